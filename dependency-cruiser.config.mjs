@@ -1,0 +1,58 @@
+import { layers } from './layers.config.mjs';
+
+/** A layer is a folder of src/, or a file of that name. */
+const inLayers = (names) => `^src/(${names.join('|')})(/|\\.ts$)`;
+
+const directionRules = Object.entries(layers)
+  .filter(([, { may }]) => !may.includes('*'))
+  .map(([layer, { may }]) => ({
+    name: `${layer}-imports`,
+    comment: `${layer} may import ${[layer, ...may].join(', ')} and nothing else of ours`,
+    severity: 'error',
+    from: { path: inLayers([layer]) },
+    to: { path: '^src/', pathNot: inLayers([layer, ...may]) },
+  }));
+
+const purityRules = Object.entries(layers)
+  .filter(([, { pure }]) => pure !== undefined)
+  .map(([layer, { pure }]) => ({
+    name: `${layer}-is-pure`,
+    comment: `${layer} imports no package but ${pure.join(', ') || 'none'}: time, files and randomness are arguments`,
+    severity: 'error',
+    from: { path: inLayers([layer]) },
+    to: {
+      pathNot: [
+        '^src/',
+        ...pure.map((name) => (name.startsWith('node:') ? `^${name.slice(5)}$` : `node_modules/${name}/`)),
+      ],
+    },
+  }));
+
+export default {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'one-git-wrapper',
+      comment: 'every git process is started in source/git, with its fixed environment and command lines',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/source/git/' },
+      to: { path: '(^child_process$|node_modules/simple-git/)' },
+    },
+    {
+      name: 'one-yaml-reader',
+      comment: 'how YAML is read is said in one place',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/desired/yaml/' },
+      to: { path: 'node_modules/yaml/' },
+    },
+    ...directionRules,
+    ...purityRules,
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'types'] },
+  },
+};

@@ -1,0 +1,46 @@
+/**
+ * Who may import whom: the one table of layers. The checker (dependency-cruiser.config.mjs) enforces it and
+ * docs/architecture.md shows it; a test holds the two together.
+ *
+ * `may` lists the folders (or files) of `src/` that the layer may import, besides itself. A layer with
+ * `types` may also import those, as types only. A `pure` layer does no I/O and imports only the packages it lists.
+ */
+export const layers = {
+  errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
+  settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
+  config: {
+    may: ['settings'],
+    pure: ['node:util'],
+    promise: '(env, argv) to settings, or every problem at once',
+  },
+  desired: {
+    may: ['errors'],
+    pure: ['zod', 'yaml'],
+    promise: 'what a folder of YAML means, and how to edit it',
+  },
+  plan: {
+    may: ['desired'],
+    pure: [],
+    promise: 'desired and applied to ordered steps; ids; how to tell people',
+  },
+  source: { may: ['errors', 'desired'], promise: 'where revisions come from and where commits go' },
+  store: { may: ['errors', 'desired', 'plan'], promise: 'applied objects, ids, operations, reports' },
+  reconcile: {
+    may: ['errors', 'desired', 'plan', 'source', 'store'],
+    promise: 'one pass, the loop, the status',
+  },
+  change: {
+    may: ['errors', 'desired', 'plan', 'source', 'store', 'reconcile'],
+    promise: 'an API write becomes a commit, and waits until it is applied',
+  },
+  http: {
+    may: ['errors', 'desired', 'plan', 'store', 'reconcile', 'change'],
+    promise: 'the manager API, served from the store',
+  },
+  cli: {
+    may: ['errors', 'settings', 'config', 'desired', 'plan', 'source'],
+    promise: 'validate, plan, help',
+  },
+  service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
+  main: { may: ['*'], promise: 'the process: argv, signals, exit code' },
+};

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { Text } from './text.ts';
+
+/** A port from 1 to 65535 as decimal digits, as device agents expect it in a mapping. */
+const PORT_TEXT = /^([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/;
+const MOUNT = /^[^:]+:[^:]+(:[^:]+)?$/;
+const DEVICE = /^[^:]+:[^:]+(:[rwm]{1,3})?$/;
+const ENV_NAME = /^[^=\0]+$/;
+
+const PORT_RULE = 'must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}';
+
+const PortText = z.string().regex(PORT_TEXT, { error: PORT_RULE });
+const PortPair = z
+  .record(PortText, PortText)
+  .refine((pair) => Object.keys(pair).length === 1, { error: PORT_RULE })
+  .meta({ minProperties: 1, maxProperties: 1 });
+
+/** A port of the container, or one `{"host": "container"}` pair. */
+const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], { error: PORT_RULE });
+
+const Count = z.int({ error: 'must be a whole number of 1 or more' }).min(1, 'must be 1 or more');
+const PER_RULE = 'needs at least one of server, instance, cpu, memory, mem';
+
+const ContainersPer = z
+  .strictObject({
+    server: Count.optional(),
+    instance: Count.optional(),
+    cpu: z.number({ error: 'must be a number above 0' }).positive('must be above 0').optional(),
+    memory: Count.optional(),
+    mem: Count.optional(),
+  })
+  .refine((per) => Object.values(per).some((count) => count !== undefined), { error: PER_RULE })
+  .meta({ minProperties: 1 });
+
+/** Every field of an app that people write, in the order in which it is shown (contract, 2.1). */
+const shape = {
+  container_image: Text.regex(
+    /^\S+$/,
+    'must be an image reference such as "nginx:1.27", without spaces',
+  ).meta({
+    description: 'Image reference; may carry a tag.',
+  }),
+  starting_ports: z.array(Port).meta({
+    description: 'Ports to open: a number, or one {"host": "container"} pair.',
+  }),
+  containers_per: ContainersPer.meta({
+    description: 'How many containers to run per server, instance, cpu or memory.',
+  }),
+  env_vars: z
+    .record(Text.regex(ENV_NAME, 'cannot be the name of a variable, which is not empty and has no "="'), Text)
+    .meta({ description: 'Environment variables: strings to strings.' }),
+  running: z.boolean().meta({ description: 'Whether the app is meant to be running.' }),
+  volumes: z
+    .array(Text.regex(MOUNT, 'must be "source:target" or "source:target:mode"'))
+    .meta({ description: 'Mounts.' }),
+  networks: z.array(Text.min(1, 'must not be empty')).meta({ description: 'Names of networks.' }),
+  devices: z
+    .array(Text.regex(DEVICE, 'must be "host:container" or "host:container:permissions" (of r, w, m)'))
+    .meta({ description: 'Device mappings.' }),
+  privileged: z.boolean().meta({ description: 'Whether containers get all rights on the device.' }),
+  rolling_restart: z.boolean().meta({ description: 'Whether containers are replaced one after another.' }),
+};
+
+/** An app with every field, defaults filled in: what devices see, without name and ids. */
+export const App = z.object(shape);
+export type App = z.infer<typeof App>;
+
+/** Any of the fields: the body of a partial update. */
+export const AppChange = z.strictObject(shape).partial();
+export type AppChange = z.infer<typeof AppChange>;
+
+/** What a file holds, and the body of a create or a full update: only `container_image` is required. */
+export const AppFields = AppChange.required({ container_image: true });
+export type AppFields = z.infer<typeof AppFields>;
+
+/** Values of the fields that a file or a body leaves out. */
+export type AppDefaults = Omit<App, 'container_image'>;
+
+/** Names of an app's fields, in the order in which they are shown. */
+export const APP_FIELDS = Object.keys(shape) as (keyof App)[];
+
+/** The defaults of decisions.md, "Apps". `networks` is the one that a setting changes. */
+export function appDefaults(networks: readonly string[]): AppDefaults {
+  return {
+    starting_ports: [],
+    containers_per: { server: 1 },
+    env_vars: {},
+    running: true,
+    volumes: [],
+    networks: [...networks],
+    devices: [],
+    privileged: false,
+    rolling_restart: false,
+  };
+}
+
+/**
+ * Names how files become contents: as long as it is the same, equal bytes have equal contents. The number is raised
+ * when the reading of files changes in a way that can change a content.
+ */
+export function readingRules(defaults: AppDefaults): string {
+  return `1 ${JSON.stringify(defaults)}`;
+}
+
+/** Fills in the defaults. The result shares its values with the arguments; neither is changed. */
+export function completeApp(fields: AppFields, defaults: AppDefaults): App {
+  const app: Record<string, unknown> = {};
+  for (const field of APP_FIELDS) {
+    app[field] = fields[field] ?? (defaults as Partial<App>)[field];
+  }
+  return app as App;
+}

@@ -1,0 +1,53 @@
+import type { AppDefaults } from './app.ts';
+import { type DiagnosticCode, fileProblem, type TextProblem } from './diagnostic.ts';
+import type { Blob, EntryType, TreeEntry } from './entry.ts';
+import { classifyPath } from './file.ts';
+import type { Kind } from './name.ts';
+import { type ParsedFile, parseObject } from './parse.ts';
+import type { StateFile } from './state.ts';
+import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
+
+/** Gives the bytes of a blob if there are at most `maxBytes`. */
+export type ReadBlob = (blob: string, maxBytes: number) => Promise<Blob>;
+
+/** Why an entry that is no plain file is never read: its bytes could come from anywhere. */
+const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [DiagnosticCode, string]>> = {
+  symlink: ['file-symlink', 'is a symbolic link, which is never followed; commit the file itself'],
+  submodule: ['file-submodule', 'is a submodule, which is never read; commit the files themselves'],
+  special: ['file-unreadable', 'is not a plain file; remove it'],
+};
+
+/** Reads one entry of the folder and says what it means; null for what is left alone. */
+export async function loadFile(
+  entry: TreeEntry,
+  read: ReadBlob,
+  defaults: AppDefaults,
+): Promise<StateFile | null> {
+  const { path, blob, type } = entry;
+  const role = classifyPath(path);
+  if (role.role === 'ignored') return null;
+  const refusal = type === 'file' ? null : fileProblem(...REFUSED[type]);
+  if (role.role === 'problem') {
+    const { problem, severity } =
+      refusal === null ? role : ({ problem: refusal, severity: 'error' } as const);
+    return { path, blob, kind: null, problem, severity };
+  }
+  const parsed = refusal === null ? await parseBlob(role.kind, blob, read, defaults) : invalid(refusal);
+  return { path, blob, kind: role.kind, name: role.name, parsed };
+}
+
+async function parseBlob(
+  kind: Kind,
+  blob: string,
+  read: ReadBlob,
+  defaults: AppDefaults,
+): Promise<ParsedFile> {
+  const found = await read(blob, MAX_FILE_BYTES);
+  if ('bytes' in found) return parseObject(kind, found.bytes, defaults);
+  if ('tooLarge' in found) return invalid(tooLarge(found.tooLarge));
+  return invalid(fileProblem('file-unreadable', 'cannot be read; see whether the repository is whole'));
+}
+
+function invalid(problem: TextProblem): ParsedFile {
+  return { ok: false, problems: [problem] };
+}

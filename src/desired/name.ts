@@ -1,0 +1,32 @@
+import { z } from 'zod';
+
+/** Names of apps and device groups (decisions, "Apps"): safe as a file name and in a URL. */
+export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** The rule of `NAME_PATTERN` in words. */
+export const NAME_RULE =
+  'a name starts with a letter or digit and has at most 128 letters, digits, dots, underscores and hyphens';
+
+/** A valid name. Whether something of that name exists is another question. */
+export const Name = z.string().regex(NAME_PATTERN, { error: NAME_RULE });
+export type Name = z.infer<typeof Name>;
+
+/** The two kinds of objects that a desired state holds. */
+export type Kind = 'app' | 'device_group';
+
+/** One object of the desired state, whatever its content. */
+export interface ObjectKey {
+  kind: Kind;
+  name: string;
+}
+
+/** The key as one string, for maps: `app/web`, `device_group/edge`. */
+export function keyOf(kind: Kind, name: string): string {
+  return `${kind}/${name}`;
+}
+
+/** The inverse of `keyOf`. */
+export function parseKey(key: string): ObjectKey {
+  const slash = key.indexOf('/');
+  return { kind: key.slice(0, slash) as Kind, name: key.slice(slash + 1) };
+}

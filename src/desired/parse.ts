@@ -1,0 +1,84 @@
+import type { z } from 'zod';
+import { APP_FIELDS, type App, type AppDefaults, AppFields, completeApp } from './app.ts';
+import { DeviceGroup } from './device-group.ts';
+import { fileProblem, type TextProblem } from './diagnostic.ts';
+import { explain } from './explain.ts';
+import type { Kind } from './name.ts';
+import {
+  decodeText,
+  MAX_PROBLEMS,
+  type Position,
+  type ReadResult,
+  readYaml,
+  type YamlDocument,
+} from './yaml/document.ts';
+
+/** The content of one object, of the kind that its folder says. */
+export type Content = App | DeviceGroup;
+
+/** What one file's bytes mean. `members` are the places of a group's apps, for problems found later. */
+export type ParsedFile =
+  | { ok: true; content: Content; members: readonly Position[] }
+  | { ok: false; problems: TextProblem[] };
+
+/** A kind's schema and the fields that it knows. */
+const KINDS = {
+  app: { schema: AppFields, fields: APP_FIELDS as readonly string[] },
+  device_group: { schema: DeviceGroup, fields: ['apps'] },
+} as const;
+
+const LFS_POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\//;
+
+/** Parses one object's file. Never throws; depends on nothing but its arguments. */
+export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults): ParsedFile {
+  const text = decodeText(bytes);
+  return text.ok ? parseObjectText(kind, text.value, defaults) : text;
+}
+
+/** The same from text: what an edit produced is checked like a file. */
+export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults): ParsedFile {
+  const fields = readFields(kind, text);
+  if (!fields.ok) return fields;
+  const { document, value } = fields.value;
+  if (kind === 'app') {
+    return { ok: true, content: completeApp(value as AppFields, defaults), members: [] };
+  }
+  const group = value as DeviceGroup;
+  return {
+    ok: true,
+    content: group,
+    members: group.apps.map((_, index) => document.positionOf(['apps', index])),
+  };
+}
+
+/** The fields as a file has them, before defaults, and the document that they came from. */
+function readFields(
+  kind: Kind,
+  text: string,
+): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
+  if (LFS_POINTER.test(text)) {
+    const message = 'is a Git LFS pointer, not the file itself; take it out of LFS and commit the text';
+    return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
+  }
+  const document = readYaml(text);
+  if (!document.ok) return document;
+  const parsed = KINDS[kind].schema.safeParse(document.value.value ?? {}, { reportInput: true });
+  if (parsed.success) return { ok: true, value: { document: document.value, value: parsed.data } };
+  return { ok: false, problems: fieldProblems(kind, document.value, parsed.error) };
+}
+
+function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {
+  const problems = explain(error.issues, KINDS[kind].fields).slice(0, MAX_PROBLEMS);
+  return problems.map(({ path, kind: problem, message }) => ({
+    ...document.positionOf(path),
+    code: `field-${problem}` as const,
+    message: path.length === 0 ? `the file ${message}` : `${fieldName(path)} ${message}`,
+  }));
+}
+
+/** A path as people write it: `starting_ports[0]`, `env_vars.PORT`. */
+export function fieldName(path: readonly (string | number)[]): string {
+  return path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .join('');
+}

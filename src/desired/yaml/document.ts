@@ -1,0 +1,186 @@
+import {
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  type Node,
+  type Pair,
+  visit,
+  type YAMLMap,
+} from 'yaml';
+import { type DiagnosticCode, fileProblem, type TextProblem } from '../diagnostic.ts';
+import { MAX_DEPTH, parseYaml, type YamlTree } from './parse.ts';
+
+/** Largest file that is read, in bytes (design, "Desired state"). */
+export const MAX_FILE_BYTES = 256 * 1024;
+/** A broken file can have a problem on every line; this many tell enough. */
+export const MAX_PROBLEMS = 20;
+
+const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+const CORE_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/;
+
+/** Where in a text something stands; both count from 1. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** A YAML text as plain data, and where each part of the data stands. */
+export interface YamlDocument {
+  value: unknown;
+  /** The place of the key (or list item) at a path; of its nearest parent where the path leads nowhere. */
+  positionOf(path: readonly (string | number)[]): Position;
+}
+
+/** Either the document or every problem that keeps it from being one. */
+export type ReadResult<T> = { ok: true; value: T } | { ok: false; problems: TextProblem[] };
+
+/** Bytes of a file to its text: UTF-8 (a byte order mark stays in the text), at most `MAX_FILE_BYTES`. */
+export function decodeText(bytes: Uint8Array): ReadResult<string> {
+  if (bytes.length > MAX_FILE_BYTES) return { ok: false, problems: [tooLarge(bytes.length)] };
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes('\0')) return { ok: true, value: text };
+  } catch {
+    // Not UTF-8: reported below, like the NUL bytes of UTF-16 and of binary files.
+  }
+  const message = 'is not UTF-8 text; save it as UTF-8';
+  return { ok: false, problems: [fileProblem('file-not-text', message)] };
+}
+
+/** The problem of a file that is too large to be read, `size` in bytes. */
+export function tooLarge(size: number): TextProblem {
+  return fileProblem(
+    'file-too-large',
+    `has ${size} bytes; at most ${MAX_FILE_BYTES} are read: split or shorten it`,
+  );
+}
+
+/** Reads a text as one strict YAML document. Never throws, and reports up to `MAX_PROBLEMS` problems at once. */
+export function readYaml(text: string): ReadResult<YamlDocument> {
+  const tree = parseYaml(text);
+  const problems = syntaxProblems(tree);
+  if (problems.length === 0) problems.push(...contentProblems(tree));
+  if (problems.length > 0) return { ok: false, problems };
+  const value: unknown = tree.document.toJS({ maxAliasCount: 0 });
+  return { ok: true, value: { value, positionOf: (path) => positionOf(tree, path) } };
+}
+
+const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;
+const DIRECTIVE_HINT = 'remove the lines that begin with "%"; only YAML 1.2 is read';
+const TAG_HINT = 'remove this tag (the word after "!"); only plain values are read';
+
+/** What people are told of the parser's errors; it speaks for itself where a code is not here. */
+const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
+  TAB_AS_INDENT: 'indent with spaces, not with tabs',
+  MULTIPLE_DOCS: 'a file holds one object; remove everything from the second "---" on',
+  NON_STRING_KEY: 'keys must be plain text; a list or map cannot be a key',
+  MISSING_CHAR: 'a closing quote or bracket, a comma, or the colon after a key is missing here',
+  BAD_INDENT: 'the indentation does not fit the lines above, or a closing bracket is missing',
+  BAD_DIRECTIVE: DIRECTIVE_HINT,
+  RESOURCE_EXHAUSTION: DEPTH_HINT,
+  TAG_RESOLVE_FAILED: TAG_HINT,
+};
+
+/** The codes of the parser's errors that are not just `yaml-syntax`. */
+const SYNTAX_CODES: Partial<Record<ErrorCode, DiagnosticCode>> = {
+  BAD_DIRECTIVE: 'yaml-directive',
+  RESOURCE_EXHAUSTION: 'yaml-depth',
+  TAG_RESOLVE_FAILED: 'yaml-tag',
+};
+
+function syntaxProblems({ document, lines }: YamlTree): TextProblem[] {
+  return [...document.errors, ...document.warnings].slice(0, MAX_PROBLEMS).map((error) => ({
+    ...place(lines, error.pos[0]),
+    code: SYNTAX_CODES[error.code] ?? 'yaml-syntax',
+    message: SYNTAX_HINTS[error.code] ?? error.message,
+  }));
+}
+
+/** What YAML allows and we refuse, because it would not mean to a reader what it means to the parser. */
+function contentProblems({ document, lines }: YamlTree): TextProblem[] {
+  const found: TextProblem[] = [];
+  if (document.directives.yaml.explicit === true || Object.keys(document.directives.tags).length > 1) {
+    found.push(fileProblem('yaml-directive', DIRECTIVE_HINT));
+  }
+  const note = (problems: readonly NodeProblem[]): symbol | undefined => {
+    for (const { offset, code, message } of problems) found.push({ ...place(lines, offset), code, message });
+    return found.length >= MAX_PROBLEMS ? visit.BREAK : undefined;
+  };
+  visit(document, {
+    Node: (_key, node) => note(nodeProblems(node)),
+    Pair: (_key, pair) => note(keyProblems(pair)),
+  });
+  return found.slice(0, MAX_PROBLEMS);
+}
+
+interface NodeProblem {
+  offset: number;
+  code: DiagnosticCode;
+  message: string;
+}
+
+function nodeProblems(node: Node): NodeProblem[] {
+  const offset = node.range?.[0] ?? 0;
+  if (isAlias(node)) {
+    const message = `write the value out instead of the alias "*${node.source}"`;
+    return [{ offset, code: 'yaml-alias', message }];
+  }
+  if (node.tag !== undefined && !CORE_TAG.test(node.tag)) {
+    return [{ offset, code: 'yaml-tag', message: TAG_HINT }];
+  }
+  return isMap(node) ? repeatedKeys(node) : integerProblems(node, offset);
+}
+
+function repeatedKeys({ items }: YAMLMap): NodeProblem[] {
+  const seen = new Set<unknown>();
+  return items.flatMap(({ key }): NodeProblem[] => {
+    const name = isScalar(key) ? key.value : key;
+    const isNew = !seen.has(name);
+    seen.add(name);
+    if (isNew) return [];
+    const message = 'this key stands twice in the same map; keep one of them';
+    return [{ offset: (key as Node).range?.[0] ?? 0, code: 'yaml-syntax', message }];
+  });
+}
+
+function keyProblems({ key }: Pair): NodeProblem[] {
+  if (!isScalar(key) || !FORBIDDEN_KEYS.has(String(key.value))) return [];
+  const offset = key.range?.[0] ?? 0;
+  return [{ offset, code: 'yaml-key', message: `"${key.value}" cannot be a key; choose another name` }];
+}
+
+function integerProblems(node: Node, offset: number): NodeProblem[] {
+  if (!isScalar(node) || typeof node.value !== 'number') return [];
+  if (!Number.isInteger(node.value) || Number.isSafeInteger(node.value)) return [];
+  const message = 'whole numbers beyond 2^53 are not exact; write it in quotes';
+  return [{ offset, code: 'yaml-integer', message }];
+}
+
+function positionOf({ document, lines }: YamlTree, path: readonly (string | number)[]): Position {
+  for (let depth = path.length; depth > 0; depth--) {
+    const offset = offsetOf(document, path.slice(0, depth));
+    if (offset !== undefined) return place(lines, offset);
+  }
+  return place(lines, document.contents?.range[0] ?? 0);
+}
+
+function offsetOf(document: YamlTree['document'], path: readonly (string | number)[]): number | undefined {
+  const parent = document.getIn(path.slice(0, -1), true);
+  const last = path[path.length - 1];
+  if (typeof parent !== 'object' || parent === null || !('items' in parent)) return undefined;
+  const items = parent.items as (Node | Pair)[];
+  const item = typeof last === 'number' ? items[last] : items.find((pair) => isPairOf(pair, last));
+  const node = isPair(item) ? (item.key as Node) : (item as Node | undefined);
+  return node?.range?.[0];
+}
+
+function isPairOf(item: Node | Pair, key: string | undefined): boolean {
+  return isPair(item) && isScalar(item.key) && item.key.value === key;
+}
+
+function place(lines: YamlTree['lines'], offset: number): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line, column: col };
+}

@@ -1,0 +1,56 @@
+/** Offset of the first character of the line that holds `offset`. */
+export function lineStart(text: string, offset: number): number {
+  return offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1;
+}
+
+/** Offset behind the line break of the line that holds `offset`. */
+export function lineEnd(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset);
+  return end === -1 ? text.length : end + 1;
+}
+
+/** How far from its line's start `offset` stands. */
+export function columnOf(text: string, offset: number): number {
+  return offset - lineStart(text, offset);
+}
+
+/** Whether only blanks stand before `offset` on its line. */
+export function startsLine(text: string, offset: number): boolean {
+  let at = offset;
+  while (at > 0 && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--;
+  return at === 0 || text[at - 1] === '\n';
+}
+
+/** Whether only blanks and a comment stand from `offset` to the end of its line. */
+export function endsLine(text: string, offset: number): boolean {
+  const rest = /[ \t]*(?:#|\r?\n|$)/y;
+  rest.lastIndex = offset;
+  return rest.test(text);
+}
+
+/** A line of its own with a comment or nothing on it. `indent` is undefined where it is blank. */
+export interface QuietLine {
+  start: number;
+  end: number;
+  indent: number | undefined;
+}
+
+/** The blank lines and comment lines from the line start `offset` up to the next line with content. */
+export function quietLines(text: string, offset: number): QuietLine[] {
+  const found: QuietLine[] = [];
+  for (let start = offset; start < text.length; ) {
+    const end = lineEnd(text, start);
+    const line = text.slice(start, end);
+    const indent = line.search(/[^ \t\r\n]/);
+    if (indent !== -1 && line[indent] !== '#') break;
+    found.push({ start, end, indent: indent === -1 ? undefined : indent });
+    start = end;
+  }
+  return found;
+}
+
+/** Lines as text: each behind `column` spaces and with the line break `eol`; empty lines stay empty. */
+export function joinLines(lines: readonly string[], column: number, eol: string): string {
+  const pad = ' '.repeat(column);
+  return lines.map((line) => (line === '' ? eol : pad + line + eol)).join('');
+}

@@ -1,0 +1,85 @@
+import {
+  Composer,
+  type CST,
+  type Document,
+  LineCounter,
+  type ParsedNode,
+  Parser,
+  parseDocument,
+  YAMLParseError,
+} from 'yaml';
+
+/** Deepest nesting of maps and lists that is read; ours needs four levels. */
+export const MAX_DEPTH = 32;
+
+/** A parsed text with its syntax tree, and the map from offsets to lines. */
+export interface YamlTree {
+  document: Document.Parsed<ParsedNode, true>;
+  lines: LineCounter;
+}
+
+const OPTIONS = {
+  version: '1.2',
+  schema: 'core',
+  strict: true,
+  // Compared by readYaml: the parser's own comparison takes a time that grows with the square of a map's size.
+  uniqueKeys: false,
+  stringKeys: true,
+  merge: false,
+  keepSourceTokens: true,
+  prettyErrors: false,
+  logLevel: 'error',
+} as const;
+
+/**
+ * The one place that says how YAML is read: version 1.2, core schema, string keys, no merge keys, nothing resolved
+ * behind a person's back. Reading and editing share it, so that they agree on every text.
+ *
+ * A text that is nested too deeply gives an empty document with that one error: composing it is recursive, and V8
+ * ends the whole process, with no exception to catch, when it has to compile a pattern on a stack that is nearly full.
+ */
+export function parseYaml(text: string): YamlTree {
+  const lines = countLines(text);
+  const tokens = Array.from(new Parser().parse(text));
+  const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined);
+  if (deep === undefined) return { document: compose(tokens, text.length), lines };
+  const document = parseDocument('', OPTIONS);
+  document.errors.push(new YAMLParseError([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'));
+  return { document, lines };
+}
+
+/** The parser's own count misses the line breaks behind some errors. */
+function countLines(text: string): LineCounter {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1);
+  return lines;
+}
+
+/** Composes the first document; that there is another one is an error of the first. */
+function compose(tokens: readonly CST.Token[], length: number): YamlTree['document'] {
+  const [document, second] = new Composer(OPTIONS).compose(tokens, true, length);
+  if (document === undefined) throw new Error('the composer gave no document');
+  if (second !== undefined) {
+    const [start, end] = second.range;
+    document.errors.push(
+      new YAMLParseError([start, end], 'MULTIPLE_DOCS', 'there is more than one document'),
+    );
+  }
+  return document;
+}
+
+/** Where a tree of tokens goes deeper than `MAX_DEPTH`; undefined where it does not. Level by level, not recursive. */
+function tooDeepAt(token: CST.Token): number | undefined {
+  let level = token.type === 'document' ? collections([token.value]) : [];
+  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
+    level = level.flatMap(({ items }) => items.flatMap(({ key, value }) => collections([key, value])));
+  }
+  return level[0]?.offset;
+}
+
+type Collection = Extract<CST.Token, { items: unknown }>;
+
+function collections(tokens: readonly (CST.Token | null | undefined)[]): Collection[] {
+  return tokens.filter((token): token is Collection => token != null && 'items' in token);
+}

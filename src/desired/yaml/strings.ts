@@ -1,0 +1,84 @@
+import { Schema } from 'yaml';
+
+/** The two ways to quote a string. */
+export type Quote = "'" | '"';
+
+/** How the source of a scalar is written; `none` where a value is left out. */
+export type ScalarStyle = 'plain' | 'single' | 'double' | 'block' | 'none';
+
+/** The first line of a block scalar and the lines below it, without their indentation. */
+export interface Literal {
+  header: string;
+  lines: string[];
+}
+
+/** What YAML 1.2 or 1.1 tools read as something else than a string. */
+const OTHER_TYPES = otherTypes();
+/** Characters that readers of YAML refuse or change, and those by which a text looks other than it is. */
+const UNPRINTABLE =
+  /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/u;
+const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE, 'gu');
+const NOT_PLAIN = /^[\s,[\]{}#&*!|>'"%@`]|^[-?:](?:\s|$)|^(?:---|\.\.\.|[=~]$|<<$)|:(?:\s|$)|\s#|\s$/;
+const NOT_PLAIN_IN_FLOW = /[[\]{},]|^[-?:]/;
+
+function otherTypes(): RegExp[] {
+  const { tags, compat } = new Schema({ schema: 'core', compat: 'yaml-1.1' });
+  const tests = [...tags, ...(compat ?? [])].map((tag) =>
+    tag.default && 'test' in tag ? tag.test : undefined,
+  );
+  return tests.filter((test) => test !== undefined);
+}
+
+/** Whether a string, written without quotes, is read as that very string by every YAML reader. */
+export function canBePlain(value: string, inFlow: boolean): boolean {
+  if (value === '' || NOT_PLAIN.test(value) || UNPRINTABLE.test(value)) return false;
+  if (inFlow && NOT_PLAIN_IN_FLOW.test(value)) return false;
+  return !OTHER_TYPES.some((test) => test.test(value));
+}
+
+/** A string in quotes, on one line: those of `quote`, unless the other ones spare escapes or are needed. */
+export function quoted(value: string, quote: Quote): string {
+  if (UNPRINTABLE.test(value)) return doubleQuoted(value);
+  const spares = /["\\]/.test(value) && !value.includes("'");
+  return quote === "'" || spares ? singleQuoted(value) : doubleQuoted(value);
+}
+
+/** A string in the style of the one that it replaces, where that style can hold it; on one line. */
+export function inStyle(value: string, style: ScalarStyle, quote: Quote, inFlow: boolean): string {
+  if (style === 'double') return doubleQuoted(value);
+  if (style === 'single') return UNPRINTABLE.test(value) ? doubleQuoted(value) : singleQuoted(value);
+  return canBePlain(value, inFlow) ? value : quoted(value, quote);
+}
+
+function singleQuoted(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+function doubleQuoted(value: string): string {
+  const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value).replace(ALL_UNPRINTABLE, escaped);
+}
+
+/**
+ * A string as a literal block scalar whose lines stand `width` columns right of what holds it. Undefined where
+ * it has no line break or a block cannot hold it. `keep` allows blank lines at the end: the block must then own
+ * the blank lines that follow it.
+ */
+export function literal(value: string, width: number, keep = false): Literal | undefined {
+  const content = withoutBreaksAtEnd(value);
+  const breaks = value.length - content.length;
+  if (!value.includes('\n') || (breaks > 1 && !keep)) return undefined;
+  const lastLine = content.slice(content.lastIndexOf('\n') + 1);
+  if (lastLine.trim() === '' || UNPRINTABLE.test(value.replace(/[\n\t]/g, ''))) return undefined;
+  const indented = /^\n*[ \t]/.test(content);
+  if (indented && width > 9) return undefined;
+  const chomp = breaks === 0 ? '-' : breaks === 1 ? '' : '+';
+  const blanks = Array.from({ length: Math.max(breaks - 1, 0) }, () => '');
+  return { header: `|${indented ? width : ''}${chomp}`, lines: [...content.split('\n'), ...blanks] };
+}
+
+function withoutBreaksAtEnd(value: string): string {
+  let end = value.length;
+  while (value[end - 1] === '\n') end--;
+  return value.slice(0, end);
+}

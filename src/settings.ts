@@ -1,0 +1,101 @@
+import { z } from 'zod';
+
+/** One setting: how its text is read, what it is without one, and what people are told about it. */
+export interface Setting<T> {
+  type: z.ZodType<T>;
+  fallback: T;
+  meaning: string;
+  /** Its value is never shown, logged or put into an error. */
+  isSecret?: true;
+}
+
+/** A whole number written in digits. */
+function wholeNumber(min: number, max: number): z.ZodType<number> {
+  const rule = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, rule)
+    .transform(Number)
+    .pipe(z.number().min(min, rule).max(max, rule));
+}
+
+const Flag = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((text) => text === 'true');
+const Text = z.string().min(1, 'must not be empty');
+const UserName = z.string().regex(/^[^:\p{Cc}]+$/u, 'must not be empty and must have no colon');
+const Email = z.string().regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an e-mail address');
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const Networks = z
+  .string()
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .refine((names) => names.every((name) => name !== ''), 'must be names with commas between them');
+
+function setting<T>(type: z.ZodType<T>, fallback: NoInfer<T>, meaning: string): Setting<T> {
+  return { type, fallback, meaning };
+}
+
+/** A setting that has no value unless it is given one. */
+function optional<T>(type: z.ZodType<T>, meaning: string): Setting<T | null> {
+  return { type, fallback: null, meaning };
+}
+
+function secret(meaning: string): Setting<string | null> {
+  return { type: Text, fallback: null, meaning, isSecret: true };
+}
+
+/** Every setting (decisions, "Settings and command line"), in the order of the help text. */
+export const SETTINGS = {
+  HOST: setting(Text, '127.0.0.1', 'address to listen on'),
+  PORT: setting(wholeNumber(0, 65535), 8080, 'port to listen on; 0 takes a free one and logs it'),
+  DESIRED_STATE: setting(
+    Text,
+    './desired-state',
+    'folder of the desired state, in a git work tree of this machine',
+  ),
+  GIT_BRANCH: optional(Text, 'branch to follow; unset follows the one that is checked out'),
+  GIT_POLL_INTERVAL: setting(
+    wholeNumber(0, 86_400),
+    30,
+    'seconds between looks at the repository; 0 turns them off',
+  ),
+  DATA_DIR: setting(Text, './data', 'folder for what the manager keeps: store and admin password (hashed)'),
+  CACHE_TIME: setting(
+    wholeNumber(0, 86_400),
+    10,
+    'seconds that a reply to /info may be old; 0 turns the cache off',
+  ),
+  REPORT_TTL: setting(wholeNumber(1, 315_360_000), 604_800, 'seconds that reports are kept'),
+  BODY_LIMIT: setting(wholeNumber(1024, 104_857_600), 1_048_576, 'largest body of a request, in bytes'),
+  BASIC_AUTH_USER: optional(UserName, 'name of the administrator'),
+  BASIC_AUTH_PASSWORD: secret('password of the administrator; better as a variable than as a flag'),
+  BASIC_AUTH_EMAIL: optional(Email, 'e-mail of the administrator, for commits'),
+  AUTH_ENABLED: setting(Flag, true, 'false lets everybody do everything'),
+  DEFAULT_NETWORKS: setting(
+    Networks,
+    ['nebula', 'bridge'],
+    "default of an app's networks, with commas between them",
+  ),
+  STRICT: setting(Flag, false, 'true refuses a commit whole when any file in it is invalid'),
+  LOG_LEVEL: setting(
+    z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
+    'info',
+    'what is logged',
+  ),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** All settings with their values. */
+export type Config = { [N in SettingName]: (typeof SETTINGS)[N]['fallback'] };
+
+/** The settings as they may be shown: secrets are masked. */
+export function shownSettings(config: Config): Record<string, unknown> {
+  return Object.fromEntries(
+    (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+      const { isSecret }: Setting<unknown> = SETTINGS[name];
+      return [name, isSecret === true && config[name] !== null ? '(set)' : config[name]];
+    }),
+  );
+}

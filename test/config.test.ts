@@ -1,0 +1,264 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { flagOf, parseConfig } from '../src/config.ts';
+import { type Config, SETTINGS, type SettingName, shownSettings } from '../src/settings.ts';
+
+const NAMES = Object.keys(SETTINGS) as SettingName[];
+const ACCOUNT = { BASIC_AUTH_USER: 'root', BASIC_AUTH_PASSWORD: 'hunter2' };
+
+function configOf(env: Record<string, string | undefined> = {}, argv: readonly string[] = []): Config {
+  const result = parseConfig(env, argv);
+  if (!result.ok) throw new Error(result.problems.join('\n'));
+  return result.config;
+}
+
+function problemsOf(env: Record<string, string | undefined>, argv: readonly string[] = []): string[] {
+  const result = parseConfig(env, argv);
+  return result.ok ? [] : result.problems;
+}
+
+/** Of every setting: its default, texts that it takes with their values, and texts that it refuses with the reason. */
+const TABLE: Record<
+  SettingName,
+  { fallback: unknown; takes: [string, unknown][]; refuses: [string, string][] }
+> = {
+  HOST: {
+    fallback: '127.0.0.1',
+    takes: [
+      ['::', '::'],
+      ['fleet.example', 'fleet.example'],
+    ],
+    refuses: [],
+  },
+  PORT: {
+    fallback: 8080,
+    takes: [
+      ['0', 0],
+      ['65535', 65_535],
+      ['080', 80],
+    ],
+    refuses: ['65536', '-1', '8.5', '80a', ' 80', '1e3', '0x50', '9'.repeat(400)].map((text) => [
+      text,
+      'must be a whole number from 0 to 65535',
+    ]),
+  },
+  DESIRED_STATE: { fallback: './desired-state', takes: [['/srv/fleet', '/srv/fleet']], refuses: [] },
+  GIT_BRANCH: { fallback: null, takes: [['release/1', 'release/1']], refuses: [] },
+  GIT_POLL_INTERVAL: {
+    fallback: 30,
+    takes: [
+      ['0', 0],
+      ['86400', 86_400],
+    ],
+    refuses: [
+      ['86401', 'must be a whole number from 0 to 86400'],
+      ['off', 'must be a whole number from 0 to 86400'],
+    ],
+  },
+  DATA_DIR: { fallback: './data', takes: [['/var/lib/holdfast', '/var/lib/holdfast']], refuses: [] },
+  CACHE_TIME: {
+    fallback: 10,
+    takes: [
+      ['0', 0],
+      ['5', 5],
+    ],
+    refuses: [
+      ['86401', 'must be a whole number from 0 to 86400'],
+      ['-1', 'must be a whole number from 0 to 86400'],
+    ],
+  },
+  REPORT_TTL: {
+    fallback: 604_800,
+    takes: [
+      ['1', 1],
+      ['315360000', 315_360_000],
+    ],
+    refuses: [
+      ['0', 'must be a whole number from 1 to 315360000'],
+      ['7d', 'must be a whole number from 1 to 315360000'],
+    ],
+  },
+  BODY_LIMIT: {
+    fallback: 1_048_576,
+    takes: [['1024', 1024]],
+    refuses: [
+      ['1023', 'must be a whole number from 1024 to 104857600'],
+      ['1MB', 'must be a whole number from 1024 to 104857600'],
+    ],
+  },
+  BASIC_AUTH_USER: {
+    fallback: null,
+    takes: [['jürgen o', 'jürgen o']],
+    refuses: [
+      ['a:b', 'must not be empty and must have no colon'],
+      ['a\nb', 'must not be empty and must have no colon'],
+    ],
+  },
+  BASIC_AUTH_PASSWORD: { fallback: null, takes: [['a:b c', 'a:b c']], refuses: [] },
+  BASIC_AUTH_EMAIL: {
+    fallback: null,
+    takes: [['ops@example.com', 'ops@example.com']],
+    refuses: ['ops', 'a b@c', 'a@b@c', '<a@b>'].map((text) => [text, 'must be an e-mail address']),
+  },
+  AUTH_ENABLED: {
+    fallback: true,
+    takes: [
+      ['true', true],
+      ['false', false],
+    ],
+    refuses: ['0', 'no', 'FALSE'].map((text) => [text, 'must be true or false']),
+  },
+  DEFAULT_NETWORKS: {
+    fallback: ['nebula', 'bridge'],
+    takes: [
+      ['a', ['a']],
+      ['a, b ,c', ['a', 'b', 'c']],
+    ],
+    refuses: ['a,,b', ',', ' '].map((text) => [text, 'must be names with commas between them']),
+  },
+  STRICT: { fallback: false, takes: [['true', true]], refuses: [['yes', 'must be true or false']] },
+  LOG_LEVEL: {
+    fallback: 'info',
+    takes: [
+      ['trace', 'trace'],
+      ['silent', 'silent'],
+    ],
+    refuses: [['verbose', 'must be one of fatal, error, warn, info, debug, trace, silent']],
+  },
+};
+
+describe.each(Object.entries(TABLE))('%s', (key, { fallback, takes, refuses }) => {
+  const name = key as SettingName;
+  const flag = `--${flagOf(name)}`;
+  const partner = name.startsWith('BASIC_AUTH_') ? ACCOUNT : {};
+
+  it(`is ${JSON.stringify(fallback)} where it is unset, or an empty variable`, () => {
+    expect(configOf()[name]).toEqual(fallback);
+    expect(configOf({ [name]: '' })[name]).toEqual(fallback);
+    expect(configOf({ [name]: undefined })[name]).toEqual(fallback);
+  });
+
+  it.each(takes)('takes %j', (text, value) => {
+    expect(configOf({ ...partner, [name]: text })[name]).toEqual(value);
+    expect(configOf({ ...partner }, [flag, text])[name]).toEqual(value);
+    expect(configOf({ ...partner, [name]: 'not looked at' }, [`${flag}=${text}`])[name]).toEqual(value);
+  });
+
+  it.each(refuses)('refuses %j', (text, reason) => {
+    const shown = JSON.stringify(text.slice(0, 100));
+    expect(problemsOf({ ...partner, [name]: text })).toEqual([`${name} ${reason}, not ${shown}`]);
+    expect(problemsOf({ ...partner, [name]: 'x' }, [`${flag}=${text}`])).toEqual([
+      `${flag} ${reason}, not ${shown}`,
+    ]);
+  });
+
+  it('refuses an empty flag', () => {
+    expect(problemsOf(partner, [flag, ''])).toHaveLength(1);
+    expect(problemsOf(partner, [flag, ''])[0]).toMatch(new RegExp(`^${flag} must`));
+  });
+});
+
+describe('flags', () => {
+  const STRAY = 'is not expected here; settings are given as --flag VALUE';
+
+  it.each<[string, string[], string[]]>([
+    ['one that is not known', ['--prot=1'], ['--prot is no flag; --help lists them']],
+    ['the name of a variable', ['--PORT=1'], ['--PORT is no flag; --help lists them']],
+    [
+      'a word of JavaScript',
+      ['--constructor=1', '--__proto__=1', '--toString'],
+      [
+        '--constructor is no flag; --help lists them',
+        '--__proto__ is no flag; --help lists them',
+        '--toString is no flag; --help lists them',
+      ],
+    ],
+    ['a negated one', ['--no-strict'], ['--no-strict is no flag; --help lists them']],
+    ['a short one', ['-p', '80'], ['-p is no flag; --help lists them', `argument 2 ${STRAY}`]],
+    ['a long one with one dash', ['-port=80'], ['-p is no flag; --help lists them']],
+    ['one without a value', ['--host'], ['--host needs a value']],
+    ['one twice', ['--port=1', '--port', '2'], ['--port is given twice']],
+    ['an argument without a flag', ['desired-state'], [`"desired-state" ${STRAY}`]],
+    ['arguments behind --', ['--', '--port', '1'], [`argument 2 ${STRAY}`, `argument 3 ${STRAY}`]],
+  ])('%s', (_name, argv, problems) => {
+    expect(problemsOf({}, argv)).toEqual(problems);
+  });
+});
+
+describe('all settings together', () => {
+  it('reports every problem at once', () => {
+    const env = { PORT: 'x', STRICT: 'maybe', BASIC_AUTH_USER: 'root' };
+    expect(problemsOf(env, ['--cache-time', 'soon', '--colour', 'y'])).toEqual([
+      '--colour is no flag; --help lists them',
+      'argument 4 is not expected here; settings are given as --flag VALUE',
+      'PORT must be a whole number from 0 to 65535, not "x"',
+      '--cache-time must be a whole number from 0 to 86400, not "soon"',
+      'STRICT must be true or false, not "maybe"',
+      'BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none',
+    ]);
+  });
+
+  it.each<[string, Record<string, string>, string[], boolean]>([
+    ['none', {}, [], true],
+    ['both', ACCOUNT, [], true],
+    ['both, one as a flag', { BASIC_AUTH_USER: 'a' }, ['--basic-auth-password', 'b'], true],
+    ['a user alone', { BASIC_AUTH_USER: 'a' }, [], false],
+    ['a user and an empty password', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD: '' }, [], false],
+    ['a password alone', { BASIC_AUTH_PASSWORD: 'a' }, [], false],
+  ])('user and password: %s', (_name, env, argv, isFine) => {
+    expect(problemsOf(env, argv)).toHaveLength(isFine ? 0 : 1);
+  });
+
+  it.each<[string, Record<string, string>, string[]]>([
+    ['in the variable', { BASIC_AUTH_PASSWORD: 'hunter2', PORT: 'x' }, []],
+    ['in the flag', {}, ['--basic-auth-password=hunter2', '--basic-auth-password=hunter2']],
+    ['in a flag with a typing mistake', {}, ['--basic-auth-pasword', 'hunter2']],
+    ['in a flag with a typing mistake and =', {}, ['--basic-auth-pasword=hunter2']],
+    ['in a flag with one dash', {}, ['-basic-auth-password=hunter2']],
+    ['with a space, and without quotes', {}, ['--basic-auth-password', 'my', 'hunter2']],
+  ])('never shows a password: %s', (_name, env, argv) => {
+    const problems = problemsOf(env, argv);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.join('\n')).not.toMatch(/hunter2|-h is|-u is/);
+  });
+
+  it('shows the beginning of a value that is refused, and nothing that moves a cursor', () => {
+    expect(problemsOf({ LOG_LEVEL: `\u001b[2J${'x'.repeat(1000)}` })[0]).toMatch(/, not "\\u001b\[2Jx{96}"$/);
+  });
+
+  it('is pure: neither the environment of this process nor the arguments are touched', () => {
+    process.env['LOG_LEVEL'] = 'no level';
+    const [env, argv] = [Object.freeze({ PORT: '1' }), Object.freeze(['--host', 'a'])];
+    try {
+      expect(configOf(env, argv)).toEqual(configOf({ ...env }, [...argv]));
+    } finally {
+      delete process.env['LOG_LEVEL'];
+    }
+  });
+
+  it('takes or refuses anything without throwing, and never both', () => {
+    const setting = fc.constantFrom(...NAMES);
+    const text = fc.oneof(fc.string(), fc.constantFrom('1', 'true', 'a', '--', '-', ''));
+    const argument = fc.oneof(
+      text,
+      setting.map((name) => `--${flagOf(name)}`),
+      fc.tuple(setting, text).map(([name, value]) => `--${flagOf(name)}=${value}`),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(setting, text), fc.array(argument, { maxLength: 6 }), (env, argv) => {
+        const result = parseConfig(env, argv);
+        if (result.ok) expect(Object.keys(result.config)).toEqual(NAMES);
+        else expect(result.problems.length).toBeGreaterThan(0);
+      }),
+    );
+  });
+});
+
+describe('shownSettings', () => {
+  it('masks secrets that are set, and shows everything else', () => {
+    const shown = shownSettings(configOf({ ...ACCOUNT, PORT: '1' }));
+    expect(shown).toMatchObject({ BASIC_AUTH_USER: 'root', BASIC_AUTH_PASSWORD: '(set)', PORT: 1 });
+    expect(JSON.stringify(shown)).not.toContain('hunter2');
+    expect(shownSettings(configOf())['BASIC_AUTH_PASSWORD']).toBeNull();
+  });
+});

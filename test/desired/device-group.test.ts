@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { DeviceGroup, DeviceGroupChange } from '../../src/desired/device-group.ts';
+import { parseObjectText } from '../../src/desired/parse.ts';
+import { DEFAULTS } from '../support/fleet.ts';
+
+function read(text: string) {
+  return parseObjectText('device_group', text, DEFAULTS);
+}
+
+describe('accepted device groups', () => {
+  it.each<[string, string[], string[]]>([
+    ['apps: []', [], []],
+    ['apps: [b, a]', ['b', 'a'], ['1:8', '1:11']],
+    ['apps:\n- a\n-   b # second\n', ['a', 'b'], ['2:3', '3:5']],
+    ['{"apps": ["a"]}', ['a'], ['1:11']],
+    ['# first\napps: [\n  a,\n  "b"\n]\n', ['a', 'b'], ['3:3', '4:3']],
+  ])('%s', (text, apps, places) => {
+    const parsed = read(text);
+    expect(parsed).toMatchObject({ ok: true, content: { apps } });
+    const members = parsed.ok ? parsed.members : [];
+    expect(members.map(({ line, column }) => `${line}:${column}`)).toEqual(places);
+  });
+});
+
+describe('refused device groups', () => {
+  it.each<[string, string[]]>([
+    ['', ['1:1 field-missing apps is required']],
+    ['apps:', ['1:1 field-invalid apps must be a list, not null (empty)']],
+    ['apps: web', ['1:1 field-invalid apps must be a list, not a string']],
+    ['apps: {a: b}', ['1:1 field-invalid apps must be a list, not a map of fields']],
+    [
+      'apps: [1, true]',
+      [
+        '1:8 field-invalid apps[0] must be a string, not a number; write it in quotes',
+        '1:11 field-invalid apps[1] must be a string, not true or false; write it in quotes',
+      ],
+    ],
+    ['apps: [a, ~]', ['1:11 field-invalid apps[1] must be a string, not null (empty)']],
+    ['apps: [a: b]', ['1:8 field-invalid apps[0] must be a string, not a map of fields']],
+    [
+      'apps: [a, b, a, a]',
+      [
+        '1:14 field-invalid apps[2] "a" is listed twice; keep it once',
+        '1:17 field-invalid apps[3] "a" is listed twice; keep it once',
+      ],
+    ],
+    ['apps: ["a\\0"]', ['1:8 field-invalid apps[0] must be Unicode text without NUL characters']],
+    ['apps: []\napp: a', ['2:1 field-unknown app is not a known field; known fields are apps']],
+    [
+      'container_image: a',
+      [
+        '1:1 field-missing apps is required',
+        '1:1 field-unknown container_image is not a known field; known fields are apps',
+      ],
+    ],
+    ['- a', ['1:1 field-invalid the file must be a map of fields, not a list']],
+  ])('%s', (text, problems) => {
+    const parsed = read(text);
+    const found = parsed.ok ? [] : parsed.problems;
+    expect(found.map((each) => `${each.line}:${each.column} ${each.code} ${each.message}`)).toEqual(problems);
+  });
+});
+
+describe('schemas', () => {
+  it('a change needs no field, a group needs its apps', () => {
+    expect(DeviceGroupChange.safeParse({}).success).toBe(true);
+    expect(DeviceGroup.safeParse({}).success).toBe(false);
+    expect(DeviceGroupChange.safeParse({ apps: ['a', 'a'] }).success).toBe(false);
+  });
+});

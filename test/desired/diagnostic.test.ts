@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareDiagnostics, type Diagnostic, type DiagnosticCode } from '../../src/desired/diagnostic.ts';
+import type { Blob, EntryType } from '../../src/desired/entry.ts';
+import { loadFile } from '../../src/desired/load.ts';
+import { DesiredState } from '../../src/desired/state.ts';
+import { makePlan } from '../../src/plan/plan.ts';
+import { appliedOf, DEFAULTS, type Files } from '../support/fleet.ts';
+
+const A = 'container_image: web:1\n';
+
+interface Case {
+  /** Texts of files, or what stands there instead of a file. */
+  now: Readonly<Record<string, string | Exclude<EntryType, 'file'> | Blob>>;
+  was?: Files;
+  place: string;
+  /** What a person is told to do. */
+  advice: RegExp;
+}
+
+/** One way to come by each code; `folder-empty` is about a revision (test/cli/plan.test.ts). */
+const CASES: Record<Exclude<DiagnosticCode, 'folder-empty'>, Case> = {
+  'file-too-large': {
+    now: { 'apps/a.yaml': { tooLarge: 300_000 } },
+    place: 'apps/a.yaml:1:1',
+    advice: /split or shorten it$/,
+  },
+  'file-not-text': { now: { 'apps/a.yaml': 'a: \0' }, place: 'apps/a.yaml:1:1', advice: /save it as UTF-8$/ },
+  'file-symlink': {
+    now: { 'apps/a.yaml': 'symlink' },
+    place: 'apps/a.yaml:1:1',
+    advice: /commit the file itself$/,
+  },
+  'file-submodule': {
+    now: { 'apps/a': 'submodule' },
+    place: 'apps/a:1:1',
+    advice: /commit the files themselves$/,
+  },
+  'file-unreadable': {
+    now: { 'apps/a.yaml': { missing: true } },
+    place: 'apps/a.yaml:1:1',
+    advice: /see whether the repository is whole$/,
+  },
+  'file-unexpected': { now: { 'apps/a.txt': 'a' }, place: 'apps/a.txt:1:1', advice: /move or remove it$/ },
+  'file-lfs-pointer': {
+    now: { 'apps/a.yaml': 'version https://git-lfs.github.com/spec/v1\n' },
+    place: 'apps/a.yaml:1:1',
+    advice: /take it out of LFS and commit the text$/,
+  },
+  'name-invalid': { now: { 'apps/a b.yaml': A }, place: 'apps/a b.yaml:1:1', advice: /rename the file$/ },
+  'name-duplicate': {
+    now: { 'apps/a.yaml': A, 'apps/x/a.yaml': A },
+    place: 'apps/a.yaml:1:1',
+    advice: /keep one of these files$/,
+  },
+  'yaml-syntax': {
+    now: { 'apps/a.yaml': `${A}a:\n\tb: 1\n` },
+    place: 'apps/a.yaml:3:1',
+    advice: /^indent with spaces/,
+  },
+  'yaml-alias': {
+    now: { 'apps/a.yaml': 'a: &x 1\nb: *x\n' },
+    place: 'apps/a.yaml:2:4',
+    advice: /^write the value out/,
+  },
+  'yaml-tag': { now: { 'apps/a.yaml': 'a: !x 1\n' }, place: 'apps/a.yaml:1:4', advice: /^remove this tag/ },
+  'yaml-directive': {
+    now: { 'apps/a.yaml': '%YAML 1.1\n---\n' },
+    place: 'apps/a.yaml:1:1',
+    advice: /^remove the lines/,
+  },
+  'yaml-key': {
+    now: { 'apps/a.yaml': '__proto__: 1\n' },
+    place: 'apps/a.yaml:1:1',
+    advice: /choose another name$/,
+  },
+  'yaml-integer': {
+    now: { 'apps/a.yaml': 'a: 9007199254740993\n' },
+    place: 'apps/a.yaml:1:4',
+    advice: /write it in quotes$/,
+  },
+  'yaml-depth': {
+    now: { 'apps/a.yaml': '['.repeat(40) },
+    place: 'apps/a.yaml:1:33',
+    advice: /at most 32 levels are read$/,
+  },
+  'field-missing': {
+    now: { 'apps/a.yaml': 'running: true\n' },
+    place: 'apps/a.yaml:1:1',
+    advice: /^container_image is required$/,
+  },
+  'field-unknown': {
+    now: { 'apps/a.yaml': `${A}image: x\n` },
+    place: 'apps/a.yaml:2:1',
+    advice: /known fields are container_image/,
+  },
+  'field-invalid': {
+    now: { 'apps/a.yaml': 'container_image: 1\n' },
+    place: 'apps/a.yaml:1:1',
+    advice: /write it in quotes$/,
+  },
+  'app-unknown': {
+    now: { 'device-groups/g.yaml': 'apps:\n- a\n' },
+    place: 'device-groups/g.yaml:2:3',
+    advice: /add apps\/a\.yaml or take the name off this list$/,
+  },
+  'app-waiting': {
+    now: { 'apps/a.yaml': '', 'device-groups/g.yaml': 'apps:\n- a\n' },
+    place: 'device-groups/g.yaml:2:3',
+    advice: /waits until apps\/a\.yaml is mended$/,
+  },
+  'app-retained': {
+    was: { 'apps/a.yaml': A, 'device-groups/g.yaml': 'apps: [a]\n' },
+    now: { 'device-groups/g.yaml': '' },
+    place: 'device-groups/g.yaml:1:1',
+    advice: /mend this file, and the app goes$/,
+  },
+};
+
+const NO_FILES: readonly unknown[] = ['symlink', 'submodule', 'special'];
+
+async function problemsOf({ now, was = {} }: Case): Promise<Diagnostic[]> {
+  const desired = new DesiredState();
+  for (const [path, content] of Object.entries(now)) {
+    const type = (NO_FILES.includes(content) ? content : 'file') as EntryType;
+    const blob = typeof content === 'string' ? { bytes: Buffer.from(content) } : content;
+    desired.apply([{ path, file: await loadFile({ path, type, blob: path }, async () => blob, DEFAULTS) }]);
+  }
+  const applied = appliedOf(was);
+  const { problems } = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
+  return [...desired.problems(), ...[...problems.values()].flat()];
+}
+
+describe('every code', () => {
+  it.each(Object.entries(CASES))('%s', async (code, example) => {
+    const problem = (await problemsOf(example)).find((each) => each.code === code);
+    expect(problem).toBeDefined();
+    expect(`${problem?.file}:${problem?.line}:${problem?.column}`).toBe(example.place);
+    expect(problem?.message).toMatch(example.advice);
+    expect(problem?.severity).toBe(code === 'file-unexpected' ? 'warning' : 'error');
+  });
+});
+
+describe('compareDiagnostics', () => {
+  const diagnostic = fc.record<Diagnostic>({
+    file: fc.constantFrom('a', 'b'),
+    line: fc.integer({ min: 1, max: 2 }),
+    column: fc.integer({ min: 1, max: 12 }),
+    code: fc.constantFrom('yaml-key', 'app-unknown'),
+    message: fc.constantFrom('x', 'y'),
+    severity: fc.constant('error'),
+  });
+
+  it('orders by file, line, column, code and message', () => {
+    const at = (file: string, line: number, column: number): Diagnostic => ({
+      file,
+      line,
+      column,
+      code: 'yaml-key',
+      message: '',
+      severity: 'error',
+    });
+    const ordered = [at('a', 2, 9), at('a', 10, 2), at('a', 10, 11), at('b', 1, 1)];
+    expect([...ordered].reverse().sort(compareDiagnostics)).toEqual(ordered);
+  });
+
+  it('is one order, whatever order the problems were found in', () => {
+    fc.assert(
+      fc.property(fc.array(diagnostic), fc.infiniteStream(fc.nat()), (problems, dice) => {
+        const shuffled = problems
+          .map((problem) => ({ problem, at: dice.next().value as number }))
+          .sort((a, b) => a.at - b.at)
+          .map(({ problem }) => problem);
+        expect(shuffled.sort(compareDiagnostics)).toEqual([...problems].sort(compareDiagnostics));
+      }),
+    );
+    fc.assert(
+      fc.property(diagnostic, diagnostic, (a, b) => {
+        expect(Math.sign(compareDiagnostics(a, b))).toBe(0 - Math.sign(compareDiagnostics(b, a)));
+        expect(compareDiagnostics(a, { ...a })).toBe(0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { explain } from '../../src/desired/explain.ts';
+
+const Schema = z.strictObject({
+  text: z.string(),
+  count: z.int(),
+  ratio: z.number(),
+  flag: z.boolean(),
+  list: z.array(z.string()),
+  map: z.record(z.string().regex(/^[a-z]+$/, 'has a bad key'), z.string()),
+  part: z.strictObject({ name: z.string() }),
+  own: z.string({ error: 'must be something of its own' }),
+});
+
+const GOOD = { text: '', count: 1, ratio: 1, flag: true, list: [], map: {}, part: { name: '' }, own: '' };
+
+function explained(value: unknown, known: readonly string[] = []): string[] {
+  const parsed = Schema.safeParse(value, { reportInput: true });
+  return explain(parsed.error?.issues ?? [], known).map(
+    ({ path, kind, message }) => `${path.join('/')} ${kind}: ${message}`,
+  );
+}
+
+describe('explain', () => {
+  it.each<[string, object, string[]]>([
+    ['nothing wrong', {}, []],
+    [
+      'a number for a string',
+      { text: 1.5 },
+      ['text invalid: must be a string, not a number; write it in quotes'],
+    ],
+    [
+      'true for a string',
+      { text: true },
+      ['text invalid: must be a string, not true or false; write it in quotes'],
+    ],
+    ['null for a string', { text: null }, ['text invalid: must be a string, not null (empty)']],
+    ['a list for a string', { text: [] }, ['text invalid: must be a string, not a list']],
+    ['a string for a number', { ratio: '1' }, ['ratio invalid: must be a number, not a string']],
+    [
+      'a fraction for a whole number',
+      { count: 1.5 },
+      ['count invalid: must be a whole number, not a number'],
+    ],
+    ['a string for true or false', { flag: 'yes' }, ['flag invalid: must be true or false, not a string']],
+    ['a map for a list', { list: {} }, ['list invalid: must be a list, not a map of fields']],
+    [
+      'an item of a list',
+      { list: ['a', 1] },
+      ['list/1 invalid: must be a string, not a number; write it in quotes'],
+    ],
+    ['a list for a map', { map: [] }, ['map invalid: must be a map, not a list']],
+    ['a key of a map', { map: { A: 'b' } }, ['map/A invalid: has a bad key']],
+    ['a value of a map', { map: { a: null } }, ['map/a invalid: must be a string, not null (empty)']],
+    ['a text for a part', { part: 'x' }, ['part invalid: must be a map of fields, not a string']],
+    ['a field that a part lacks', { part: {} }, ['part/name invalid: is required']],
+    [
+      'a field that a part does not know',
+      { part: { name: '', other: 1 } },
+      ['part/other unknown: is not a known field'],
+    ],
+    ['a sentence of the schema', { own: [] }, ['own invalid: must be something of its own']],
+  ])('%s', (_name, change, expected) => {
+    expect(explained({ ...GOOD, ...change })).toEqual(expected);
+  });
+
+  it('tells missing fields of the top from wrong ones', () => {
+    const { text: _text, own: _own, ...rest } = GOOD;
+    expect(explained(rest)).toEqual(['text missing: is required', 'own missing: is required']);
+  });
+
+  it('names each unknown field, the known ones, and what a field of the former API is called now', () => {
+    const value = { ...GOOD, extra: 1, docker_image: 2 };
+    expect(explained(value)).toEqual([
+      'extra unknown: is not a known field',
+      'docker_image unknown: is not a known field',
+    ]);
+    expect(explained(value, ['text', 'container_image'])).toEqual([
+      'extra unknown: is not a known field; known fields are text, container_image',
+      'docker_image unknown: is called container_image here',
+    ]);
+  });
+
+  it('speaks of the whole where the whole is wrong', () => {
+    expect(explained('x')).toEqual([' invalid: must be a map of fields, not a string']);
+    expect(explained(undefined)).toEqual([' invalid: is required']);
+  });
+
+  it('never shows a value, which can be a secret', () => {
+    const parsed = Schema.safeParse({ text: 12_345 }, { reportInput: true });
+    expect(JSON.stringify(explain(parsed.error?.issues ?? []))).not.toContain('12345');
+  });
+});

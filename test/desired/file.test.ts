@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { classifyPath, newFilePath } from '../../src/desired/file.ts';
+import { keyOf, NAME_PATTERN, Name, parseKey } from '../../src/desired/name.ts';
+
+describe('classifyPath', () => {
+  it.each([
+    ['apps/web.yaml', 'app', 'web'],
+    ['apps/web.yml', 'app', 'web'],
+    ['apps/team/shop/web.yaml', 'app', 'web'],
+    ['apps/a.b_c-D9.yaml', 'app', 'a.b_c-D9'],
+    ['apps/web.yaml.yaml', 'app', 'web.yaml'],
+    ['apps/README.yaml', 'app', 'README'],
+    ['apps/LICENSE.yml', 'app', 'LICENSE'],
+    ['apps/notes.md.yaml', 'app', 'notes.md'],
+    ['apps/device-groups/x.yaml', 'app', 'x'],
+    [`apps/${'a'.repeat(128)}.yaml`, 'app', 'a'.repeat(128)],
+    ['apps/not a name/web.yaml', 'app', 'web'],
+    ['device-groups/edge.yaml', 'device_group', 'edge'],
+    ['device-groups/eu/edge.yml', 'device_group', 'edge'],
+  ])('%s is an object', (path, kind, name) => {
+    expect(classifyPath(path)).toEqual({ role: 'object', kind, name });
+  });
+
+  it.each([
+    '.gitignore',
+    '.github/workflows/check.yaml',
+    'apps/.web.yaml',
+    'apps/.hidden/web.yaml',
+    'README',
+    'README.txt',
+    'readme.md',
+    'apps/README.md',
+    'apps/team/NOTES.MD',
+    'LICENSE',
+    'LICENSE.txt',
+    'docs/how.md',
+  ])('%s is left alone', (path) => {
+    expect(classifyPath(path)).toEqual({ role: 'ignored' });
+  });
+
+  it.each([
+    'web.yaml',
+    'app/web.yaml',
+    'Apps/web.yaml',
+    'apps.yaml',
+    'apps/web.json',
+    'apps/web.YAML',
+    'apps/web',
+    'apps/web.yaml~',
+    'device_groups/edge.yaml',
+    'x/apps/web.yaml',
+  ])('%s is unexpected', (path) => {
+    expect(classifyPath(path)).toMatchObject({
+      role: 'problem',
+      severity: 'warning',
+      problem: {
+        line: 1,
+        column: 1,
+        code: 'file-unexpected',
+        message:
+          'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it',
+      },
+    });
+  });
+
+  it.each([
+    'apps/not a name.yaml',
+    'apps/-web.yaml',
+    'apps/_web.yaml',
+    'apps/wéb.yaml',
+    'apps/web\n.yaml',
+    `apps/${'a'.repeat(129)}.yaml`,
+    'device-groups/a+b.yml',
+  ])('%j has no valid name', (path) => {
+    const role = classifyPath(path);
+    expect(role).toMatchObject({ role: 'problem', severity: 'error', problem: { code: 'name-invalid' } });
+    expect(role.role === 'problem' && role.problem.message).toMatch(
+      /^the file's name is .*; rename the file$/,
+    );
+  });
+
+  it('takes any path without throwing, and finds every new file again', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (path) => void classifyPath(path)));
+    fc.assert(
+      fc.property(fc.constantFrom('app', 'device_group'), fc.stringMatching(NAME_PATTERN), (kind, name) => {
+        expect(classifyPath(newFilePath(kind, name))).toEqual({ role: 'object', kind, name });
+      }),
+    );
+  });
+});
+
+describe('names', () => {
+  it.each([
+    ['a', true],
+    ['9', true],
+    ['A.b_c-d', true],
+    ['a'.repeat(128), true],
+    ['', false],
+    ['a'.repeat(129), false],
+    ['.a', false],
+    ['-a', false],
+    ['a/b', false],
+    ['a b', false],
+    ['a\n', false],
+    ['é', false],
+  ])('%j: %s', (name, expected) => {
+    expect(Name.safeParse(name).success).toBe(expected);
+  });
+
+  it('become keys and are read back from them', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('app', 'device_group'), fc.string(), (kind, name) => {
+        expect(parseKey(keyOf(kind, name))).toEqual({ kind, name });
+      }),
+    );
+  });
+});

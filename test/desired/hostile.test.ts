@@ -1,0 +1,207 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { TextProblem } from '../../src/desired/diagnostic.ts';
+import { parseObject, parseObjectText } from '../../src/desired/parse.ts';
+import { MAX_FILE_BYTES, MAX_PROBLEMS, readYaml } from '../../src/desired/yaml/document.ts';
+import { DEFAULTS } from '../support/fleet.ts';
+
+const KINDS = ['app', 'device_group'] as const;
+
+/** A text repeated until the file is quite large; the largest possible would only take longer. */
+function many(part: string): string {
+  return part.repeat(Math.floor(MAX_FILE_BYTES / 16 / part.length));
+}
+
+/** Short texts that all differ, as many as fit. */
+function numbered(write: (id: string) => string): string {
+  const parts: string[] = [];
+  for (let size = 0, count = 0; size < MAX_FILE_BYTES - 40; count++) {
+    const part = write(count.toString(36));
+    parts.push(part);
+    size += part.length;
+  }
+  return parts.join('');
+}
+
+const BOMB = Array.from({ length: 12 }, (_, i) =>
+  i === 0
+    ? 'a0: &a0 ["x", "x"]'
+    : `a${i}: &a${i} [${Array(9)
+        .fill(`*a${i - 1}`)
+        .join(', ')}]`,
+).join('\n');
+
+describe('texts that are made to hurt', () => {
+  // Each of these once took minutes, memory without end, or the whole process in some parser of YAML.
+  it.each<[string, string, string]>([
+    ['an alias bomb', BOMB, 'yaml-alias'],
+    ['many aliases', `a: &a x\nb: [${many('*a,')}x]`, 'yaml-alias'],
+    ['100,000 opening brackets', '['.repeat(100_000), 'yaml-depth'],
+    ['100,000 opening braces', '{'.repeat(100_000), 'yaml-depth'],
+    ['pairs of brackets', many('[') + many(']'), 'yaml-depth'],
+    ['maps within maps on one line', many('{a:'), 'yaml-depth'],
+    ['lists within lists on one line', many('- '), 'yaml-depth'],
+    ['keys within keys', many('? '), 'yaml-depth'],
+    ['values within values', many(': '), 'yaml-depth'],
+    [
+      'a staircase of maps',
+      Array.from({ length: 700 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'),
+      'yaml-depth',
+    ],
+    ['only closing brackets', many(']'), 'yaml-syntax'],
+    ['only quotes', many('"'), 'yaml-syntax'],
+    ['only anchors', many('&a '), 'yaml-syntax'],
+    ['only tags', many('! '), 'yaml-syntax'],
+    ['only directives', many('%a\n'), 'yaml-directive'],
+    ['only documents', many('---\n'), 'yaml-syntax'],
+    ['only tabs', many('\t\n'), 'field-missing'],
+    ['only line breaks', many('\n'), 'field-missing'],
+    ['only comments', many('#\n'), 'field-missing'],
+    ['one key as often as it fits', many('a:\n'), 'yaml-syntax'],
+    ['as many keys as fit', `{${numbered((id) => `${id},`)}}`, 'field-unknown'],
+    ['as many bad variables as fit', `env_vars:\n${numbered((id) => ` ${id}: 1\n`)}`, 'field-invalid'],
+    ['many bad ports', `starting_ports:\n${many('- x\n')}`, 'field-invalid'],
+    ['one long word', many('x'), 'field-invalid'],
+    ['one long text', `a: "${many('\\n').slice(0, -10)}`, 'yaml-syntax'],
+  ])('%s', (_name, text, code) => {
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_FILE_BYTES);
+    const parsed = parseObjectText('app', text, DEFAULTS);
+    const problems = parsed.ok ? [] : parsed.problems;
+    expect(problems.map((problem) => problem.code)).toContain(code);
+    expect(problems.length).toBeLessThanOrEqual(MAX_PROBLEMS);
+  });
+});
+
+/** Whether a problem has a place in its text (or just behind its end), a code and a sentence. */
+function expectSound({ line, column, code, message }: TextProblem, text: string): void {
+  const lines = text.split('\n');
+  expect(line).toBeGreaterThanOrEqual(1);
+  expect(line).toBeLessThanOrEqual(lines.length);
+  expect(column).toBeGreaterThanOrEqual(1);
+  expect(column).toBeLessThanOrEqual((lines[line - 1] ?? '').length + 2);
+  expect(code).toMatch(/^(file|yaml|field)-/);
+  expect(message.length).toBeGreaterThan(5);
+}
+
+/** Pieces of which YAML is made, and what has a meaning of its own somewhere in it. */
+const piece = fc.oneof(
+  fc.constantFrom(
+    ...[
+      'a',
+      'apps',
+      'container_image',
+      'env_vars',
+      '<<',
+      '__proto__',
+      'b c',
+      '1',
+      '-1.5',
+      'true',
+      '~',
+      '.nan',
+      '0x1F',
+    ],
+    ...[
+      ':',
+      ': ',
+      '- ',
+      '? ',
+      ', ',
+      '[',
+      ']',
+      '{',
+      '}',
+      '"',
+      "'",
+      '|',
+      '>-',
+      '&a',
+      ' *a',
+      '!',
+      '!!str ',
+      '!x ',
+      '#',
+      ' # ',
+    ],
+    ...[
+      '---',
+      '...',
+      '%YAML 1.1',
+      '%TAG ! x',
+      '\n',
+      '\n',
+      '\n  ',
+      '\r\n',
+      '\t',
+      '\n\t',
+      '\ufeff',
+      '\u2028',
+      '\\',
+      '\\ud800',
+    ],
+    '9007199254740993',
+  ),
+  fc.string({ unit: 'binary', maxLength: 4 }),
+);
+const yamlLike = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''));
+const anyText = fc.oneof(
+  { weight: 4, arbitrary: yamlLike },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+);
+
+const VALID = Buffer.from(
+  '# shop\ncontainer_image: "shop:1"\nenv_vars: {A: "1", B: b}\nstarting_ports:\n  - 80\n  - "8080": "80"\napps: [a, b]\n',
+);
+
+/** A valid file with a few bytes changed, or just bytes. */
+const anyBytes = fc.oneof(
+  fc.uint8Array({ maxLength: 64 }),
+  fc
+    .array(fc.tuple(fc.nat({ max: VALID.length - 1 }), fc.integer({ min: 0, max: 255 })), {
+      minLength: 1,
+      maxLength: 4,
+    })
+    .map((changes) => {
+      const bytes = Buffer.from(VALID);
+      for (const [index, byte] of changes) bytes[index] = byte;
+      return bytes;
+    }),
+);
+
+describe('any text and any bytes', () => {
+  it('readYaml never throws, and every place lies within the text', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const result = readYaml(text);
+        if (!result.ok) {
+          expect(result.problems.length).toBeGreaterThan(0);
+          for (const problem of result.problems) expectSound(problem, text);
+          return;
+        }
+        for (const path of [[], ['apps', 0], ['a', 'b', 1]]) {
+          const place = result.value.positionOf(path);
+          expectSound({ ...place, code: 'field-invalid', message: 'no problem' }, text);
+        }
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  it('parseObject never throws, and a valid object holds only text that can be written again', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...KINDS), fc.oneof(anyBytes, anyText.map(Buffer.from)), (kind, bytes) => {
+        const parsed = parseObject(kind, bytes, DEFAULTS);
+        if (parsed.ok) {
+          const json = JSON.stringify(parsed.content);
+          expect(json.isWellFormed()).toBe(true);
+          expect(JSON.parse(json)).toEqual(parsed.content);
+          return;
+        }
+        expect(parsed.problems.length).toBeGreaterThan(0);
+        const text = Buffer.from(bytes).toString('utf8');
+        for (const problem of parsed.problems) expectSound(problem, text);
+      }),
+      { numRuns: 1500 },
+    );
+  });
+});

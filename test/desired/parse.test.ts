@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { DiagnosticCode } from '../../src/desired/diagnostic.ts';
+import { fieldName, parseObject, parseObjectText } from '../../src/desired/parse.ts';
+import { MAX_PROBLEMS } from '../../src/desired/yaml/document.ts';
+import { appOf, DEFAULTS } from '../support/fleet.ts';
+
+const LFS_POINTER =
+  'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n';
+
+describe('parseObject', () => {
+  it('fills in the defaults that it is given, and only those that are missing', () => {
+    const bytes = Buffer.from('container_image: a\nrunning: false\n');
+    const parsed = parseObject('app', bytes, { ...DEFAULTS, networks: ['fleet'] });
+    expect(parsed).toEqual({
+      ok: true,
+      content: appOf({ container_image: 'a', running: false, networks: ['fleet'] }),
+      members: [],
+    });
+  });
+
+  it('does not care for a byte order mark, line ends, comments and order', () => {
+    const plain = parseObjectText('app', 'container_image: a\nenv_vars: {A: b}\n', DEFAULTS);
+    const other = '\ufeff# shop\r\n---\r\nenv_vars:\r\n  A: b # c\r\n\r\ncontainer_image: "a"';
+    expect(parseObject('app', Buffer.from(other), DEFAULTS)).toEqual(plain);
+  });
+
+  it('gives places as the file has them, behind a byte order mark too', () => {
+    const parsed = parseObject('device_group', Buffer.from('\ufeffapps:\r\n  - a\r\n  - b'), DEFAULTS);
+    expect(parsed).toMatchObject({
+      members: [
+        { line: 2, column: 5 },
+        { line: 3, column: 5 },
+      ],
+    });
+  });
+
+  it.each<[string, 'app' | 'device_group', string | Buffer, `${DiagnosticCode} ${string}`]>([
+    [
+      'too large',
+      'app',
+      Buffer.alloc(262_145, '#'),
+      'file-too-large has 262145 bytes; at most 262144 are read: split or shorten it',
+    ],
+    ['no text', 'app', Buffer.from([0xff, 0xfe]), 'file-not-text is not UTF-8 text; save it as UTF-8'],
+    [
+      'a pointer of Git LFS',
+      'device_group',
+      LFS_POINTER,
+      'file-lfs-pointer is a Git LFS pointer, not the file itself; take it out of LFS and commit the text',
+    ],
+    [
+      'a syntax error',
+      'app',
+      'container_image: @a',
+      'yaml-syntax Plain value cannot start with reserved character @',
+    ],
+    ['an empty app', 'app', '', 'field-missing container_image is required'],
+    ['comments only', 'app', '# nothing yet\n', 'field-missing container_image is required'],
+    ['only ---', 'device_group', '---\n', 'field-missing apps is required'],
+    ['null', 'app', 'null', 'field-missing container_image is required'],
+    ['false', 'app', 'false', 'field-invalid the file must be a map of fields, not true or false'],
+    ['zero', 'app', '0', 'field-invalid the file must be a map of fields, not a number'],
+    ['an empty text in quotes', 'app', '""', 'field-invalid the file must be a map of fields, not a string'],
+    ['a word', 'app', 'container_image:a', 'field-invalid the file must be a map of fields, not a string'],
+    ['a list', 'device_group', '[a]', 'field-invalid the file must be a map of fields, not a list'],
+    [
+      'the record of the API',
+      'device_group',
+      'apps: []\n_id: x',
+      'field-unknown _id is not a known field; known fields are apps',
+    ],
+  ])('refuses %s', (_name, kind, content, expected) => {
+    const parsed = parseObject(kind, Buffer.from(content), DEFAULTS);
+    const problems = parsed.ok ? [] : parsed.problems;
+    expect(problems.map(({ code, message }) => `${code} ${message}`)).toEqual([expected]);
+  });
+
+  it('tells up to 20 problems of one file', () => {
+    const ports = Array.from({ length: 100 }, () => '  - x\n').join('');
+    const parsed = parseObjectText('app', `container_image: a\nstarting_ports:\n${ports}`, DEFAULTS);
+    expect(parsed.ok ? [] : parsed.problems.map(({ line }) => line)).toEqual(
+      Array.from({ length: MAX_PROBLEMS }, (_, index) => 3 + index),
+    );
+  });
+
+  it('leaves the defaults alone', () => {
+    const before = structuredClone(DEFAULTS);
+    parseObjectText('app', 'container_image: a', DEFAULTS);
+    expect(DEFAULTS).toEqual(before);
+  });
+
+  it('reads back every app that is written as JSON, which is YAML', () => {
+    const text = fc.string({ unit: 'grapheme' });
+    const fields = fc.record({
+      container_image: fc.stringMatching(/^[a-z0-9./:@-]{1,20}$/),
+      env_vars: fc.dictionary(
+        text.filter((name) => name !== '' && !/[=\0]|^(__proto__|constructor|prototype)$/.test(name)),
+        text.filter((value) => !value.includes('\0')),
+      ),
+      running: fc.boolean(),
+      containers_per: fc.record({ cpu: fc.double({ min: 2 ** -10, max: 1e6, noNaN: true }) }),
+    });
+    fc.assert(
+      fc.property(fields, (app) => {
+        const json = JSON.stringify(app).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, (char) => {
+          return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+        });
+        expect(parseObjectText('app', json, DEFAULTS)).toEqual({
+          ok: true,
+          content: appOf(app),
+          members: [],
+        });
+      }),
+    );
+  });
+});
+
+describe('fieldName', () => {
+  it.each<[(string | number)[], string]>([
+    [[], ''],
+    [['running'], 'running'],
+    [['starting_ports', 0], 'starting_ports[0]'],
+    [['starting_ports', 1, '8080'], 'starting_ports[1].8080'],
+    [['env_vars', 'A.B'], 'env_vars.A.B'],
+  ])('%j is %s', (path, name) => {
+    expect(fieldName(path)).toBe(name);
+  });
+});

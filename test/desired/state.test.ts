@@ -1,0 +1,202 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseKey } from '../../src/desired/name.ts';
+import { DesiredState } from '../../src/desired/state.ts';
+import { anyCommit, appOf, changesOf, type Files, placeOf, stateFile, stateOf } from '../support/fleet.ts';
+
+const A = 'container_image: web:1\n';
+const BROKEN = 'container_image: [\n';
+
+/** All that a state tells, in an order of its own. */
+function contentsOf(state: DesiredState): object {
+  const keys = [...state.keys()].sort();
+  return {
+    isEmpty: state.isEmpty,
+    files: [...state.files()].sort((a, b) => (a.path < b.path ? -1 : 1)),
+    objects: keys.map((key) => {
+      const { kind, name } = parseKey(key);
+      return [
+        key,
+        state.pathsOf(kind, name),
+        kind === 'app' ? state.app(name) : state.group(name),
+        state.problemsOf(kind, name),
+      ];
+    }),
+    listing: ['a', 'b', 'c', 'nobody'].map((app) => [...state.groupsListing(app)].sort()),
+    problems: state.problems(),
+  };
+}
+
+describe('DesiredState', () => {
+  it('begins empty', () => {
+    const state = new DesiredState();
+    expect([state.isEmpty, [...state.keys()], [...state.files()], state.problems()]).toEqual([
+      true,
+      [],
+      [],
+      [],
+    ]);
+    expect([state.app('a'), state.group('g'), state.file('x'), state.pathsOf('app', 'a')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      [],
+    ]);
+    expect([...state.groupsListing('a')]).toEqual([]);
+  });
+
+  it('finds objects by their names, wherever their files are', () => {
+    const state = stateOf({ 'apps/team/a.yml': A, 'device-groups/g.yaml': 'apps: [a]\n' });
+    expect(state.app('a')).toEqual({ path: 'apps/team/a.yml', blob: A, content: appOf(), members: [] });
+    expect(state.group('g')).toMatchObject({ content: { apps: ['a'] }, members: [{ line: 1, column: 8 }] });
+    expect([state.app('g'), state.group('a')]).toEqual([undefined, undefined]);
+    expect([...state.keys()].sort()).toEqual(['app/a', 'device_group/g']);
+    expect([...state.groupsListing('a')]).toEqual(['g']);
+    expect(state.file('apps/team/a.yml')).toEqual(stateFile('apps/team/a.yml', A));
+  });
+
+  it('has a broken object without a content, but with its problems', () => {
+    const state = stateOf({ 'apps/a.yaml': BROKEN });
+    expect(state.isEmpty).toBe(false);
+    expect(state.app('a')).toEqual({ path: 'apps/a.yaml', blob: BROKEN, content: undefined, members: [] });
+    expect(state.problems().map(placeOf)).toEqual(['apps/a.yaml:2:1 yaml-syntax']);
+    expect(state.problemsOf('app', 'a')).toEqual(state.problems());
+    expect(state.problemsOf('device_group', 'a')).toEqual([]);
+  });
+
+  it('has files that are no objects only among its files and problems', () => {
+    const state = stateOf({ 'notes.txt': 'x', 'apps/a b.yaml': A, 'README.md': 'x' });
+    expect([state.isEmpty, [...state.keys()]]).toEqual([true, []]);
+    expect([...state.files()].map(({ path }) => path).sort()).toEqual(['apps/a b.yaml', 'notes.txt']);
+    expect(state.problems().map((problem) => `${problem.severity} ${placeOf(problem)}`)).toEqual([
+      'error apps/a b.yaml:1:1 name-invalid',
+      'warning notes.txt:1:1 file-unexpected',
+    ]);
+  });
+
+  describe('with two files of one name', () => {
+    const TWINS: Files = { 'apps/a.yaml': A, 'apps/x/a.yaml': A, 'apps/a.yml': BROKEN };
+
+    it('knows that the object is there, and nothing of its content', () => {
+      const state = stateOf(TWINS);
+      expect(state.app('a')).toMatchObject({ path: 'apps/a.yaml', content: undefined });
+      expect(state.pathsOf('app', 'a')).toEqual(['apps/a.yaml', 'apps/a.yml', 'apps/x/a.yaml']);
+      expect(state.problems().map(placeOf)).toEqual([
+        'apps/a.yaml:1:1 name-duplicate',
+        'apps/a.yml:1:1 name-duplicate',
+        'apps/a.yml:2:1 yaml-syntax',
+        'apps/x/a.yaml:1:1 name-duplicate',
+      ]);
+      expect(state.problems()[0]?.message).toBe(
+        'the name "a" is also that of apps/a.yml, apps/x/a.yaml; keep one of these files',
+      );
+    });
+
+    it('has the content again once one is left', () => {
+      const state = stateOf(TWINS);
+      expect([...state.apply(changesOf({ 'apps/a.yaml': null, 'apps/a.yml': null }))]).toEqual(['app/a']);
+      expect(state.app('a')).toMatchObject({ path: 'apps/x/a.yaml', content: appOf() });
+      expect(state.problems()).toEqual([]);
+    });
+
+    it('counts the apps that any of two groups lists', () => {
+      const state = stateOf({
+        'device-groups/g.yaml': 'apps: [a, b]\n',
+        'device-groups/x/g.yaml': 'apps: [b]\n',
+      });
+      expect([...state.groupsListing('a')]).toEqual(['g']);
+      state.apply(changesOf({ 'device-groups/g.yaml': null }));
+      expect([[...state.groupsListing('a')], [...state.groupsListing('b')]]).toEqual([[], ['g']]);
+    });
+  });
+
+  it.each<[string, Files, Files, string[]]>([
+    ['a new file', {}, { 'apps/a.yaml': A }, ['app/a']],
+    ['a changed file', { 'apps/a.yaml': A }, { 'apps/a.yaml': BROKEN }, ['app/a']],
+    ['the same file', { 'apps/a.yaml': A }, { 'apps/a.yaml': A }, ['app/a']],
+    ['a file that went', { 'apps/a.yaml': A }, { 'apps/a.yaml': null }, ['app/a']],
+    ['a file that moved', { 'apps/a.yaml': A }, { 'apps/a.yaml': null, 'apps/x/a.yaml': A }, ['app/a']],
+    [
+      'a file that became another object',
+      { 'apps/a.yaml': A },
+      { 'apps/a.yaml': null, 'apps/b.yaml': A },
+      ['app/a', 'app/b'],
+    ],
+    ['a file that never was', {}, { 'apps/a.yaml': null }, []],
+    ['files that are no objects', {}, { 'notes.txt': 'x', 'apps/a b.yaml': A }, []],
+  ])('tells what %s touches', (_name, before, change, touched) => {
+    expect([...stateOf(before).apply(changesOf(change))].sort()).toEqual(touched);
+  });
+});
+
+describe('DesiredState, after any changes', () => {
+  const histories = fc.array(anyCommit, { maxLength: 12 });
+
+  it('is the same as one that is built anew from the files', () => {
+    fc.assert(
+      fc.property(histories, (commits) => {
+        const state = new DesiredState();
+        const files: Record<string, string | null> = {};
+        for (const commit of commits) {
+          state.apply(changesOf(commit));
+          Object.assign(files, commit);
+          expect(contentsOf(state)).toEqual(contentsOf(stateOf(files)));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('touches every object that means something else than before', () => {
+    fc.assert(
+      fc.property(histories, anyCommit, (commits, last) => {
+        const state = stateOf(Object.assign({}, ...commits));
+        const before = new Map([...state.keys()].map((key) => [key, JSON.stringify(objectAt(state, key))]));
+        const touched = state.apply(changesOf(last));
+        for (const key of new Set([...before.keys(), ...state.keys()])) {
+          if (!touched.has(key)) expect(JSON.stringify(objectAt(state, key))).toBe(before.get(key));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('shows a preview as if it were applied, and keeps no trace of it', () => {
+    fc.assert(
+      fc.property(histories, anyCommit, (commits, preview) => {
+        const files: Record<string, string | null> = Object.assign({}, ...commits);
+        const state = stateOf(files);
+        const expected = contentsOf(state);
+        const seen = state.preview(changesOf(preview), (touched) => [contentsOf(state), [...touched].sort()]);
+        const applied = stateOf(files);
+        const touched = applied.apply(changesOf(preview));
+        expect(seen).toEqual([contentsOf(applied), [...touched].sort()]);
+        expect(contentsOf(state)).toEqual(expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('keeps no trace of a preview that fails, or of one within another', () => {
+    fc.assert(
+      fc.property(histories, anyCommit, anyCommit, (commits, outer, inner) => {
+        const state = stateOf(Object.assign({}, ...commits));
+        const expected = contentsOf(state);
+        const fail = () =>
+          state.preview(changesOf(outer), () =>
+            state.preview(changesOf(inner), () => {
+              throw new Error('refused');
+            }),
+          );
+        expect(fail).toThrow('refused');
+        expect(contentsOf(state)).toEqual(expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function objectAt(state: DesiredState, key: string): unknown {
+  const { kind, name } = parseKey(key);
+  return [kind === 'app' ? state.app(name) : state.group(name), state.problemsOf(kind, name)];
+}

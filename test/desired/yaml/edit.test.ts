@@ -1,0 +1,280 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import { readYaml } from '../../../src/desired/yaml/document.ts';
+import { editYaml, renderYaml } from '../../../src/desired/yaml/edit.ts';
+import { editText, type Grain } from '../../../src/desired/yaml/edit-text.ts';
+import { anyKey, anyText, type Fields, fields, mutate } from './random-app.ts';
+import { mustStay, type RandomYaml, randomYaml } from './random-yaml.ts';
+
+const GOLDEN = fileURLToPath(new URL('../../golden/edit/', import.meta.url));
+
+/** How many random inputs each property tries; raise it while working on the engine. */
+const RUNS = Number(process.env['EDIT_RUNS'] ?? 500);
+
+function held(text: string): unknown {
+  const read = readYaml(text);
+  return read.ok ? read.value.value : undefined;
+}
+
+describe('golden files', () => {
+  const names = readdirSync(GOLDEN);
+  const file = (name: string, part: string) => readFileSync(`${GOLDEN}${name}/${part}`, 'utf8');
+
+  it('has enough of them', () => {
+    expect(names.length).toBeGreaterThan(45);
+  });
+
+  test.each(names)('%s', (name) => {
+    const target = JSON.parse(file(name, 'target.json')) as Fields;
+    const expected = file(name, 'expected/app.yaml');
+    expect(editYaml(file(name, 'original/app.yaml'), target)).toBe(expected);
+    expect(held(expected)).toEqual(target);
+    expect(editYaml(expected, target)).toBe(expected);
+  });
+
+  it('are exact bytes: some have CRLF, a byte order mark or no final newline', () => {
+    const originals = names.map((name) => file(name, 'original/app.yaml'));
+    expect(originals.filter((text) => text.includes('\r\n')).length).toBeGreaterThanOrEqual(4);
+    expect(originals.filter((text) => text.startsWith('\ufeff')).length).toBeGreaterThanOrEqual(3);
+    expect(originals.filter((text) => text !== '' && !text.endsWith('\n')).length).toBeGreaterThanOrEqual(5);
+  });
+});
+
+describe('refusals', () => {
+  test.each([
+    ['a syntax error', 'a: [1\n'],
+    ['a key that stands twice', 'a: 1\na: 2\n'],
+    ['a list', '- a\n'],
+    ['an empty list', '[]\n'],
+    ['a scalar', 'text\n'],
+    ['two documents', 'a: 1\n---\nb: 1\n'],
+    ['two empty documents', '---\n---\n'],
+    ['a directive', '%YAML 1.1\n---\na: 1\n'],
+    ['a directive alone', '%YAML 1.2\n'],
+    ['an alias', 'a: &x 1\nb: *x\n'],
+    ['an unknown tag', 'a: !secret x\n'],
+    ['a forbidden key', '__proto__: 1\n'],
+    ['a number that is not exact', 'a: 12345678901234567890\n'],
+    ['indentation by tabs', 'a:\n\tb: 1\n'],
+  ])('refuses a text with %s', (_name, text) => {
+    expect(() => editYaml(text, { a: 1 })).toThrow(expect.objectContaining({ kind: 'invalid' }));
+  });
+
+  it('names the line and hands on the problems', () => {
+    const problem = expect.objectContaining({ line: 2, code: 'yaml-syntax' });
+    expect(() => editYaml('a: 1\na: 2\n', { a: 1 })).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining('line 2'),
+        details: { problems: [problem] },
+      }),
+    );
+  });
+
+  test.each([
+    ['a number that is not exact', { a: 2 ** 60 }],
+    ['a number that is none', { a: Number.NaN }],
+    ['a forbidden key', JSON.parse('{"__proto__": 1}') as Fields],
+    ['too deep nesting', JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`) as Fields],
+  ])('refuses a target with %s', (_name, target) => {
+    expect(() => editYaml('a: 1\n', target)).toThrow(expect.objectContaining({ kind: 'invalid' }));
+  });
+});
+
+describe('coarser edits, where the finest one does not hold the target', () => {
+  const longKey = 'k'.repeat(1100);
+  test.each<[Grain, string, string, Fields, string]>([
+    ['nothing', 'the value is there', 'a: 1 # one\n', { a: 1 }, 'a: 1 # one\n'],
+    ['places', 'a value differs', 'a: 1 # one\n', { a: 2 }, 'a: 2 # one\n'],
+    ['quoted-places', 'a block would take a comment', 'a: x\n  # y\n', { a: 'p\nq' }, 'a: "p\\nq"\n  # y\n'],
+    [
+      'fields',
+      'a key is too long to be edited in place',
+      '# one\na:\n  - b: 1\nc: 1 # two\n',
+      { a: [{ [longKey]: 1 }], c: 1 },
+      `# one\na:\n  - ? ${longKey}\n    : 1\nc: 1 # two\n`,
+    ],
+    ['file', 'there is no map to edit', '--- !!null\n# one\n', { a: 1 }, 'a: 1\n'],
+  ])('%s: %s', (grain, _name, text, target, expected) => {
+    expect(editText(text, target)).toEqual({ text: expected, grain });
+  });
+});
+
+describe('long lists', () => {
+  const list = (items: readonly string[]) => `apps:\n${items.map((item) => `  - ${item}\n`).join('')}`;
+
+  it('finds the items that stay', () => {
+    const items = Array.from({ length: 900 }, (_, index) => `app-${index}`);
+    const kept = items.filter((_, index) => index % 7 !== 0);
+    expect(editYaml(list(items), { apps: kept })).toBe(list(kept));
+  });
+
+  it('takes items one by one where comparing all of them would take too long', () => {
+    const items = Array.from({ length: 3000 }, (_, index) => `app-${index}`);
+    const changed = items.map((item, index) => (index % 2 === 0 ? `${item}-new` : item)).slice(0, -1);
+    expect(editYaml(list(items), { apps: changed })).toBe(list(changed));
+  });
+});
+
+/** A random file, what it holds, and what it shall hold. */
+interface Change {
+  yaml: RandomYaml;
+  before: Fields;
+  after: Fields;
+}
+
+const changes: fc.Arbitrary<Change> = fc
+  .tuple(fields, fields, fc.integer(), fc.integer())
+  .map(([before, other, style, change]) => ({
+    yaml: randomYaml(before, style),
+    before,
+    after: mutate(before, other, change),
+  }))
+  // A random comment may have slipped into a block scalar: such a file holds something else.
+  .filter(({ yaml, before }) => fc.stringify(held(yaml.text)) === fc.stringify(before));
+
+function linesOf(text: string): string[] {
+  return text.replace(/^\ufeff/, '').split(/\r?\n/);
+}
+
+function expectComments({ yaml, before, after }: Change, edited: string): void {
+  const lines = new Set(linesOf(edited).map((line) => line.trim()));
+  for (const comment of yaml.comments) {
+    const copies = edited.split(comment.text).length - 1;
+    expect(copies).toBeLessThanOrEqual(1);
+    if (!mustStay(comment, before, after)) continue;
+    expect(comment.place === 'beside' ? copies === 1 : lines.has(comment.text), comment.text).toBe(true);
+  }
+}
+
+function expectLinesOfOtherFields({ yaml, before, after }: Change, edited: string): void {
+  const text = `\n${linesOf(edited).join('\n')}\n`;
+  let from = 0;
+  for (const { key, lines } of yaml.chunks) {
+    if (!Object.hasOwn(after, key) || fc.stringify(before[key]) !== fc.stringify(after[key])) continue;
+    const found = text.indexOf(`\n${lines.join('\n')}\n`, from);
+    expect(found, key).toBeGreaterThanOrEqual(from);
+    from = found + 1;
+  }
+}
+
+function expectSameEnds({ yaml: { text } }: Change, edited: string): void {
+  expect(edited.startsWith('\ufeff')).toBe(text.startsWith('\ufeff'));
+  if (text.includes('\r\n')) expect(edited).not.toMatch(/(?<!\r)\n/);
+  else expect(edited).not.toContain('\r\n');
+  if (text.endsWith('\n')) expect(edited.endsWith('\n')).toBe(true);
+}
+
+describe('random changes of random files', () => {
+  const seen: Record<Grain, number> = { nothing: 0, places: 0, 'quoted-places': 0, fields: 0, file: 0 };
+
+  it('lead to the target, keep comments, other fields and line ends, and change nothing more', () =>
+    fc.assert(
+      fc.property(changes, (change) => {
+        const { yaml, before, after } = change;
+        const { text: edited, grain } = editText(yaml.text, after);
+        seen[grain]++;
+        expect(held(edited)).toEqual(after);
+        expectComments(change, edited);
+        expectLinesOfOtherFields(change, edited);
+        expectSameEnds(change, edited);
+        expect(editYaml(edited, after)).toBe(edited);
+        expect(editYaml(yaml.text, before)).toBe(yaml.text);
+      }),
+      { numRuns: RUNS },
+    ));
+
+  it('are never made more coarsely than place by place', () => {
+    expect(seen).toMatchObject({ fields: 0, file: 0 });
+    expect(seen['quoted-places']).toBeLessThan(10 + RUNS / 100);
+    expect(seen.places).toBeGreaterThan(RUNS / 2);
+  });
+});
+
+describe('arbitrary strings', () => {
+  const text = fc.oneof(anyText, fc.string({ unit: 'binary', maxLength: 20 }));
+  const SOURCES = [
+    'k: plain # c\nl: [a, b]\n',
+    "k: 'single'\nl:\n- a # c\n",
+    'k: "double"\nl:\n  - "a"\n',
+    'k: | # c\n   a\n   b\n# d\nl: []\n',
+    'k: >-\n  a\nl:\n  - |\n    a\n',
+    'k: # c\n',
+    '{k: a, l: [a, {b: c}]}\n',
+    '',
+  ];
+
+  it('come out as they went in, as values and keys, in every style', () =>
+    fc.assert(
+      fc.property(text, text, anyKey, fc.constantFrom(...SOURCES), (one, other, name, source) => {
+        const target = { k: one, l: [other, { [name]: one }], m: { [name]: other, z: one } };
+        const { text: edited, grain } = editText(source, target);
+        expect(held(edited)).toEqual(target);
+        expect(grain).toBe('places');
+        // Nothing that an editor hides or changes stands in the text as it is.
+        expect(edited).not.toMatch(/[^\P{C}\n\t\p{Cf}\p{Cn}\p{Co}]|[\u2028\u2029\ufeff\u202e]/u);
+      }),
+      { numRuns: RUNS * 2 },
+    ));
+
+  it('come out of a new file', () =>
+    fc.assert(
+      fc.property(fields, text, anyKey, (app, value, name) => {
+        const target = { ...app, [name]: value };
+        expect(held(renderYaml(target))).toEqual(target);
+      }),
+      { numRuns: RUNS },
+    ));
+
+  it('does not fold long lines', () => {
+    const long = `${'word '.repeat(400)}end`;
+    expect(editYaml('a: x\n', { a: long, b: `${long}: ` })).toBe(`a: ${long}\nb: "${long}: "\n`);
+  });
+});
+
+describe('files like JSON', () => {
+  const json = fc.tuple(fields, fields, fc.integer(), fc.constantFrom(0, 2, 4));
+
+  it('stay JSON', () =>
+    fc.assert(
+      fc.property(json, ([before, other, change, space]) => {
+        const after = mutate(before, other, change);
+        expect(JSON.parse(editYaml(`${JSON.stringify(before, null, space)}\n`, after))).toEqual(after);
+      }),
+      { numRuns: RUNS },
+    ));
+});
+
+describe('renderYaml', () => {
+  it('writes block style in the order of the target', () => {
+    const target = {
+      container_image: 'nginx:1.27',
+      starting_ports: [8080, { '8443': '443' }],
+      env_vars: { SCRIPT: 'set -e\nexec web\n', EMPTY: '', MODE: 'off' },
+      volumes: [],
+      nested: [['a', ['b']], { c: { d: null } }],
+    };
+    expect(renderYaml(target)).toBe(`container_image: nginx:1.27
+starting_ports:
+  - 8080
+  - "8443": "443"
+env_vars:
+  SCRIPT: |
+    set -e
+    exec web
+  EMPTY: ""
+  MODE: "off"
+volumes: []
+nested:
+  - - a
+    - - b
+  - c:
+      d: null
+`);
+  });
+
+  it('writes a map without fields as {}', () => {
+    expect(renderYaml({})).toBe('{}\n');
+  });
+});

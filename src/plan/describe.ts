@@ -1,0 +1,152 @@
+import type { DeviceGroup } from '../desired/device-group.ts';
+import type { Kind } from '../desired/name.ts';
+import type { Content } from '../desired/parse.ts';
+import { changedFields, sameContent } from './content.ts';
+import { printable } from './printable.ts';
+import { operationOf, type Step } from './step.ts';
+
+/** How people call a kind. */
+export const KIND_NOUNS: Readonly<Record<Kind, string>> = { app: 'app', device_group: 'device group' };
+
+const MAX_SUBJECT = 72;
+
+/** One line of a plan: what is gone, what is new, or what stands around it. */
+export interface PlanLine {
+  mark: '+' | '-' | ' ';
+  indent: number;
+  text: string;
+}
+
+/** One sentence for a commit's subject or a log line: `app web: container_image 1.0 -> 1.1`. */
+export function summarizeStep(step: Step): string {
+  const noun = KIND_NOUNS[step.kind];
+  const texts = summaries(step);
+  const subjects = texts.map((text) => `${noun} ${step.name}: ${text}`);
+  const last = texts[texts.length - 1] ?? '';
+  const room = MAX_SUBJECT - `${noun} …: ${last}`.length;
+  return (
+    subjects.find((subject) => subject.length <= MAX_SUBJECT) ??
+    `${noun} ${step.name.slice(0, room)}…: ${last}`
+  );
+}
+
+/** What a step does, told in full, then shorter and shorter. */
+function summaries(step: Step): string[] {
+  if (step.before === null) return ['create'];
+  if (step.after === null) return ['delete'];
+  if (step.kind === 'device_group') return [summarizeMembers(step.before, step.after), 'apps'];
+  const { before, after } = step;
+  const fields = changedFields(before, after);
+  const long = fields.map((field) =>
+    summarizeField(field, before[field as keyof Content], after[field as keyof Content]),
+  );
+  return [
+    long.join(', '),
+    ...(fields.length > 3 ? [] : [fields.join(', ')]),
+    ...(fields.length > 1 ? [`${fields.length} fields`] : []),
+  ];
+}
+
+/** Values of lists and maps are left out: they are long, and those of env_vars are nobody's business in a log. */
+function summarizeField(field: string, before: unknown, after: unknown): string {
+  if (field === 'container_image') return `${field} ${imageChange(String(before), String(after))}`;
+  return typeof after === 'boolean' ? `${field} ${before} -> ${after}` : field;
+}
+
+/** Only the tags where the rest of the reference is the same. */
+function imageChange(before: string, after: string): string {
+  const [oldName, oldTag] = splitTag(before);
+  const [newName, newTag] = splitTag(after);
+  return oldName === newName && oldTag !== '' && newTag !== ''
+    ? `${show(oldTag)} -> ${show(newTag)}`
+    : `${show(before)} -> ${show(after)}`;
+}
+
+function splitTag(image: string): [string, string] {
+  const tag = /:([^:/@]+)$/.exec(image);
+  return tag === null ? [image, ''] : [image.slice(0, tag.index), tag[1] ?? ''];
+}
+
+function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
+  const added = after.apps.filter((app) => !before.apps.includes(app));
+  const removed = before.apps.filter((app) => !after.apps.includes(app));
+  const parts = [
+    ...(added.length > 0 ? [`add ${added.join(', ')}`] : []),
+    ...(removed.length > 0 ? [`remove ${removed.join(', ')}`] : []),
+  ];
+  return parts.length > 0 ? parts.join('; ') : 'reorder apps';
+}
+
+/** The step as a diff: unchanged fields are left out, and so are empty ones of a new or deleted object. */
+export function describeStep(step: Step): PlanLine[] {
+  const before = (step.before ?? {}) as Record<string, unknown>;
+  const after = (step.after ?? {}) as Record<string, unknown>;
+  return diffMaps(before, after, operationOf(step) === 'update' ? 'all' : 'filled', 1);
+}
+
+function diffMaps(
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+  show: 'all' | 'filled',
+  indent: number,
+): PlanLine[] {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return keys.flatMap((key) => {
+    const [a, b] = [before[key], after[key]];
+    if (sameContent(a, b) || (show === 'filled' && isEmpty(a) && isEmpty(b))) return [];
+    return diffField(key, a, b, indent);
+  });
+}
+
+function diffField(key: string, before: unknown, after: unknown, indent: number): PlanLine[] {
+  const heading: PlanLine = { mark: ' ', indent, text: `${key}:` };
+  if (isList(before) && isList(after)) return [heading, ...diffLists(before, after, indent + 1)];
+  if (isMap(before) && isMap(after)) return [heading, ...diffMaps(before, after, 'all', indent + 1)];
+  return [...sideLines('-', key, before, indent), ...sideLines('+', key, after, indent)];
+}
+
+function diffLists(before: readonly unknown[], after: readonly unknown[], indent: number): PlanLine[] {
+  const gone = before.filter((item) => !after.some((other) => sameContent(item, other)));
+  const come = after.filter((item) => !before.some((other) => sameContent(item, other)));
+  const reordered = gone.length === 0 && come.length === 0;
+  const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
+    items.map((item) => ({ mark, indent, text: `- ${show(item)}` }));
+  return reordered
+    ? [...lines('-', before), ...lines('+', after)]
+    : [...lines('-', gone), ...lines('+', come)];
+}
+
+function sideLines(mark: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
+  if (value === undefined) return [];
+  if (isList(value) && value.length > 0) {
+    const items = value.map((item): PlanLine => ({ mark, indent: indent + 1, text: `- ${show(item)}` }));
+    return [{ mark, indent, text: `${key}:` }, ...items];
+  }
+  if (isMap(value) && Object.keys(value).length > 0) {
+    const entries = Object.entries(value).map(
+      ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${show(item)}` }),
+    );
+    return [{ mark, indent, text: `${key}:` }, ...entries];
+  }
+  return [{ mark, indent, text: `${key}: ${show(value)}` }];
+}
+
+/** Plain text stays plain; anything that could be misread, or move a terminal's cursor, is written as JSON. */
+function show(value: unknown): string {
+  return typeof value === 'string' && /^[\w./:@%+=,-]+( [\w./:@%+=,-]+)*$/.test(value)
+    ? value
+    : printable(JSON.stringify(value));
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined) return true;
+  return isList(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0;
+}

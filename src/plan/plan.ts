@@ -1,0 +1,140 @@
+import type { DeviceGroup } from '../desired/device-group.ts';
+import { type Diagnostic, inFile } from '../desired/diagnostic.ts';
+import { type Kind, keyOf, parseKey } from '../desired/name.ts';
+import type { DesiredObject, DesiredState } from '../desired/state.ts';
+import type { AppliedState } from './applied.ts';
+import { sameContent } from './content.ts';
+import { type Origin, orderSteps, type Step } from './step.ts';
+
+/** The parts of the two states that planning reads. */
+export type DesiredView = Pick<DesiredState, 'app' | 'group' | 'groupsListing'>;
+export type AppliedView = Pick<AppliedState, 'app' | 'group' | 'groupsListing'>;
+
+/** What has to change, and what cannot change and why. */
+export interface Plan {
+  steps: Step[];
+  /** Problems between objects, for every object that was looked at; an empty list clears older ones. */
+  problems: Map<string, Diagnostic[]>;
+}
+
+/**
+ * Compares desired with applied for the objects in `keys` and all that depends on them. The one planner: the
+ * command line, the API's commits, status and apply call it.
+ *
+ * An object whose file is present but invalid is left as it is; a group that names a missing app is left as
+ * it is; an app stays as long as a group that is left as it is lists it.
+ */
+export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
+  const steps: Step[] = [];
+  const problems = new Map<string, Diagnostic[]>();
+  for (const key of dependents(keys, desired, applied)) {
+    const { kind, name } = parseKey(key);
+    const verdict = kind === 'app' ? planApp(name, desired, applied) : planGroup(name, desired, applied);
+    if (verdict.step !== null) steps.push(verdict.step);
+    problems.set(key, verdict.problems);
+  }
+  return { steps: orderSteps(steps), problems };
+}
+
+interface Verdict {
+  step: Step | null;
+  problems: Diagnostic[];
+}
+
+/** The keys, the groups that list one of the apps, and the apps that such a group may no longer hold back. */
+function dependents(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Set<string> {
+  const all = new Set(keys);
+  for (const app of namesOf(all, 'app')) {
+    for (const group of desired.groupsListing(app)) all.add(keyOf('device_group', group));
+  }
+  for (const group of namesOf(all, 'device_group')) {
+    const gone = applied.group(group)?.apps.filter((app) => desired.app(app) === undefined) ?? [];
+    for (const app of gone) all.add(keyOf('app', app));
+  }
+  return all;
+}
+
+function namesOf(keys: Iterable<string>, kind: Kind): string[] {
+  return Array.from(keys, parseKey).flatMap((key) => (key.kind === kind ? [key.name] : []));
+}
+
+function planApp(name: string, desired: DesiredView, applied: AppliedView): Verdict {
+  const file = desired.app(name);
+  const before = applied.app(name) ?? null;
+  if (file === undefined) return planAppRemoval(name, desired, applied);
+  if (file.content === undefined || sameContent(before, file.content)) return { step: null, problems: [] };
+  return { step: { kind: 'app', name, before, after: file.content, origin: originOf(file) }, problems: [] };
+}
+
+function planAppRemoval(name: string, desired: DesiredView, applied: AppliedView): Verdict {
+  const before = applied.app(name);
+  if (before === undefined) return { step: null, problems: [] };
+  const holders = [...applied.groupsListing(name)].filter((group) =>
+    groupAfter(group, desired, applied)?.apps.includes(name),
+  );
+  if (holders.length === 0) {
+    return { step: { kind: 'app', name, before, after: null, origin: null }, problems: [] };
+  }
+  return { step: null, problems: holders.flatMap((group) => retainedProblem(name, group, desired)) };
+}
+
+/** A group whose valid file still lists the app has a problem of its own; one that is broken gets told here. */
+function retainedProblem(app: string, group: string, desired: DesiredView): Diagnostic[] {
+  const file = desired.group(group);
+  if (file === undefined || file.content?.apps.includes(app)) return [];
+  const message = `app "${app}" was removed, but this group's last good content lists it; mend this file, and the app goes`;
+  return [inFile(file.path, { line: 1, column: 1, code: 'app-retained', message })];
+}
+
+function planGroup(name: string, desired: DesiredView, applied: AppliedView): Verdict {
+  const file = desired.group(name);
+  const before = applied.group(name) ?? null;
+  if (file === undefined) {
+    const step: Step | null =
+      before === null ? null : { kind: 'device_group', name, before, after: null, origin: null };
+    return { step, problems: [] };
+  }
+  const after = file.content;
+  if (after === undefined) return { step: null, problems: [] };
+  const problems = memberProblems(file, after, desired, applied);
+  if (problems.length > 0 || sameContent(before, after)) return { step: null, problems };
+  return { step: { kind: 'device_group', name, before, after, origin: originOf(file) }, problems };
+}
+
+/** The group's content once the plan is applied. */
+function groupAfter(name: string, desired: DesiredView, applied: AppliedView): DeviceGroup | undefined {
+  const file = desired.group(name);
+  if (file === undefined) return undefined;
+  const waits =
+    file.content === undefined || file.content.apps.some((app) => !isAvailable(app, desired, applied));
+  return waits ? applied.group(name) : file.content;
+}
+
+/** Whether a group may name this app: its file is there, and it has content, now or from before. */
+export function isAvailable(app: string, desired: DesiredView, applied: AppliedView): boolean {
+  const file = desired.app(app);
+  return file !== undefined && (file.content !== undefined || applied.app(app) !== undefined);
+}
+
+function memberProblems(
+  file: DesiredObject<DeviceGroup>,
+  group: DeviceGroup,
+  desired: DesiredView,
+  applied: AppliedView,
+): Diagnostic[] {
+  return group.apps.flatMap((app, index) => {
+    if (isAvailable(app, desired, applied)) return [];
+    const place = file.members[index] ?? { line: 1, column: 1 };
+    const waiting = desired.app(app);
+    if (waiting === undefined) {
+      const message = `there is no app "${app}"; add apps/${app}.yaml or take the name off this list`;
+      return [inFile(file.path, { ...place, code: 'app-unknown', message })];
+    }
+    const message = `app "${app}" was never valid; this group waits until ${waiting.path} is mended`;
+    return [inFile(file.path, { ...place, code: 'app-waiting', message })];
+  });
+}
+
+function originOf(file: DesiredObject): Origin {
+  return { path: file.path, blob: file.blob };
+}

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { type Effect, effectsOf } from '../../src/plan/effect.ts';
+import { makePlan } from '../../src/plan/plan.ts';
+import { appliedOf, type Files, stateOf } from '../support/fleet.ts';
+
+const ON = 'container_image: i:1\n';
+const ON_2 = 'container_image: i:2\n';
+const OFF = 'container_image: i:1\nrunning: false\n';
+const OFF_2 = 'container_image: i:2\nrunning: false\n';
+
+/** A fleet in short: texts of apps, and lists of groups. */
+interface Fleet {
+  apps: Record<string, string>;
+  groups: Record<string, string[]>;
+}
+
+function filesOf({ apps, groups }: Fleet): Files {
+  return Object.fromEntries([
+    ...Object.entries(apps).map(([name, text]) => [`apps/${name}.yaml`, text]),
+    ...Object.entries(groups).map(([name, list]) => [
+      `device-groups/${name}.yaml`,
+      `apps: [${list.join(', ')}]\n`,
+    ]),
+  ]);
+}
+
+const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
+  {
+    name: 'a first fleet starts what runs',
+    was: { apps: {}, groups: {} },
+    now: { apps: { a: ON, b: OFF }, groups: { g: ['a', 'b'], h: ['a'] } },
+    effects: [{ app: 'a', action: 'start', groups: ['g', 'h'] }],
+  },
+  {
+    name: 'an app that no group lists does nothing anywhere',
+    was: { apps: { a: ON }, groups: {} },
+    now: { apps: { a: ON_2, b: ON }, groups: {} },
+    effects: [],
+  },
+  {
+    name: 'a change of a running app restarts it wherever it is listed',
+    was: { apps: { a: ON }, groups: { h: ['a'], g: ['a'], i: [] } },
+    now: { apps: { a: ON_2 }, groups: { h: ['a'], g: ['a'], i: [] } },
+    effects: [{ app: 'a', action: 'restart', groups: ['g', 'h'] }],
+  },
+  {
+    name: 'a change of an app that stands still does nothing',
+    was: { apps: { a: OFF }, groups: { g: ['a'] } },
+    now: { apps: { a: OFF_2 }, groups: { g: ['a'] } },
+    effects: [],
+  },
+  {
+    name: 'running: false stops',
+    was: { apps: { a: ON }, groups: { g: ['a'] } },
+    now: { apps: { a: OFF_2 }, groups: { g: ['a'] } },
+    effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
+  },
+  {
+    name: 'running: true starts',
+    was: { apps: { a: OFF }, groups: { g: ['a'] } },
+    now: { apps: { a: ON_2 }, groups: { g: ['a'] } },
+    effects: [{ app: 'a', action: 'start', groups: ['g'] }],
+  },
+  {
+    name: 'joining and leaving groups',
+    was: { apps: { a: ON, b: ON, c: OFF }, groups: { g: ['a'], h: ['c'] } },
+    now: { apps: { a: ON, b: ON, c: OFF }, groups: { g: ['b', 'c'], h: [] } },
+    effects: [
+      { app: 'b', action: 'start', groups: ['g'] },
+      { app: 'a', action: 'stop', groups: ['g'] },
+    ],
+  },
+  {
+    name: 'a change, a join and a leave of one app at once',
+    was: { apps: { a: ON }, groups: { g: ['a'], h: ['a'], i: [] } },
+    now: { apps: { a: ON_2 }, groups: { g: ['a'], h: [], i: ['a'] } },
+    effects: [
+      { app: 'a', action: 'restart', groups: ['g'] },
+      { app: 'a', action: 'stop', groups: ['h'] },
+      { app: 'a', action: 'start', groups: ['i'] },
+    ],
+  },
+  {
+    name: 'an app that is stopped in the commit in which it joins is never started',
+    was: { apps: { a: ON }, groups: { g: [] } },
+    now: { apps: { a: OFF }, groups: { g: ['a'] } },
+    effects: [],
+  },
+  {
+    name: 'an app that is stopped in the commit in which it leaves is stopped once',
+    was: { apps: { a: ON }, groups: { g: ['a'] } },
+    now: { apps: { a: OFF }, groups: { g: [] } },
+    effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
+  },
+  {
+    name: 'a deleted app stops in the groups that let it go',
+    was: { apps: { a: ON, b: ON }, groups: { g: ['a', 'b'] } },
+    now: { apps: { b: ON }, groups: { g: ['b'] } },
+    effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
+  },
+  {
+    name: 'a deleted group stops its apps',
+    was: { apps: { a: ON, b: OFF }, groups: { g: ['a', 'b'] } },
+    now: { apps: { a: ON, b: OFF }, groups: {} },
+    effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
+  },
+  {
+    name: 'another order of apps does nothing',
+    was: { apps: { a: ON, b: ON }, groups: { g: ['a', 'b'] } },
+    now: { apps: { a: ON, b: ON }, groups: { g: ['b', 'a'] } },
+    effects: [],
+  },
+];
+
+describe('effectsOf', () => {
+  it.each(rows)('$name', ({ was, now, effects }) => {
+    const applied = appliedOf(filesOf(was));
+    const desired = stateOf(filesOf(now));
+    const { steps } = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
+    expect(effectsOf(steps, applied)).toEqual(effects);
+  });
+});

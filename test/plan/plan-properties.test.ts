@@ -1,0 +1,204 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Diagnostic } from '../../src/desired/diagnostic.ts';
+import { parseKey } from '../../src/desired/name.ts';
+import { type DesiredObject, DesiredState } from '../../src/desired/state.ts';
+import { AppliedState } from '../../src/plan/applied.ts';
+import { makePlan, type Plan } from '../../src/plan/plan.ts';
+import type { Step } from '../../src/plan/step.ts';
+import { anyCommit, changesOf, DEFAULTS, type Files, stateOf } from '../support/fleet.ts';
+
+/** Many short histories find more than few long ones. */
+const RUNS = { numRuns: 2000 };
+const histories = fc.array(anyCommit, { minLength: 1, maxLength: 12 });
+
+/** What a manager keeps from pass to pass (src/reconcile/advance.ts), without store and git. */
+class Fleet {
+  readonly desired = new DesiredState();
+  readonly applied = new AppliedState();
+  readonly problems = new Map<string, Diagnostic[]>();
+  readonly pending = new Set<string>();
+  readonly files = new Map<string, string>();
+
+  /** Takes a commit and plans what is pending, without applying it. */
+  look(commit: Files): Plan {
+    for (const [path, text] of Object.entries(commit)) {
+      if (text === null) this.files.delete(path);
+      else this.files.set(path, text);
+    }
+    for (const key of this.desired.apply(changesOf(commit))) this.pending.add(key);
+    const plan = makePlan(this.pending, this.desired, this.applied);
+    for (const [key, problems] of plan.problems) {
+      if (problems.length === 0) this.problems.delete(key);
+      else this.problems.set(key, problems);
+    }
+    return plan;
+  }
+
+  follow(plan: Plan): void {
+    this.applied.applySteps(plan.steps);
+    this.pending.clear();
+  }
+
+  /** Plans every object, on a desired state that is built anew from the files. */
+  planAll(): Plan {
+    const desired = stateOf(Object.fromEntries(this.files));
+    return makePlan(new Set([...desired.keys(), ...this.applied.keys()]), desired, this.applied);
+  }
+}
+
+function sorted(problems: Iterable<readonly Diagnostic[]>): string[] {
+  return [...problems]
+    .flat()
+    .map((problem) => JSON.stringify(problem))
+    .sort();
+}
+
+/** Plays random histories: `check` sees each commit's plan before it is applied. */
+function forEachPlan(check: (fleet: Fleet, plan: Plan) => void): void {
+  fc.assert(
+    fc.property(histories, (commits) => {
+      const fleet = new Fleet();
+      for (const commit of commits) {
+        const plan = fleet.look(commit);
+        check(fleet, plan);
+        fleet.follow(plan);
+      }
+    }),
+    RUNS,
+  );
+}
+
+function expectComplete(fleet: Fleet, plan: Plan): void {
+  const all = fleet.planAll();
+  expect(plan.steps).toEqual(all.steps);
+  expect(sorted(fleet.problems.values())).toEqual(sorted(all.problems.values()));
+}
+
+function objectOf(state: DesiredState | AppliedState, { kind, name }: Pick<Step, 'kind' | 'name'>) {
+  return kind === 'app' ? state.app(name) : state.group(name);
+}
+
+function danglingNames(applied: AppliedState): string[] {
+  const groups = applied
+    .keys()
+    .map(parseKey)
+    .filter(({ kind }) => kind === 'device_group');
+  const members = groups.flatMap(({ name }) => applied.group(name)?.apps ?? []);
+  return members.filter((app) => applied.app(app) === undefined);
+}
+
+describe('makePlan, over random histories', () => {
+  it('finds by the touched objects alone what it finds by looking at all of them', () => {
+    forEachPlan(expectComplete);
+  });
+
+  it('does so too when passes in between were refused or failed', () => {
+    const attempts = fc.array(fc.tuple(anyCommit, fc.boolean()), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(attempts, (commits) => {
+        const fleet = new Fleet();
+        for (const [commit, isApplied] of commits) {
+          const plan = fleet.look(commit);
+          expectComplete(fleet, plan);
+          if (isApplied) fleet.follow(plan);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('has nothing left to do, and the same problems, once its plan is applied', () => {
+    forEachPlan((fleet, plan) => {
+      fleet.follow(plan);
+      expectComplete(fleet, { steps: [], problems: new Map() });
+    });
+  });
+
+  it('never leaves a group with an app that is not there, at no step', () => {
+    forEachPlan(({ applied }, { steps }) => {
+      for (const step of steps) {
+        applied.applySteps([step]);
+        expect(danglingNames(applied)).toEqual([]);
+      }
+    });
+  });
+
+  it('deletes only what has no file, writes only what a valid file says, and always changes something', () => {
+    forEachPlan((fleet, { steps }) => {
+      for (const step of steps) {
+        const file = objectOf(fleet.desired, step) as DesiredObject | undefined;
+        expect(step.after).toEqual(file === undefined ? null : file.content);
+        expect(step.origin).toEqual(file === undefined ? null : { path: file.path, blob: file.blob });
+        expect(step.before).toEqual(objectOf(fleet.applied, step) ?? null);
+        expect(step.after).not.toEqual(step.before);
+      }
+    });
+  });
+
+  it('applies everything, or tells why not', () => {
+    forEachPlan((fleet, plan) => {
+      fleet.follow(plan);
+      const told = [...fleet.desired.problems(), ...[...fleet.problems.values()].flat()];
+      if (told.some(({ severity }) => severity === 'error')) return;
+      expect(fleet.applied.keys().sort()).toEqual([...fleet.desired.keys()].sort());
+      for (const key of fleet.applied.keys()) {
+        const file = objectOf(fleet.desired, parseKey(key)) as DesiredObject;
+        expect(objectOf(fleet.applied, parseKey(key))).toEqual(file.content);
+      }
+    });
+  });
+});
+
+const text = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 6 });
+const anyFields = fc.record(
+  {
+    container_image: fc.constantFrom('i:1', 'r.example:5000/a/b@sha256:00'),
+    starting_ports: fc.array(fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.constant({ '8080': '80' }))),
+    containers_per: fc.constantFrom({ server: 1 }, { cpu: 0.5 }, { memory: 2, cpu: 1 }),
+    env_vars: fc.dictionary(
+      text.filter((name) => !/=|^(__proto__|constructor|prototype)$/.test(name)),
+      text,
+    ),
+    running: fc.boolean(),
+    networks: fc.array(text),
+    privileged: fc.boolean(),
+  },
+  { requiredKeys: ['container_image'] },
+);
+
+/** The same fields as a person might write them: other order, comments, defaults written out. */
+function rewritten(
+  fields: Record<string, unknown>,
+  order: readonly string[],
+  writtenOut: readonly string[],
+): string {
+  const all: Record<string, unknown> = { ...fields };
+  for (const field of writtenOut) all[field] ??= DEFAULTS[field as keyof typeof DEFAULTS];
+  const lines = order.flatMap((field) =>
+    all[field] === undefined ? [] : [`# ${field}`, `"${field}":   ${JSON.stringify(all[field])} # here`],
+  );
+  return `---\n\n${lines.join('\r\n')}\n...\n`;
+}
+
+describe('makePlan, over random contents', () => {
+  it('looks at what devices see: comments, order of keys and written-out defaults change nothing', () => {
+    const names = ['container_image', ...Object.keys(DEFAULTS)];
+    fc.assert(
+      fc.property(
+        anyFields,
+        fc.shuffledSubarray(names, { minLength: names.length }),
+        fc.subarray(Object.keys(DEFAULTS)),
+        (fields, order, writtenOut) => {
+          const first = stateOf({ 'apps/a.yaml': JSON.stringify(fields) });
+          const second = stateOf({ 'apps/team/a.yml': rewritten(fields, order, writtenOut) });
+          expect([first.problems(), second.problems()]).toEqual([[], []]);
+          const applied = new AppliedState();
+          applied.applySteps(makePlan(['app/a'], first, applied).steps);
+          expect(makePlan(['app/a'], second, applied).steps).toEqual([]);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+});

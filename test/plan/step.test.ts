@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { operationOf, orderSteps, type Step } from '../../src/plan/step.ts';
+import { appOf } from '../support/fleet.ts';
+
+const app = appOf();
+const origin = { path: 'p', blob: 'b' };
+
+function appStep(name: string, isDelete = false): Step {
+  return { kind: 'app', name, before: isDelete ? app : null, after: isDelete ? null : app, origin };
+}
+
+function groupStep(name: string, isDelete = false): Step {
+  const group = { apps: [] };
+  return {
+    kind: 'device_group',
+    name,
+    before: isDelete ? group : null,
+    after: isDelete ? null : group,
+    origin,
+  };
+}
+
+describe('operationOf', () => {
+  it.each<[string, Partial<Step>]>([
+    ['create', { before: null, after: app }],
+    ['update', { before: app, after: appOf({ running: false }) }],
+    ['delete', { before: app, after: null }],
+  ])('%s', (operation, sides) => {
+    expect(operationOf({ ...appStep('a'), ...sides } as Step)).toBe(operation);
+  });
+});
+
+describe('orderSteps', () => {
+  const ordered = [
+    appStep('A'),
+    appStep('a'),
+    appStep('b'),
+    groupStep('a'),
+    groupStep('z'),
+    groupStep('b', true),
+    appStep('a0', true),
+    appStep('z', true),
+  ];
+
+  it('makes apps before groups, deletes groups before apps, and sorts by name within', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(ordered, { minLength: ordered.length }), (steps) => {
+        expect(orderSteps(steps)).toEqual(ordered);
+      }),
+    );
+  });
+
+  it('leaves its argument as it is', () => {
+    const steps = Object.freeze([groupStep('g'), appStep('a')]);
+    expect(orderSteps(steps)).toEqual([steps[1], steps[0]]);
+  });
+});

@@ -1,0 +1,89 @@
+import { HoldfastError } from '../../errors.ts';
+
+/**
+ * Every command line that is ever given to git. A command is made here and nowhere else, from a fixed
+ * template; what goes into a template is an object id, a ref of ours or a path of the settings, each checked
+ * against a pattern of ours. Texts that users or files bring go through standard input, never through here.
+ */
+export interface GitCommand {
+  readonly args: readonly string[];
+}
+
+const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+const REF =
+  /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^\s~^:?*[\\\p{Cc}./][^\s~^:?*[\\\p{Cc}]*(?<![./])$/u;
+
+function command(...args: string[]): GitCommand {
+  return { args };
+}
+
+/** Checks a full object id. */
+export function objectId(text: string): string {
+  if (OBJECT_ID.test(text)) return text;
+  throw new HoldfastError('internal', 'not an object id');
+}
+
+/** Checks the full name of a ref: a branch, or a ref of ours. */
+export function refName(text: string): string {
+  if (REF.test(text)) return text;
+  throw new HoldfastError('invalid', `"${text.slice(0, 200)}" cannot be the name of a branch`);
+}
+
+export const commands = {
+  version: () => command('version'),
+  /** Where the repository of the current folder keeps its things. */
+  locate: () =>
+    command(
+      'rev-parse',
+      '--path-format=absolute',
+      '--show-toplevel',
+      '--git-dir',
+      '--git-common-dir',
+      '--show-prefix',
+    ),
+  objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
+  init: () => command('init', '--quiet'),
+  addAll: () => command('add', '--all', '--', '.'),
+  writeTree: () => command('write-tree'),
+  commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
+  symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
+  batchObjects: () => command('cat-file', '--batch-command'),
+  listTree: (tree: string) =>
+    command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** The entry of one path, said by the tree that holds it: what it names may be damaged. */
+  treeEntry: (revision: string, path: string) =>
+    command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),
+  diffTrees: () => command('diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--stdin'),
+  isAncestor: (ancestor: string, revision: string) =>
+    command('merge-base', '--is-ancestor', '--end-of-options', objectId(ancestor), objectId(revision)),
+  lastChange: (revision: string, path: string) =>
+    command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
+  /** Names of all files below a path in all commits that any ref or reflog reaches. */
+  historyPaths: (path: string) =>
+    command(
+      'log',
+      '--all',
+      '--reflog',
+      '--full-history',
+      '--diff-merges=combined',
+      '--no-renames',
+      '--format=',
+      '--name-only',
+      '-z',
+      '--',
+      path,
+    ),
+  newestCommits: () =>
+    command('log', '--all', '--reflog', '--max-count=1000', '--date-order', '--format=%ct'),
+  fastImport: () => command('fast-import', '--quiet', '--force', '--done', '--date-format=raw'),
+  /** Moves index and work tree from one tree to another, touching nothing but what differs. */
+  switchTree: (from: string, to: string) =>
+    command('read-tree', '-u', '-m', '--end-of-options', objectId(from), objectId(to)),
+  /** Files of the index that are not on the disk, without those that a sparse checkout leaves out. */
+  deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
+  listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
+  refreshIndex: () => command('update-index', '-q', '--refresh'),
+  updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),
+  branchTip: (branch: string) =>
+    command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(branch)}^{commit}`),
+} as const;

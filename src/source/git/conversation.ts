@@ -1,0 +1,173 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { GitCommand } from './commands.ts';
+import { type GitContext, GitFailure } from './run.ts';
+
+/** Reads what a process answers, piece by piece. */
+export interface AnswerReader {
+  /** The text up to the next `end` byte, which is taken too. */
+  until(end: number): Promise<string>;
+  /** Exactly so many bytes. */
+  bytes(count: number): Promise<Buffer>;
+}
+
+/**
+ * A long-lived git process that answers requests in their order. Requests are written at once, so that many
+ * can be under way; it is started by the first request and again after it has ended.
+ *
+ * A request rejects with a GitFailure when the process ends or is silent for longer than the time limit; a
+ * request that has not been answered may or may not have been carried out.
+ */
+export class Conversation {
+  readonly #context: GitContext;
+  readonly #command: GitCommand;
+  #session: Session | null = null;
+
+  constructor(context: GitContext, command: GitCommand) {
+    this.#context = context;
+    this.#command = command;
+  }
+
+  async ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
+    if (this.#session === null || this.#session.isOver) {
+      this.#session = new Session(this.#context, this.#command);
+    }
+    return this.#session.ask(request, answer);
+  }
+
+  /** Ends the process, with `farewell` as its last input; the next request starts a new one. */
+  async close(farewell = ''): Promise<void> {
+    const session = this.#session;
+    this.#session = null;
+    await session?.close(farewell);
+  }
+}
+
+class Session implements AnswerReader {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #context: GitContext;
+  readonly #command: GitCommand;
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+  #stderr = '';
+  #failure: GitFailure | null = null;
+  #wake: (() => void) | null = null;
+  #turn: Promise<unknown> = Promise.resolve();
+  readonly #ended: Promise<void>;
+
+  constructor(context: GitContext, command: GitCommand) {
+    this.#context = context;
+    this.#command = command;
+    this.#child = spawn('git', [...command.args], {
+      cwd: context.folder,
+      env: { ...context.env },
+      stdio: 'pipe',
+    });
+    this.#child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
+    this.#child.stderr.on('data', (chunk: Buffer) => {
+      this.#stderr = (this.#stderr + chunk.toString()).slice(-10_000);
+    });
+    this.#child.stdin.on('error', () => undefined);
+    this.#ended = new Promise((resolve) => {
+      this.#child.on('error', (error) => this.#end(null, String(error), resolve));
+      this.#child.on('close', (code) => this.#end(code, this.#stderr, resolve));
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#failure !== null;
+  }
+
+  ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
+    this.#child.stdin.write(request);
+    const result = this.#turn.then(() => answer(this));
+    this.#turn = result.catch(() => this.#abandon());
+    return result;
+  }
+
+  async close(farewell: string): Promise<void> {
+    this.#child.stdin.end(farewell);
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 2000);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  async until(end: number): Promise<string> {
+    for (;;) {
+      const found = this.#find(end);
+      if (found >= 0) return this.#take(found + 1).toString('utf8', 0, found);
+      await this.#more();
+    }
+  }
+
+  async bytes(count: number): Promise<Buffer> {
+    while (this.#size < count) await this.#more();
+    return this.#take(count);
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#failure !== null) return;
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    this.#wakeUp();
+  }
+
+  #end(code: number | null, reason: string, resolve: () => void): void {
+    this.#failure ??= new GitFailure(this.#command, code, reason);
+    this.#wakeUp();
+    resolve();
+  }
+
+  /** After an answer that was not understood, nothing that follows can be, also what has arrived already. */
+  #abandon(): void {
+    this.#failure ??= new GitFailure(this.#command, null, 'gave an answer that was not understood');
+    this.#chunks.length = 0;
+    this.#size = 0;
+    this.#child.kill('SIGKILL');
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake;
+    this.#wake = null;
+    wake?.();
+  }
+
+  #more(): Promise<void> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#failure ??= new GitFailure(this.#command, null, `silent for ${this.#context.timeLimit} ms`);
+        this.#child.kill('SIGKILL');
+        this.#wakeUp();
+      }, this.#context.timeLimit);
+      this.#wake = () => {
+        clearTimeout(timer);
+        if (this.#failure !== null && this.#size === 0) reject(this.#failure);
+        else resolve();
+      };
+    });
+  }
+
+  #find(byte: number): number {
+    let offset = 0;
+    for (const chunk of this.#chunks) {
+      const index = chunk.indexOf(byte);
+      if (index >= 0) return offset + index;
+      offset += chunk.length;
+    }
+    return -1;
+  }
+
+  #take(count: number): Buffer {
+    const pieces: Buffer[] = [];
+    let missing = count;
+    while (missing > 0) {
+      const first = this.#chunks[0] as Buffer;
+      pieces.push(first.subarray(0, missing));
+      if (first.length <= missing) this.#chunks.shift();
+      else this.#chunks[0] = first.subarray(missing);
+      missing -= Math.min(first.length, missing);
+    }
+    this.#size -= count;
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+  }
+}

@@ -1,0 +1,108 @@
+import { lstat } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HoldfastError } from '../../errors.ts';
+import type { FileEdit } from '../source.ts';
+import { commands } from './commands.ts';
+import type { ObjectReader } from './objects.ts';
+import type { Repository } from './repository.ts';
+import { GitFailure, runGit } from './run.ts';
+
+/** How long a lock of another git process on the index is waited for, and how often it is tried; milliseconds. */
+const LOCK_PATIENCE = 5000;
+const LOCK_INTERVAL = 50;
+
+const LOCKED = /Unable to create '.*\.lock'|cannot lock ref .*: Unable to create/;
+
+/** Whether git failed because another process of git is at work in the repository. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof GitFailure && LOCKED.test(error.stderr);
+}
+
+/** Tries again for some seconds while another process of git holds a lock. */
+export async function whileLocked<T>(act: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + LOCK_PATIENCE;
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isLocked(error) || performance.now() > deadline) throw error;
+      await sleep(LOCK_INTERVAL);
+    }
+  }
+}
+
+/** The refusal of a write on whose files a person has work that is not committed. */
+export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
+  const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
+  return new HoldfastError('conflict', message, { paths }, cause);
+}
+
+/**
+ * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
+ * refuses where a file that differs has uncommitted work.
+ */
+export async function switchTree({ context }: Repository, from: string, to: string): Promise<void> {
+  try {
+    await whileLocked(() => runGit(context, commands.switchTree(from, to)));
+  } catch (error) {
+    if (!(error instanceof GitFailure) || !/not uptodate/.test(error.stderr)) throw error;
+    // A file that was only touched looks changed until the index has looked at it again.
+    await whileLocked(() => runGit(context, commands.refreshIndex()).catch(ignoreDirty));
+    await whileLocked(() => runGit(context, commands.switchTree(from, to)));
+  }
+}
+
+/** Refreshing ends with 1 when some file is really changed; which one matters is told by what comes after. */
+function ignoreDirty(error: unknown): string {
+  if (error instanceof GitFailure && error.exitCode === 1 && !isLocked(error)) return '';
+  throw error;
+}
+
+/**
+ * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, and
+ * a file that is ignored for one of no worth. Rejects as `conflict`.
+ */
+export async function refuseDirtyFiles(
+  repository: Repository,
+  objects: ObjectReader,
+  base: string,
+  edits: readonly FileEdit[],
+): Promise<void> {
+  const gone: string[] = [];
+  for (const { path, text } of edits) {
+    if (text === null || path.includes('\n')) continue;
+    const full = posix.join(repository.prefix, path);
+    const isThere = await isOnDisk(`${repository.context.folder}/${full}`);
+    const isKnown = (await objects.info(`${base}:${full}`)) !== null;
+    if (isThere && !isKnown) throw dirtyFiles([path]);
+    if (!isThere && isKnown) gone.push(full);
+  }
+  if (await haveDeleted(repository, gone)) throw dirtyFiles(edits.map(({ path }) => path));
+}
+
+/** Whether a person deleted one of these files; in a sparse checkout they are absent on purpose. */
+async function haveDeleted({ context }: Repository, absent: readonly string[]): Promise<boolean> {
+  if (absent.length === 0) return false;
+  const deleted = new Set((await runGit(context, commands.deletedFiles())).split('\0'));
+  return absent.some((path) => deleted.has(path));
+}
+
+async function isOnDisk(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Refuses to move a branch under the feet of another work tree. Rejects as `conflict`. */
+export async function refuseCheckedOutElsewhere({ context }: Repository, branch: string): Promise<void> {
+  const blocks = (await runGit(context, commands.listWorkTrees())).split('\0\0');
+  const holder = blocks
+    .map((block) => block.split('\0'))
+    .find((lines) => lines.includes(`branch ${branch}`) && !lines.some((line) => /^prunable/.test(line)));
+  if (holder === undefined) return;
+  const name = branch.replace('refs/heads/', '');
+  const message = `${name} is checked out in another work tree; run the manager on that one, or switch it to another branch`;
+  throw new HoldfastError('conflict', message);
+}

@@ -1,0 +1,97 @@
+import type { Blob, TreeEntry } from '../desired/entry.ts';
+
+/** What HEAD says: which branch is followed, and the commit it is at. */
+export interface Head {
+  /** Full commit id; null on a branch without a commit. */
+  revision: string | null;
+  /** Full name of the branch (`refs/heads/main`); null when HEAD is detached. */
+  branch: string | null;
+}
+
+/** A difference between two trees; `entry` is null where the path is gone. */
+export interface TreeChange {
+  path: string;
+  entry: TreeEntry | null;
+}
+
+/** What a commit says of itself. */
+export interface CommitInfo {
+  /** Committer's time, Unix seconds. */
+  time: number;
+  message: string;
+}
+
+/** All that git remembers of the folder's past, for a start without counters. */
+export interface FolderHistory {
+  /** Every path that a commit of any branch ever had below the folder. */
+  paths: Set<string>;
+  /** Newest committer's time of all branches, Unix seconds; 0 without commits. */
+  newestCommit: number;
+  /** False where names may be missing: in a clone made with a depth, or when the walk took too long. */
+  isComplete: boolean;
+}
+
+/**
+ * Reads one folder of one repository, always as objects at a revision, never from a checkout.
+ * Every method rejects as `unavailable` when git cannot be asked.
+ */
+export interface Reader {
+  head(): Promise<Head>;
+  /** Id of the folder's tree at a revision; null where the folder is not there (or is not a folder). */
+  folder(revision: string): Promise<string | null>;
+  /** Every entry below a folder's tree. */
+  list(tree: string): Promise<TreeEntry[]>;
+  /** What differs between two of the folder's trees; null where one of them is not in the repository (any more). */
+  changes(from: string, to: string): Promise<TreeChange[] | null>;
+  /** The bytes of a blob, if there are at most `maxBytes`. */
+  blob(id: string, maxBytes: number): Promise<Blob>;
+  commit(revision: string): Promise<CommitInfo>;
+  /** The newest commit up to `revision` that changed the folder; null where none did. */
+  lastChange(revision: string): Promise<string | null>;
+  isAncestor(ancestor: string, revision: string): Promise<boolean>;
+  history(): Promise<FolderHistory>;
+  close(): Promise<void>;
+}
+
+/** A new text of one file of the folder; null removes the file. */
+export interface FileEdit {
+  path: string;
+  text: string | null;
+}
+
+/** One commit to be made. */
+export interface CommitDraft {
+  edits: readonly FileEdit[];
+  /** Subject, and trailers after an empty line. */
+  message: string;
+  author: { name: string; email: string };
+  /** Unix milliseconds. */
+  at: number;
+}
+
+/** Makes commits and brings them to where they belong. */
+export interface Publisher {
+  /**
+   * Makes one commit a draft, each on top of the one before, the first on `base`, and publishes all of them
+   * at once. Resolves to their ids when they are durable.
+   *
+   * Rejects as `moved-on` when the branch is not at `base` any more, as `conflict` when the checkout or the
+   * branch refuses (with `details.paths`, the paths of the drafts), as `unavailable` when git or origin cannot
+   * be reached. After a rejection nothing is published.
+   */
+  publish(base: Head, drafts: readonly CommitDraft[]): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** Tells that something may have moved. Carries no payload: whoever is told looks again. */
+export interface Watcher {
+  close(): Promise<void>;
+}
+
+/** Where revisions come from and go to. */
+export interface Source {
+  reader: Reader;
+  publisher: Publisher;
+  /** Calls `onChange` whenever the head may have moved, until closed. */
+  watch(onChange: () => void): Promise<Watcher>;
+}

@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { CheckoutSource } from '../../../src/source/git/checkout.ts';
+import { temporaryFolder, writeFiles } from '../../support/folder.ts';
+import { type TestRepository, testRepository } from '../../support/git.ts';
+import { draftOf, openSource, publishOne } from './support.ts';
+
+const FILES = { 'ds/apps/web.yaml': 'a\n', 'ds/apps/cron.yaml': 'c\n', 'else.txt': 'e\n' };
+
+async function start() {
+  const repository = await testRepository();
+  const base = await repository.commit(FILES);
+  return { repository, base, source: await openSource(join(repository.folder, 'ds')) };
+}
+
+/** Everything that a refused write must leave as it was: files, index, refs of people. */
+async function stateOf({ folder, git }: TestRepository): Promise<Record<string, string>> {
+  const files = (await git('ls-files', '-z', '--cached', '--others')).split('\0').filter(Boolean);
+  const hashes = files.map(async (path) => {
+    const bytes = await readFile(join(folder, path)).catch(async () =>
+      readlink(join(folder, path)).catch(() => 'gone'),
+    );
+    return [path, createHash('sha1').update(bytes).digest('hex')] as const;
+  });
+  return {
+    ...Object.fromEntries(await Promise.all(hashes)),
+    index: await git('ls-files', '--stage'),
+    head: await git('rev-parse', 'HEAD'),
+    status: await git('status', '--porcelain', '--untracked-files=all'),
+  };
+}
+
+const write = (repository: TestRepository, path: string, text: string): Promise<void> =>
+  writeFiles(repository.folder, { [path]: text });
+
+describe('work of a person on the very file', () => {
+  it.each([
+    {
+      name: 'edited',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
+    },
+    {
+      name: 'edited to the same size',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'x\n'),
+    },
+    {
+      name: 'staged',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: async (r: TestRepository) => {
+        await write(r, 'ds/apps/web.yaml', 'mine');
+        await r.git('add', '.');
+      },
+    },
+    {
+      name: 'staged and edited again',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: async (r: TestRepository) => {
+        await write(r, 'ds/apps/web.yaml', 'mine');
+        await r.git('add', '.');
+        await write(r, 'ds/apps/web.yaml', 'mine too');
+      },
+    },
+    {
+      name: 'staged as deleted',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: async (r: TestRepository) => void (await r.git('rm', '--quiet', 'ds/apps/web.yaml')),
+    },
+    {
+      name: 'deleted',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: (r: TestRepository) => rm(join(r.folder, 'ds/apps/web.yaml')),
+    },
+    {
+      name: 'edited, and the write deletes it',
+      edits: { 'apps/web.yaml': null },
+      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
+    },
+    {
+      name: 'new and untracked',
+      edits: { 'apps/new.yaml': 'n\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/new.yaml', 'mine'),
+    },
+    {
+      name: 'new, untracked and ignored',
+      edits: { 'apps/new.yaml': 'n\n' },
+      work: async (r: TestRepository) => {
+        await write(r, 'ds/apps/new.yaml', 'mine');
+        await write(r, '.git/info/exclude', '*.yaml\n');
+      },
+    },
+    {
+      name: 'new and staged',
+      edits: { 'apps/new.yaml': 'n\n' },
+      work: async (r: TestRepository) => {
+        await write(r, 'ds/apps/new.yaml', 'mine');
+        await r.git('add', '.');
+      },
+    },
+    {
+      name: 'an untracked folder in its place',
+      edits: { 'apps/new.yaml': 'n\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/new.yaml/inner', 'mine'),
+    },
+    {
+      name: 'an untracked file where its folder goes',
+      edits: { 'apps/team/new.yaml': 'n\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/team', 'mine'),
+    },
+    {
+      name: 'replaced by a symlink',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: async (r: TestRepository) => {
+        await rm(join(r.folder, 'ds/apps/web.yaml'));
+        await symlink('cron.yaml', join(r.folder, 'ds/apps/web.yaml'));
+      },
+    },
+    {
+      name: 'replaced by a folder',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: async (r: TestRepository) => {
+        await rm(join(r.folder, 'ds/apps/web.yaml'));
+        await write(r, 'ds/apps/web.yaml/inner', 'mine');
+      },
+    },
+    {
+      name: 'one of two files edited',
+      edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': 'b\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
+    },
+  ])('($name) makes the write a conflict that names it, and changes nothing', async ({ edits, work }) => {
+    const { repository, base, source } = await start();
+    await work(repository);
+    const before = await stateOf(repository);
+    await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining(Object.keys(edits).at(-1) as string),
+      details: { paths: Object.keys(edits) },
+    });
+    expect(await stateOf(repository)).toEqual(before);
+    expect(before['head']).toBe(base);
+  });
+
+  it('in the place of the folder, a symlink, is neither followed nor lost', async () => {
+    const { repository, source } = await start();
+    const outside = await temporaryFolder();
+    await writeFiles(outside, { 'web.yaml': 'a\n', 'cron.yaml': 'c\n' });
+    await rm(join(repository.folder, 'ds/apps'), { recursive: true });
+    await symlink(outside, join(repository.folder, 'ds/apps'));
+    const outcome = await publishOne(source, { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n' }).catch(
+      (error: unknown) => error,
+    );
+    expect(outcome).toMatchObject({ kind: 'conflict' });
+    expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe('a\n');
+    expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
+  });
+});
+
+describe('a merge that is not finished', () => {
+  it('makes the write a conflict that says so, and changes nothing', async () => {
+    const { repository, source } = await start();
+    await repository.git('switch', '--quiet', '-c', 'side');
+    await repository.commit({ 'else.txt': 'side' });
+    await repository.git('switch', '--quiet', 'main');
+    await repository.commit({ 'else.txt': 'main' });
+    await expect(repository.git('merge', 'side')).rejects.toThrow();
+    const before = await stateOf(repository);
+    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringMatching(/merge/),
+    });
+    expect(await stateOf(repository)).toEqual(before);
+    await repository.git('merge', '--abort');
+    await publishOne(source, { 'apps/web.yaml': 'b\n' });
+  });
+});
+
+describe('work of a person on other files', () => {
+  it('stays byte for byte, on the disk and in the index', async () => {
+    const { repository, source } = await start();
+    await write(repository, 'ds/apps/cron.yaml', 'staged');
+    await write(repository, 'staged-new.txt', 'new');
+    await repository.git('add', '.');
+    await write(repository, 'ds/apps/cron.yaml', 'and edited');
+    await write(repository, 'else.txt', 'edited');
+    await write(repository, 'ds/apps/untracked.yaml', 'untracked');
+    await mkdir(join(repository.folder, 'ds/empty'));
+    const before = await stateOf(repository);
+    const id = await publishOne(source, { 'apps/web.yaml': 'b\n', 'apps/new/x.yaml': 'x\n' });
+    const after = await stateOf(repository);
+    expect(after['head']).toBe(id);
+    expect(after['status']).toBe(before['status']);
+    for (const path of ['ds/apps/cron.yaml', 'staged-new.txt', 'else.txt', 'ds/apps/untracked.yaml'])
+      expect(after[path]).toBe(before[path]);
+    expect(await repository.show('ds/apps/cron.yaml', '')).toBe('staged');
+    expect(await repository.git('show', '--stat', '--format=')).not.toContain('cron');
+  });
+
+  it('is what it was after any mixture of work and writes', async () => {
+    const paths = ['ds/apps/web.yaml', 'ds/apps/cron.yaml', 'else.txt', 'ds/apps/n.yaml'] as const;
+    const step = fc.record({
+      path: fc.constantFrom(...paths),
+      kind: fc.constantFrom('edit', 'stage', 'publish', 'publish', 'commit'),
+      text: fc.integer({ min: 0, max: 3 }).map((number) => `text ${number}\n`),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 8 }), async (steps) => {
+        const { repository, source } = await start();
+        for (const { path, kind, text } of steps) await act(repository, source, path, kind, text);
+      }),
+      { numRuns: 12 },
+    );
+  });
+});
+
+/** One thing that a person or the manager does; a write either lands whole or changes nothing. */
+async function act(
+  repository: TestRepository,
+  source: CheckoutSource,
+  path: string,
+  kind: string,
+  text: string,
+) {
+  if (kind === 'edit') await write(repository, path, text);
+  if (kind === 'stage') {
+    await write(repository, path, text);
+    await repository.git('add', path);
+  }
+  if (kind === 'commit') await repository.git('commit', '--quiet', '--allow-empty', '-m', 'person');
+  if (kind !== 'publish' || !path.startsWith('ds/')) return;
+  const edited = path.slice(3);
+  const before = await stateOf(repository);
+  const outcome = await source.publisher
+    .publish(await source.reader.head(), [draftOf({ [edited]: text })])
+    .then(
+      () => 'published',
+      (error: { kind: string }) => error.kind,
+    );
+  const after = await stateOf(repository);
+  const others = (state: Record<string, string>): Record<string, string | undefined> => ({
+    ...state,
+    [path]: undefined,
+    index: undefined,
+    head: undefined,
+    status: state['status']
+      ?.split('\n')
+      .filter((line) => !line.endsWith(path))
+      .join('\n'),
+  });
+  expect(others(after)).toEqual(others(before));
+  if (outcome === 'published') expect(await repository.show(path)).toBe(text);
+  else expect([outcome, after]).toEqual(['conflict', before]);
+}

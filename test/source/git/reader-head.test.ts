@@ -1,0 +1,201 @@
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeFiles } from '../../support/folder.ts';
+import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
+import { openSource } from './support.ts';
+
+async function repositoryWithCommit(): Promise<{ repository: TestRepository; revision: string }> {
+  const repository = await testRepository();
+  return { repository, revision: await repository.commit({ 'ds/apps/web.yaml': 'container_image: a\n' }) };
+}
+
+describe('head', () => {
+  it('is the branch that is checked out, and follows it to another one', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+    await repository.git('switch', '--quiet', '-c', 'team/größe');
+    const second = await repository.commit({ 'ds/a': '' });
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/team/größe', revision: second });
+    await repository.git('switch', '--quiet', 'main');
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+  });
+
+  it('has no branch while it is detached', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    await repository.commit({ 'ds/a': '' });
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await repository.git('checkout', '--quiet', revision);
+    expect(await reader.head()).toEqual({ branch: null, revision });
+  });
+
+  it('has no revision on a branch without a commit', async () => {
+    const repository = await testRepository();
+    await mkdir(join(repository.folder, 'ds'));
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision: null });
+    const revision = await repository.commit({ 'ds/a': '' });
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+  });
+
+  it('is a fixed branch whatever is checked out', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'), 'main');
+    await repository.git('switch', '--quiet', '-c', 'other');
+    await repository.commit({ 'ds/a': '' });
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+    await repository.git('checkout', '--quiet', '--detach');
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+  });
+
+  it('of a fixed branch that is not there has no revision', async () => {
+    const { repository } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'), 'none');
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/none', revision: null });
+  });
+
+  it('of a linked work tree is that of its own branch', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const linked = repositoryAt(join(await temporaryFolder(), 'linked'));
+    await repository.git('worktree', 'add', '--quiet', '-b', 'side', linked.folder);
+    const { reader } = await openSource(join(linked.folder, 'ds'));
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/side', revision });
+    const side = await linked.commit({ 'ds/a': '' });
+    await repository.commit({ 'ds/b': '' });
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/side', revision: side });
+    await linked.git('checkout', '--quiet', '--detach', 'main');
+    expect((await reader.head()).branch).toBeNull();
+  });
+
+  it('is found again after the refs were packed and the objects with them', async () => {
+    const { repository } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await reader.head();
+    const revision = await repository.commit({ 'ds/a': '' });
+    await repository.git('pack-refs', '--all', '--prune');
+    expect((await reader.head()).revision).toBe(revision);
+    await repository.git('gc', '--quiet', '--prune=now');
+    expect((await reader.head()).revision).toBe(revision);
+    const next = await repository.commit({ 'ds/b': '' });
+    expect((await reader.head()).revision).toBe(next);
+  });
+
+  it('cannot be read when the repository is gone', async () => {
+    const { repository } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await reader.head();
+    await rm(join(repository.folder, '.git'), { recursive: true });
+    await expect(reader.head()).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+describe('folder', () => {
+  it('is its tree', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect(await reader.folder(revision)).toBe(await repository.git('rev-parse', `${revision}:ds`));
+  });
+
+  it.each([
+    { name: 'is missing', prepare: async () => undefined },
+    { name: 'is a file', prepare: (folder: string) => writeFile(join(folder, 'ds'), 'text') },
+    {
+      name: 'is a symlink to a folder',
+      prepare: async (folder: string) => {
+        await writeFiles(folder, { 'real/apps/web.yaml': 'container_image: a\n' });
+        await symlink('real', join(folder, 'ds'));
+      },
+    },
+    {
+      name: 'is a submodule',
+      prepare: async (folder: string) => {
+        const inner = repositoryAt(join(folder, 'ds'));
+        await mkdir(inner.folder);
+        await inner.git('init', '--quiet');
+        await inner.commit({ a: '' });
+      },
+    },
+  ])('that $name at a revision is not there', async ({ prepare }) => {
+    const repository = await testRepository();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await prepare(repository.folder);
+    expect(await reader.folder(await repository.commit({ 'other.txt': '' }))).toBeNull();
+  });
+
+  it('below a symlink is not there', async () => {
+    const repository = await testRepository();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await writeFiles(repository.folder, { 'real/ds/a': '' });
+    await symlink('real', join(repository.folder, 'link'));
+    const revision = await repository.commit({});
+    expect(await reader.folder(revision)).toBeNull();
+    const through = await openSource(join(repository.folder, 'link/ds'));
+    // The folder of the disk is meant: behind the link lies `real/ds`.
+    expect(through.repository.prefix).toBe('real/ds');
+    expect(await through.reader.folder(revision)).not.toBeNull();
+  });
+
+  it.each([
+    { name: 'at the top', below: '', prefix: '' },
+    { name: 'deep down', below: 'a/b c/größe "x"', prefix: 'a/b c/größe "x"' },
+  ])('$name has only what is in it', async ({ below, prefix }) => {
+    const repository = await testRepository();
+    const path = (name: string): string => (below === '' ? name : `${below}/${name}`);
+    const revision = await repository.commit({
+      [path('apps/web.yaml')]: 'container_image: a\n',
+      [path('x')]: '',
+    });
+    await repository.commit({ 'else/y': '' });
+    const source = await openSource(join(repository.folder, below));
+    expect(source.repository.prefix).toBe(prefix);
+    const tree = await source.reader.folder(revision);
+    expect((await source.reader.list(tree as string)).map((entry) => entry.path)).toEqual([
+      'apps/web.yaml',
+      'x',
+    ]);
+  });
+
+  it('of a revision that is gone cannot be read, which is something else than not there', async () => {
+    const { repository } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await expect(reader.folder('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+describe('commit', () => {
+  it.each([
+    { name: 'a subject', message: 'one line', has: 'one line\n' },
+    {
+      name: 'body and trailers',
+      message: 'one\n\ntwo\n\nAllow-Empty: true',
+      has: 'one\n\ntwo\n\nAllow-Empty: true\n',
+    },
+    {
+      name: 'lines that look like a header',
+      message: 'x\n\ncommitter A <a@b> 5 +0000',
+      has: 'x\n\ncommitter A <a@b> 5 +0000\n',
+    },
+    { name: 'letters of several bytes', message: 'größe 😀', has: 'größe 😀\n' },
+  ])('has its message with $name', async ({ message, has }) => {
+    const repository = await testRepository();
+    const revision = await repository.commit({ a: '' }, message);
+    const { reader } = await openSource(repository.folder);
+    const time = Number(await repository.git('log', '-1', '--format=%ct'));
+    expect(await reader.commit(revision)).toEqual({ time, message: has });
+  });
+
+  it('without a message has an empty one', async () => {
+    const repository = await testRepository();
+    await repository.commit({ a: '' });
+    await repository.git('commit', '--quiet', '--allow-empty', '--allow-empty-message', '-m', '');
+    const { reader } = await openSource(repository.folder);
+    expect(await reader.commit(await repository.git('rev-parse', 'HEAD'))).toMatchObject({ message: '' });
+  });
+
+  it('that is not there cannot be read', async () => {
+    const { repository } = await repositoryWithCommit();
+    const { reader } = await openSource(repository.folder);
+    await expect(reader.commit('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});

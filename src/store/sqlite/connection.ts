@@ -1,0 +1,85 @@
+import { closeSync, openSync } from 'node:fs';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { HoldfastError } from '../../errors.ts';
+
+export type Database = InstanceType<typeof DatabaseSync>;
+export type SqlValue = string | number | null;
+
+/** A statement that was compiled once; `Row` is what its columns are. */
+export interface Statement<Row> {
+  get(...values: SqlValue[]): Row | undefined;
+  all(...values: SqlValue[]): Row[];
+  /** Runs a change; `changes` counts the rows that it touched. */
+  run(...values: SqlValue[]): { changes: number };
+}
+
+export function prepare<Row>(db: Database, sql: string): Statement<Row> {
+  return db.prepare(sql);
+}
+
+/**
+ * How long a call waits for another process that holds the file, in milliseconds. The wait stops this whole
+ * process, so it only has to outlast a backup's or a shell's short lock.
+ */
+const BUSY_TIMEOUT = 1000;
+
+/** Both connections; the reader is not held up by the writer's transactions and does not see into them. */
+export interface Connections {
+  writer: Database;
+  reader: Database;
+}
+
+/** Makes the file, readable by its owner alone, where there is none. */
+export function createFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** The connection that makes all changes; each is on the disk when its transaction ends. */
+export function openWriter(path: string): Database {
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
+  try {
+    useWriteAheadLog(db);
+    db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
+    enlargeCache(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** A connection that can change nothing. It does not look into the file yet. */
+export function openReader(path: string): Database {
+  return new DatabaseSync(path, { timeout: BUSY_TIMEOUT, readOnly: true });
+}
+
+/** 16 MiB of pages: the upper levels of all indexes over a million reports. */
+export function enlargeCache(db: Database): void {
+  db.exec('PRAGMA cache_size = -16384');
+}
+
+/**
+ * Closes both, and leaves everything in the one file. The driver cannot finalize statements, so SQLite gives its
+ * handles back, and drops the log, only when they are collected; until then the log is there, but empty.
+ */
+export function closeConnections({ reader, writer }: Connections): void {
+  if (reader.isOpen) reader.close();
+  if (!writer.isOpen) return;
+  try {
+    writer.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // Nothing is lost: the next process finds the log beside the file.
+  }
+  writer.close();
+}
+
+function useWriteAheadLog(db: Database): void {
+  const mode = prepare<{ journal_mode: string }>(db, 'PRAGMA journal_mode = WAL').get()?.journal_mode;
+  if (mode === 'wal') return;
+  const message = 'the store cannot use a write-ahead log on this file system; move it to a local disk';
+  throw new HoldfastError('unavailable', message, { journal_mode: mode });
+}

@@ -1,0 +1,76 @@
+import { type Counter, FRESH_COUNTER, raise } from '../../plan/ids.ts';
+import type { CounterKind, CounterRow } from '../store.ts';
+import { type Database, prepare, type Statement } from './connection.ts';
+
+/** A counter as it is kept; `hash` is the record's hash of an object that is not stored. */
+export interface KeptCounter extends Counter {
+  hash: string | null;
+}
+
+/** Changes the counters, inside the caller's transaction. `changed` is the transaction's id sequence. */
+export class Counters {
+  readonly #get: Statement<KeptCounter>;
+  readonly #floor: Statement<{ floor: number }>;
+  readonly #put: Statement<never>;
+  readonly #keep: Statement<never>;
+  readonly #markAll: Statement<never>;
+
+  constructor(db: Database) {
+    this.#get = prepare(db, 'SELECT last, floor, hash FROM counters WHERE kind = ? AND name = ?');
+    this.#floor = prepare(db, 'SELECT floor_of_others AS floor FROM state');
+    this.#put = prepare(
+      db,
+      `INSERT INTO counters (kind, name, last, floor, hash, changed) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (kind, name) DO UPDATE
+       SET last = excluded.last, floor = excluded.floor, hash = excluded.hash, changed = excluded.changed`,
+    );
+    this.#keep = prepare(db, 'UPDATE counters SET hash = NULL WHERE kind = ? AND name = ?');
+    this.#markAll = prepare(db, 'UPDATE counters SET changed = ?');
+  }
+
+  /** The counter; a fresh one for a name that never was. */
+  get(kind: CounterKind, name: string): KeptCounter {
+    const floor = (): number => this.#floor.get()?.floor ?? 0;
+    return this.#get.get(kind, name) ?? { ...FRESH_COUNTER, floor: floor(), hash: null };
+  }
+
+  put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void {
+    this.#put.run(kind, name, counter.last, counter.floor, counter.hash, changed);
+  }
+
+  /** Gives out the next id. */
+  raise(kind: CounterKind, name: string, changed: number): number {
+    const raised = raise(this.get(kind, name));
+    this.put(kind, name, { ...raised, hash: null }, changed);
+    return raised.last;
+  }
+
+  /** The stored object carries the hash from now on. No change: the row that others read stays the same. */
+  handOverHash(kind: CounterKind, name: string): void {
+    this.#keep.run(kind, name);
+  }
+
+  markAllChanged(changed: number): void {
+    this.#markAll.run(changed);
+  }
+}
+
+/** Reads counters for the record outside the store. */
+export class CounterReads {
+  readonly #since: Statement<CounterRow>;
+
+  constructor(db: Database) {
+    this.#since = prepare(
+      db,
+      `SELECT c.kind, c.name, c.last, coalesce(a.hash, g.hash, c.hash) AS hash FROM counters AS c
+       LEFT JOIN apps AS a ON c.kind = 'app' AND a.name = c.name
+       LEFT JOIN device_groups AS g ON c.kind = 'device_group' AND g.name = c.name
+       WHERE c.changed > ?`,
+    );
+  }
+
+  /** The counters that changed after this id sequence. */
+  since(idSequence: number): CounterRow[] {
+    return this.#since.all(idSequence).map((row) => ({ ...row }));
+  }
+}

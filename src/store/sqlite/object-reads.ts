@@ -1,0 +1,97 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import type { Kind } from '../../desired/name.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
+import { type Database, prepare, type Statement } from './connection.ts';
+import { Pace } from './pace.ts';
+import {
+  appContent,
+  findObject,
+  groupContent,
+  type ObjectRow,
+  storedApp,
+  storedGroup,
+  TABLE_OF,
+} from './rows.ts';
+
+/** An object and where it came from, as its table holds them. */
+export interface AppliedRow {
+  kind: Kind;
+  name: string;
+  content: string;
+  path: string | null;
+  blob: string | null;
+}
+
+/** Reads apps and device groups. */
+export class ObjectReads {
+  readonly #defaults: AppDefaults;
+  readonly #find: Readonly<Record<Kind, Statement<ObjectRow>>>;
+  readonly #names: Readonly<Record<Kind, Statement<{ name: string }>>>;
+  readonly #all: Statement<AppliedRow>;
+
+  constructor(db: Database, defaults: AppDefaults) {
+    this.#defaults = defaults;
+    this.#find = { app: findObject(db, 'app'), device_group: findObject(db, 'device_group') };
+    this.#names = { app: names(db, 'app'), device_group: names(db, 'device_group') };
+    this.#all = prepare(
+      db,
+      `SELECT 'app' AS kind, name, content, path, blob FROM apps
+       UNION ALL SELECT 'device_group', name, content, path, blob FROM device_groups`,
+    );
+  }
+
+  names(kind: Kind): string[] {
+    return this.#names[kind].all().map((row) => row.name);
+  }
+
+  app(name: string): StoredApp | null {
+    const row = this.#find.app.get(name);
+    return row === undefined ? null : storedApp(row, this.#defaults);
+  }
+
+  group(name: string): StoredGroup | null {
+    const row = this.#find.device_group.get(name);
+    return row === undefined ? null : storedGroup(row);
+  }
+
+  /**
+   * The group's apps in the order of its list. Throws `unavailable` where one is missing: a device that was
+   * told the rest would stop the missing app's containers.
+   */
+  members(group: StoredGroup): StoredApp[] {
+    return group.content.apps.map((name) => {
+      const app = this.app(name);
+      if (app !== null) return app;
+      const message = `the store has dropped app "${name}" as outdated; the next pass applies it again`;
+      throw new HoldfastError('unavailable', message, { app: name, device_group: group.name });
+    });
+  }
+
+  /** All objects of one moment, not parsed yet. */
+  all(): AppliedRow[] {
+    return this.#all.all();
+  }
+
+  /** Parses them, and gives way to others on its way. */
+  async parse(rows: readonly AppliedRow[]): Promise<AppliedObject[]> {
+    const pace = new Pace();
+    const objects: AppliedObject[] = [];
+    for (const row of rows) {
+      objects.push(appliedObject(row, this.#defaults));
+      await pace.step();
+    }
+    return objects;
+  }
+}
+
+function names(db: Database, kind: Kind): Statement<{ name: string }> {
+  return prepare(db, `SELECT name FROM ${TABLE_OF[kind]} ORDER BY name`);
+}
+
+function appliedObject(row: AppliedRow, defaults: AppDefaults): AppliedObject {
+  const { kind, name, path, blob } = row;
+  const origin = path === null || blob === null ? null : { path, blob };
+  if (kind === 'app') return { kind, name, origin, content: appContent(row.content, defaults) };
+  return { kind, name, origin, content: groupContent(row.content) };
+}

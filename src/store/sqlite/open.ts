@@ -1,0 +1,65 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import type { Store } from '../store.ts';
+import {
+  type Connections,
+  createFile,
+  type Database,
+  enlargeCache,
+  openReader,
+  openWriter,
+} from './connection.ts';
+import { storeError } from './errors.ts';
+import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
+import { SqliteStore } from './store.ts';
+import { readsOn, writesOn } from './tables.ts';
+
+export interface SqliteStoreOptions {
+  /** The database's file; made, for its owner alone, where it is missing. Its folder must be there. */
+  path: string;
+  /** The values that a stored app gets for fields that it lacks because they are younger. */
+  defaults: AppDefaults;
+  /** So many random bytes. */
+  random: (size: number) => Uint8Array;
+}
+
+const FLEET_BYTES = 16;
+const OID_BYTES = 5;
+
+/**
+ * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
+ * untouched, where it is no database of ours or a newer version's; as `unavailable` where it cannot be opened.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { path, defaults, random } = options;
+  try {
+    const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
+    const writes = writesOn(writer, defaults, random(OID_BYTES));
+    return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes);
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** The header is looked at first, by a connection that can change nothing. */
+function openFile(path: string, fleet: string): Connections {
+  createFile(path);
+  const reader = openReader(path);
+  return closeOnFailure(reader, () => {
+    checkHeader(reader, MIGRATIONS);
+    enlargeCache(reader);
+    const writer = openWriter(path);
+    return closeOnFailure(writer, () => {
+      migrate(writer, MIGRATIONS, fleet);
+      return { reader, writer };
+    });
+  });
+}
+
+function closeOnFailure<T>(db: Database, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

@@ -1,0 +1,99 @@
+import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import { type Database, prepare, type Statement } from './connection.ts';
+import { Pace } from './pace.ts';
+import { reportFilter, timeCondition } from './report-query.ts';
+
+/** How many rows one statement passes over at most: a few milliseconds' work, whatever the filters. */
+const WINDOW = 20_000;
+
+interface ReportRow {
+  oid: string;
+  /** JSON. */
+  body: string;
+}
+
+/** Reports with a `seq` above `after` and up to `last`. */
+interface Range {
+  after: number;
+  last: number;
+}
+
+interface Probe {
+  first: number | null;
+  last: number | null;
+  count: number;
+}
+
+/** Reads pages of reports. */
+export class ReportPages {
+  readonly #db: Database;
+  readonly #ends: Statement<{ first: number | null; last: number | null }>;
+  readonly #position: Statement<{ seq: number }>;
+  /** By SQL text; there are as many as ways to combine filters. */
+  readonly #statements = new Map<string, Statement<unknown>>();
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#ends = prepare(
+      db,
+      'SELECT (SELECT min(seq) FROM reports) AS first, (SELECT max(seq) FROM reports) AS last',
+    );
+    this.#position = prepare(db, 'SELECT seq FROM reports WHERE oid <= ? ORDER BY oid DESC LIMIT 1');
+  }
+
+  /** One page; gives way to others between portions of a long search. */
+  async page(query: ReportQuery): Promise<ReportPage> {
+    const rows = await this.#search(query, query.pageSize + 1);
+    const shown = rows.slice(0, query.pageSize);
+    const data = shown.map(({ oid, body }) => ({ oid, report: JSON.parse(body) as Report }));
+    return { data, lastId: rows.length > shown.length ? (shown.at(-1)?.oid ?? null) : null };
+  }
+
+  /** The first `limit` rows that match. */
+  async #search(query: ReportQuery, limit: number): Promise<ReportRow[]> {
+    const { index, conditions, values } = reportFilter(query);
+    const where = [...conditions, 'seq > ?', 'seq <= ?'].join(' AND ');
+    const sql = `SELECT oid, body FROM reports ${index} WHERE ${where} ORDER BY seq LIMIT ?`;
+    const window = this.#statement<ReportRow>(sql);
+    const pace = new Pace();
+    const { after, last } = this.#range(query);
+    const rows: ReportRow[] = [];
+    for (let from = after; from < last && rows.length < limit; from += WINDOW) {
+      rows.push(...window.all(...values, from, from + WINDOW, limit - rows.length));
+      await pace.step();
+    }
+    return rows;
+  }
+
+  /** The smallest range that is known, without much search, to hold everything that the query asks for. */
+  #range(query: ReportQuery): Range {
+    const { first, last } = this.#ends.get() ?? { first: null, last: null };
+    if (first === null || last === null) return { after: 0, last: 0 };
+    const start = query.after === undefined ? undefined : this.#position.get(query.after.toLowerCase());
+    return this.#narrow({ after: start?.seq ?? first - 1, last }, query.creationTime);
+  }
+
+  /** Times rise with `seq`, more or less: where few reports match a time, they span a small part of all. */
+  #narrow(range: Range, time: ReportQuery['creationTime']): Range {
+    if (time === undefined || time.comparison === 'ne') return range;
+    const where = timeCondition(time.comparison);
+    const probe = this.#statement<Probe>(
+      `SELECT min(seq) AS first, max(seq) AS last, count(*) AS count FROM
+       (SELECT seq FROM reports INDEXED BY reports_by_time WHERE ${where} LIMIT ${WINDOW})`,
+    );
+    const found = probe.get(time.seconds);
+    if (found === undefined || found.count === WINDOW) return range;
+    return {
+      after: Math.max(range.after, (found.first ?? 1) - 1),
+      last: Math.min(range.last, found.last ?? 0),
+    };
+  }
+
+  #statement<Row>(sql: string): Statement<Row> {
+    const known = this.#statements.get(sql) as Statement<Row> | undefined;
+    if (known !== undefined) return known;
+    const made = prepare<Row>(this.#db, sql);
+    this.#statements.set(sql, made);
+    return made;
+  }
+}

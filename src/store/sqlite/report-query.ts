@@ -1,0 +1,54 @@
+import type { ReportQuery, TimeComparison } from '../report.ts';
+import type { SqlValue } from './connection.ts';
+
+/** A query's filters in SQL: the index that serves them, and conditions with their values. */
+export interface ReportFilter {
+  index: string;
+  conditions: string[];
+  values: SqlValue[];
+}
+
+const OPERATORS: Readonly<Record<TimeComparison, string>> = {
+  eq: '=',
+  gt: '>',
+  lt: '<',
+  gte: '>=',
+  lte: '<=',
+  ne: '<>',
+};
+
+/**
+ * The index is named, not left to SQLite's guess: every one gives rows in order of `seq`, and the first of
+ * this list that applies has the fewest rows to pass over.
+ */
+export function reportFilter(query: ReportQuery): ReportFilter {
+  const { hostname, deviceGroup, creationTime, updated } = query;
+  const terms: [condition: string, value: SqlValue][] = [];
+  if (hostname !== undefined) terms.push(['hostname = ?', indexText(hostname)]);
+  if (deviceGroup !== undefined) terms.push(['device_group = ?', indexText(deviceGroup)]);
+  if (creationTime !== undefined) terms.push([timeCondition(creationTime.comparison), creationTime.seconds]);
+  if (updated !== undefined) terms.push(['updated = ?', Number(updated)]);
+  return {
+    index: indexFor(query),
+    conditions: terms.map(([condition]) => condition),
+    values: terms.map(([, value]) => value),
+  };
+}
+
+/** A text as the columns of filters hold it: the driver ends a text at a NUL, and two texts would be one. */
+export function indexText(text: string): string {
+  return text.replace(/[\\\0]/g, (character) => (character === '\0' ? '\\0' : '\\\\'));
+}
+
+/** `created > ?` and the like. */
+export function timeCondition(comparison: TimeComparison): string {
+  return `created ${OPERATORS[comparison]} ?`;
+}
+
+function indexFor({ hostname, deviceGroup, creationTime, updated }: ReportQuery): string {
+  if (hostname !== undefined) return 'INDEXED BY reports_by_hostname';
+  if (deviceGroup !== undefined) return 'INDEXED BY reports_by_group';
+  if (creationTime?.comparison === 'eq') return 'INDEXED BY reports_by_time';
+  if (updated !== undefined) return 'INDEXED BY reports_by_updated';
+  return creationTime === undefined ? 'NOT INDEXED' : 'INDEXED BY reports_in_order';
+}

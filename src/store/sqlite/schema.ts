@@ -1,0 +1,94 @@
+import { type Database, prepare } from './connection.ts';
+
+/**
+ * Version 1.
+ *
+ * A counter outlives its object; while an object is stored, its id is the counter's `last`. `counters.hash` is
+ * the hash that the record gave for an object that is not stored; `changed` is the id sequence of the last change.
+ *
+ * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes hold `seq` in
+ * the middle, after the equality and before the columns that are only compared: rows come out sorted, and a
+ * row's body is looked up only when all filters hold.
+ */
+const TABLES = `
+CREATE TABLE state (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  fleet TEXT NOT NULL,
+  sequence INTEGER NOT NULL DEFAULT 0,
+  claimed TEXT,
+  attempted_revision TEXT,
+  attempted_at INTEGER,
+  applied_revision TEXT,
+  applied_at INTEGER,
+  rules TEXT,
+  seeded INTEGER NOT NULL DEFAULT 0,
+  floor_of_others INTEGER NOT NULL DEFAULT 0,
+  id_sequence INTEGER NOT NULL DEFAULT 0,
+  last_oid TEXT
+) STRICT;
+
+CREATE TABLE apps (
+  name TEXT NOT NULL PRIMARY KEY,
+  oid TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  content TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  path TEXT,
+  blob TEXT
+) STRICT;
+
+CREATE TABLE device_groups (
+  name TEXT NOT NULL PRIMARY KEY,
+  oid TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  prune_id INTEGER NOT NULL DEFAULT 0,
+  content TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  path TEXT,
+  blob TEXT
+) STRICT;
+
+CREATE TABLE counters (
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'prune')),
+  name TEXT NOT NULL,
+  last INTEGER NOT NULL,
+  floor INTEGER NOT NULL,
+  hash TEXT,
+  changed INTEGER NOT NULL,
+  PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX counters_by_change ON counters (changed);
+
+CREATE TABLE operations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  name TEXT,
+  request_id TEXT NOT NULL,
+  ids TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE reports (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  oid TEXT NOT NULL UNIQUE,
+  arrived INTEGER NOT NULL,
+  hostname TEXT NOT NULL,
+  device_group TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  updated INTEGER,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX reports_by_hostname ON reports (hostname, seq, device_group, created, updated);
+CREATE INDEX reports_by_group ON reports (device_group, seq, created, updated);
+CREATE INDEX reports_by_time ON reports (created, seq, updated);
+CREATE INDEX reports_by_updated ON reports (updated, seq, created);
+CREATE INDEX reports_in_order ON reports (seq, created);
+CREATE INDEX reports_by_arrival ON reports (arrived);
+`;
+
+/** Makes the tables of an empty database; `fleet` becomes the identity of its fleet. */
+export function createSchema(db: Database, fleet: string): void {
+  db.exec(TABLES);
+  prepare(db, 'INSERT INTO state (one, fleet) VALUES (1, ?)').run(fleet);
+}

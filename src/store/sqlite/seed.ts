@@ -1,0 +1,60 @@
+import type { CounterSeed } from '../store.ts';
+import { Pace } from './pace.ts';
+import type { Writes } from './tables.ts';
+
+/** `Store.seedCounters` inside the caller's transaction; gives way to others between seeds. */
+export async function seedCounters(
+  writes: Writes,
+  seeds: readonly CounterSeed[],
+  idSequence: number,
+  floorOfOthers: number,
+): Promise<void> {
+  const changed = writes.state.nextIdSequence(idSequence);
+  const pace = new Pace();
+  let hasDropped = false;
+  for (const seed of seeds) {
+    if (seed.kind === 'prune') seedPrune(writes, seed, changed);
+    else if (seedObject(writes, seed, seed.kind, changed) === 'dropped') hasDropped = true;
+    await pace.step();
+  }
+  writes.counters.markAllChanged(changed);
+  if (hasDropped) writes.state.clearApplied();
+  writes.state.setSeeded(floorOfOthers);
+}
+
+function seedPrune({ objects, counters }: Writes, seed: CounterSeed, changed: number): void {
+  const counter = merged(counters.get('prune', seed.name), seed);
+  counters.put('prune', seed.name, { ...counter, hash: null }, changed);
+  objects.setPruneId(seed.name, counter.last);
+}
+
+type Fate = 'absent' | 'stored' | 'dropped';
+
+function seedObject(
+  { objects, counters }: Writes,
+  seed: CounterSeed,
+  kind: 'app' | 'device_group',
+  changed: number,
+): Fate {
+  const { name } = seed;
+  const kept = counters.get(kind, name);
+  const counter = merged(kept, seed);
+  const stored = objects.find(kind, name);
+  const fate = fateOf(stored, seed);
+  if (fate === 'dropped') objects.remove(kind, name);
+  if (fate === 'stored') objects.setId(kind, name, counter.last);
+  const hash = seed.last > kept.last ? seed.hash : kept.hash;
+  counters.put(kind, name, { ...counter, hash: fate === 'stored' ? null : hash }, changed);
+  return fate;
+}
+
+/** A stored object is outdated when the past got further than its id, or gave that id to another content. */
+function fateOf(stored: { id: number; hash: string } | undefined, seed: CounterSeed): Fate {
+  if (stored === undefined) return 'absent';
+  if (stored.id > seed.last || stored.hash === seed.hash) return 'stored';
+  return stored.id === seed.last && seed.hash === null ? 'stored' : 'dropped';
+}
+
+function merged(kept: { last: number; floor: number }, seed: CounterSeed) {
+  return { last: Math.max(kept.last, seed.last), floor: Math.max(kept.floor, seed.floor) };
+}

@@ -1,0 +1,123 @@
+import { HoldfastError } from '../../errors.ts';
+import type { StoreState } from '../store.ts';
+import { type Database, prepare, type Statement } from './connection.ts';
+
+interface StateRow {
+  fleet: string;
+  sequence: number;
+  claimed: string | null;
+  attempted_revision: string | null;
+  attempted_at: number | null;
+  applied_revision: string | null;
+  applied_at: number | null;
+  rules: string | null;
+  seeded: number;
+  floor_of_others: number;
+  id_sequence: number;
+  last_oid: string | null;
+}
+
+/** Reads the one row of `state`. */
+export class StateReads {
+  readonly #row: Statement<StateRow>;
+
+  constructor(db: Database) {
+    this.#row = prepare(db, 'SELECT * FROM state');
+  }
+
+  read(): StoreState {
+    const row = this.row();
+    return {
+      sequence: row.sequence,
+      attempted: moment(row.attempted_revision, row.attempted_at),
+      applied: moment(row.applied_revision, row.applied_at),
+      fleet: row.fleet,
+      rules: row.rules,
+      seeded: row.seeded === 1,
+      idSequence: row.id_sequence,
+    };
+  }
+
+  /** The applied revision; null before the first. */
+  revision(): string | null {
+    return this.row().applied_revision;
+  }
+
+  /** The highest id that this store ever gave to an object or a report. */
+  lastOid(): string | null {
+    return this.row().last_oid;
+  }
+
+  protected row(): StateRow {
+    const row = this.#row.get();
+    if (row === undefined) throw new HoldfastError('unavailable', 'the store has lost its state');
+    return row;
+  }
+}
+
+/** Changes the row, inside the caller's transaction. */
+export class StateWrites extends StateReads {
+  readonly #attempted: Statement<never>;
+  readonly #claim: Statement<never>;
+  readonly #applied: Statement<never>;
+  readonly #lastOid: Statement<never>;
+  readonly #idSequence: Statement<never>;
+  readonly #seeded: Statement<never>;
+
+  constructor(db: Database) {
+    super(db);
+    this.#attempted = prepare(db, 'UPDATE state SET attempted_revision = ?, attempted_at = ?');
+    this.#claim = prepare(db, 'UPDATE state SET sequence = sequence + 1, claimed = ?');
+    this.#applied = prepare(db, 'UPDATE state SET applied_revision = ?, applied_at = ?, rules = ?');
+    this.#lastOid = prepare(db, 'UPDATE state SET last_oid = ?');
+    this.#idSequence = prepare(db, 'UPDATE state SET id_sequence = ?');
+    this.#seeded = prepare(db, 'UPDATE state SET seeded = 1, floor_of_others = max(floor_of_others, ?)');
+  }
+
+  setAttempted(revision: string, at: number): void {
+    this.#attempted.run(revision, at);
+  }
+
+  claim(expected: number, revision: string, at: number): number {
+    this.requireSequence(expected);
+    this.#claim.run(revision);
+    this.setAttempted(revision, at);
+    return expected + 1;
+  }
+
+  /** Throws `conflict` when another sequence than this one was claimed last. */
+  requireSequence(expected: number): void {
+    const { sequence, claimed } = this.row();
+    if (sequence === expected) return;
+    const message = 'another pass has claimed the store since; look at the repository again';
+    throw new HoldfastError('conflict', message, { expected, sequence, claimed });
+  }
+
+  setApplied(revision: string, at: number, rules: string): void {
+    this.#applied.run(revision, at, rules);
+  }
+
+  clearApplied(): void {
+    this.#applied.run(null, null, null);
+  }
+
+  setLastOid(oid: string): void {
+    this.#lastOid.run(oid);
+  }
+
+  /** Takes the next number above the stored one and `above`, and keeps it. */
+  nextIdSequence(above = 0): number {
+    const next = Math.max(this.row().id_sequence, above) + 1;
+    this.#idSequence.run(next);
+    return next;
+  }
+
+  /** `floorOfOthers` is the floor of every name without a counter. */
+  setSeeded(floorOfOthers: number): void {
+    this.#seeded.run(floorOfOthers);
+  }
+}
+
+function moment(revision: string | null, at: number | null): { revision: string; at: number } | null {
+  return revision === null || at === null ? null : { revision, at };
+}

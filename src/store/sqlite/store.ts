@@ -1,0 +1,175 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import type {
+  AppliedObject,
+  ApplyBatch,
+  AtRevision,
+  CounterRow,
+  CounterSeed,
+  GivenId,
+  GroupInfo,
+  OperationContext,
+  OperationEntry,
+  Store,
+  StoredApp,
+  StoredGroup,
+  StoreState,
+} from '../store.ts';
+import { applyBatch } from './apply.ts';
+import { type Connections, closeConnections } from './connection.ts';
+import { closedError, storeError } from './errors.ts';
+import { insertReports } from './intake.ts';
+import { WriteQueue } from './queue.ts';
+import { pruneAll, pruneGroup, restartApp } from './raise.ts';
+import { seedCounters } from './seed.ts';
+import type { Reads, Writes } from './tables.ts';
+import { inLongTransaction, inSnapshot, inTransaction } from './transaction.ts';
+
+/**
+ * The store in one SQLite file. Writes wait for one another in a queue; reads go by a connection of their own
+ * and see what was committed last, also while a long write is under way.
+ */
+export class SqliteStore implements Store {
+  readonly #connections: Connections;
+  readonly #reads: Reads;
+  readonly #writes: Writes;
+  readonly #queue = new WriteQueue();
+  #isClosed = false;
+
+  constructor(connections: Connections, reads: Reads, writes: Writes) {
+    this.#connections = connections;
+    this.#reads = reads;
+    this.#writes = writes;
+  }
+
+  async ping(): Promise<void> {
+    await this.state();
+  }
+
+  /** Waits for the writes that were asked for before. Every later call rejects, except `close` itself. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#queue.run(() => closeConnections(this.#connections));
+  }
+
+  state(): Promise<StoreState> {
+    return this.#read(() => this.#reads.state.read());
+  }
+
+  markAttempted(revision: string, at: number): Promise<void> {
+    return this.#write(() => this.#writes.state.setAttempted(revision, at));
+  }
+
+  claimHead(expected: number, revision: string, at: number): Promise<number> {
+    return this.#write(() => this.#writes.state.claim(expected, revision, at));
+  }
+
+  apply(batch: ApplyBatch): Promise<GivenId[]> {
+    return this.#writeLong(() => applyBatch(this.#writes, batch));
+  }
+
+  appliedObjects(): Promise<AppliedObject[]> {
+    const { objects } = this.#reads;
+    return this.#guard(() => objects.parse(objects.all()));
+  }
+
+  appNames(): Promise<AtRevision<string[]>> {
+    return this.#readAtRevision(() => this.#reads.objects.names('app'));
+  }
+
+  groupNames(): Promise<AtRevision<string[]>> {
+    return this.#readAtRevision(() => this.#reads.objects.names('device_group'));
+  }
+
+  app(name: string): Promise<AtRevision<StoredApp | null>> {
+    return this.#readAtRevision(() => this.#reads.objects.app(name));
+  }
+
+  group(name: string): Promise<AtRevision<StoredGroup | null>> {
+    return this.#readAtRevision(() => this.#reads.objects.group(name));
+  }
+
+  groupInfo(name: string): Promise<GroupInfo | null> {
+    const { objects, state } = this.#reads;
+    return this.#read(() => {
+      const group = objects.group(name);
+      return group === null ? null : { group, apps: objects.members(group), revision: state.revision() };
+    });
+  }
+
+  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null> {
+    return this.#write(() => restartApp(this.#writes, name, context, ifId));
+  }
+
+  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null> {
+    return this.#write(() => pruneGroup(this.#writes, name, context));
+  }
+
+  pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {
+    return this.#writeLong(() => pruneAll(this.#writes, context));
+  }
+
+  logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void> {
+    return this.#write(() => this.#writes.operations.add(entry));
+  }
+
+  operations(before: number | null, limit: number): Promise<OperationEntry[]> {
+    return this.#read(() => this.#reads.operations.before(before, limit));
+  }
+
+  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers = 0): Promise<void> {
+    return this.#writeLong(() => seedCounters(this.#writes, seeds, idSequence, floorOfOthers));
+  }
+
+  counters(sinceIdSequence: number): Promise<CounterRow[]> {
+    return this.#read(() => this.#reads.counters.since(sinceIdSequence));
+  }
+
+  insertReports(reports: readonly Report[], at: number): Promise<void> {
+    return this.#writeLong(() => insertReports(this.#writes, reports, at));
+  }
+
+  reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {
+    return this.#guard(async () => {
+      const value = await this.#reads.reports.page(query);
+      return { value, revision: this.#reads.state.revision() };
+    });
+  }
+
+  async expireReports(before: number): Promise<number> {
+    let total = 0;
+    let dropped: number;
+    do {
+      dropped = await this.#write(() => this.#writes.reports.expireSome(before));
+      total += dropped;
+      await setImmediate();
+    } while (dropped > 0);
+    return total;
+  }
+
+  #read<T>(read: () => T): Promise<T> {
+    return this.#guard(() => inSnapshot(this.#connections.reader, read));
+  }
+
+  #readAtRevision<T>(read: () => T): Promise<AtRevision<T>> {
+    return this.#read(() => ({ value: read(), revision: this.#reads.state.revision() }));
+  }
+
+  #write<T>(work: () => T): Promise<T> {
+    return this.#guard(() => this.#queue.run(() => inTransaction(this.#connections.writer, work)));
+  }
+
+  #writeLong<T>(work: () => Promise<T>): Promise<T> {
+    return this.#guard(() => this.#queue.run(() => inLongTransaction(this.#connections.writer, work)));
+  }
+
+  /** Every call goes through here: turns it away once closed, and words its failure. */
+  async #guard<T>(call: () => T | Promise<T>): Promise<T> {
+    if (this.#isClosed) throw closedError();
+    try {
+      return await call();
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import { type ObjectIds, objectIds } from '../object-id.ts';
+import type { Database } from './connection.ts';
+import { CounterReads, Counters } from './counters.ts';
+import { ObjectReads } from './object-reads.ts';
+import { Objects } from './objects.ts';
+import { OperationLog, OperationReads } from './operations.ts';
+import { ReportPages } from './report-pages.ts';
+import { Reports } from './reports.ts';
+import { StateReads, StateWrites } from './state.ts';
+
+/** Everything that changes the database; all of it on the writer's connection. */
+export interface Writes {
+  state: StateWrites;
+  objects: Objects;
+  counters: Counters;
+  operations: OperationLog;
+  reports: Reports;
+  /** Makes the `_id` of objects and reports; whoever uses it keeps the last one with `state.setLastOid`. */
+  newOid: ObjectIds;
+  /** What stored apps lack that are older than a field. */
+  defaults: AppDefaults;
+}
+
+/** Everything that reads; on the reader's connection. */
+export interface Reads {
+  state: StateReads;
+  objects: ObjectReads;
+  counters: CounterReads;
+  operations: OperationReads;
+  reports: ReportPages;
+}
+
+/** `random` is this process's part of the object ids: 5 bytes. */
+export function writesOn(db: Database, defaults: AppDefaults, random: Uint8Array): Writes {
+  const state = new StateWrites(db);
+  return {
+    state,
+    objects: new Objects(db),
+    counters: new Counters(db),
+    operations: new OperationLog(db),
+    reports: new Reports(db),
+    newOid: objectIds(random, state.lastOid()),
+    defaults,
+  };
+}
+
+export function readsOn(db: Database, defaults: AppDefaults): Reads {
+  return {
+    state: new StateReads(db),
+    objects: new ObjectReads(db, defaults),
+    counters: new CounterReads(db),
+    operations: new OperationReads(db),
+    reports: new ReportPages(db),
+  };
+}

@@ -1,0 +1,210 @@
+import type { App } from '../desired/app.ts';
+import type { DeviceGroup } from '../desired/device-group.ts';
+import type { Kind } from '../desired/name.ts';
+import type { Origin, Step } from '../plan/step.ts';
+import type { Report, ReportPage, ReportQuery } from './report.ts';
+
+/** An applied app with what the store assigned: `oid` is 24 hex digits, `appId` rises with every change. */
+export interface StoredApp {
+  name: string;
+  oid: string;
+  appId: number;
+  content: App;
+}
+
+/** An applied device group with what the store assigned. */
+export interface StoredGroup {
+  name: string;
+  oid: string;
+  deviceGroupId: number;
+  pruneId: number;
+  content: DeviceGroup;
+}
+
+/** A group with its apps, all read at one moment. `apps` follows the order of the group's list. */
+export interface GroupInfo {
+  group: StoredGroup;
+  apps: StoredApp[];
+  /** The revision that was applied at that moment; null before the first one. */
+  revision: string | null;
+}
+
+/** Something that was read, and the revision that was applied when it was read. */
+export interface AtRevision<T> {
+  value: T;
+  revision: string | null;
+}
+
+/** How far the store has come. Times are Unix milliseconds. */
+export interface StoreState {
+  /** Counts claimed heads; a manager whose number is not this one is behind. 0 in a new store. */
+  sequence: number;
+  attempted: { revision: string; at: number } | null;
+  applied: { revision: string; at: number } | null;
+  /** Identity of the fleet that this store belongs to, made once: 32 hex digits. */
+  fleet: string;
+  /** Whether the ids of names known from the past were taken over (see `seedCounters`). */
+  seeded: boolean;
+  /** The `rules` of the last applied batch; null before the first. */
+  rules: string | null;
+  /** Grows with every call that changes a counter; the record outside the store carries it. */
+  idSequence: number;
+}
+
+/** An applied object as planning and a warm start need it. */
+export type AppliedObject = { origin: Origin | null } & (
+  | { kind: 'app'; name: string; content: App }
+  | { kind: 'device_group'; name: string; content: DeviceGroup }
+);
+
+/** One pass's changes, applied all together or not at all. */
+export interface ApplyBatch {
+  revision: string;
+  /** The number that `claimHead` gave for this revision. */
+  sequence: number;
+  /** Unix milliseconds. */
+  at: number;
+  steps: readonly Step[];
+  /**
+   * Names how files were read (version of the reader, defaults): while it is the same, an equal blob in
+   * `origin` means an equal content.
+   */
+  rules: string;
+  /** Objects whose content is the same but whose file is another now. */
+  origins: readonly { kind: Kind; name: string; origin: Origin }[];
+}
+
+/** An id that was raised (or kept from the record) by a step. */
+export interface GivenId {
+  kind: Kind;
+  name: string;
+  id: number;
+}
+
+/** The counters: one of each app (`app_id`), two of each group. */
+export type CounterKind = 'app' | 'device_group' | 'prune';
+
+/** One counter as the record outside the store holds it; names of deleted objects are among them. */
+export interface CounterRow {
+  kind: CounterKind;
+  name: string;
+  /** The highest id ever given out. */
+  last: number;
+  /** `contentHash` of the content that has the id now; null for a deleted object, and for `prune`. */
+  hash: string | null;
+}
+
+/** What the past knows of one counter: its row, and the lower bound of its next id. */
+export interface CounterSeed extends CounterRow {
+  floor: number;
+}
+
+/** Who did what, when: everything that raises an id without a commit. */
+export interface OperationEntry {
+  /** Grows with every entry. */
+  id: number;
+  /** Unix milliseconds. */
+  at: number;
+  actor: string;
+  action: 'restart' | 'prune' | 'prune-all';
+  /** The app or group; null for a prune of all. */
+  name: string | null;
+  requestId: string;
+  /** The ids it gave, by name of the app or group. */
+  ids: Record<string, number>;
+}
+
+/** Who asks for an operation, and when (Unix milliseconds). */
+export interface OperationContext {
+  actor: string;
+  requestId: string;
+  at: number;
+}
+
+/**
+ * What the manager keeps besides git. Every call is atomic: it has happened whole when it resolves and not at
+ * all when it rejects, except that a call which rejects as `unavailable` may have happened, and that
+ * `expireReports` works in portions.
+ *
+ * All methods reject with a HoldfastError of kind `unavailable` when the store cannot be reached. A read sees
+ * every write that resolved before it was called, and never a part of one.
+ */
+export interface Store {
+  /** Resolves when the store answers. */
+  ping(): Promise<void>;
+  /**
+   * Waits for the calls under way that change something. Every later call rejects as `unavailable`, except
+   * that a second `close` resolves.
+   */
+  close(): Promise<void>;
+
+  state(): Promise<StoreState>;
+  /** Remembers the revision that a pass looked at and did not apply. */
+  markAttempted(revision: string, at: number): Promise<void>;
+  /**
+   * Claims the right to apply a revision. `expected` is the sequence that the caller saw; rejects as
+   * `conflict` when another one has claimed since. Marks the revision as attempted. Resolves to the new sequence.
+   */
+  claimHead(expected: number, revision: string, at: number): Promise<number>;
+  /**
+   * Applies a pass and sets the applied revision, in one transaction. Each step with content raises its
+   * object's id by the rule of `nextId`, except where the seeded hash says that devices have this content
+   * already; a step whose content the store has already raises nothing. So the same batch again changes nothing.
+   * A group's creation gives its prune id in the same way, with the hash of the group; its updates keep it.
+   * Resolves to the ids of apps and groups that were given. Rejects as `conflict` when `sequence` is not the store's.
+   */
+  apply(batch: ApplyBatch): Promise<GivenId[]>;
+  /** Everything that is applied, for the first plan of a process. */
+  appliedObjects(): Promise<AppliedObject[]>;
+
+  /** Names in ascending order. */
+  appNames(): Promise<AtRevision<string[]>>;
+  groupNames(): Promise<AtRevision<string[]>>;
+  app(name: string): Promise<AtRevision<StoredApp | null>>;
+  group(name: string): Promise<AtRevision<StoredGroup | null>>;
+  /**
+   * A group and its apps of one moment; null where there is no such group. Rejects as `unavailable` while the
+   * group lists an app that is not stored (see `seedCounters`): devices that were told the rest would stop it.
+   */
+  groupInfo(name: string): Promise<GroupInfo | null>;
+
+  /**
+   * Raises the app's id and logs it. Resolves to null where there is no such app; rejects as `moved-on`, and
+   * changes nothing, when `ifId` is given and is not the app's id.
+   */
+  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null>;
+  /** Raises the group's prune id and logs it. Resolves to null where there is no such group. */
+  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null>;
+  /** Raises the prune id of every group and logs it; resolves to the new ids by group. */
+  pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
+  /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */
+  logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void>;
+  /** Entries with an id below `before` (all where null), newest first. */
+  operations(before: number | null, limit: number): Promise<OperationEntry[]>;
+
+  /**
+   * Takes over what the past knows of ids, and marks the store as seeded. For each seed `last` and `floor`
+   * become the higher of the stored and the given value. An object that is stored with an id below the seed's
+   * `last`, or with that very id while the seed has the hash of another content, is outdated: where its content
+   * has the seed's hash it gets `last` as its id, otherwise it is dropped, so that the next pass applies it again.
+   * A stored group's prune id rises to the seed's `last`. The `hash` of an object that is not stored (any more)
+   * is kept for the next `apply` where the seed's `last` is the higher one. `floorOfOthers` is the floor of every
+   * name without a counter, now and later: for a past that cannot name all that ever was.
+   *
+   * Where something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
+   * The store's `idSequence` ends above the given one, and every counter counts as changed.
+   */
+  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers?: number): Promise<void>;
+  /** The counters that changed after `idSequence`; 0 gives all. */
+  counters(sinceIdSequence: number): Promise<CounterRow[]>;
+
+  /**
+   * Keeps reports and gives each its `_id`, above all that were given before, in the order of the list; all of
+   * them or none. `at` is Unix milliseconds.
+   */
+  insertReports(reports: readonly Report[], at: number): Promise<void>;
+  /** A page in ascending order of `_id`. */
+  reports(query: ReportQuery): Promise<AtRevision<ReportPage>>;
+  /** Drops reports that arrived before `before` (Unix milliseconds), in portions; resolves to how many. */
+  expireReports(before: number): Promise<number>;
+}

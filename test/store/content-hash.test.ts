@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type App, type AppFields, appDefaults, completeApp } from '../../src/desired/app.ts';
+import type { DeviceGroup } from '../../src/desired/device-group.ts';
+import type { Content } from '../../src/desired/parse.ts';
+import { sameContent } from '../../src/plan/content.ts';
+import { contentHash } from '../../src/store/content-hash.ts';
+
+const DEFAULTS = appDefaults(['nebula', 'bridge']);
+
+function app(fields: Partial<App> = {}): App {
+  return completeApp({ container_image: 'nginx', ...fields } as AppFields, DEFAULTS);
+}
+
+/** Few different values, so that equal and nearly equal contents are frequent. */
+const word = fc.constantFrom('a', 'b', 'a,b', '"', '', 'ü');
+const port = fc.oneof(fc.constantFrom(80, 8080), fc.constantFrom({ '80': '8080' }, { '8080': '80' }));
+const anyApp: fc.Arbitrary<App> = fc
+  .record(
+    {
+      container_image: fc.constantFrom('nginx', 'a', 'b'),
+      starting_ports: fc.array(port, { maxLength: 2 }),
+      containers_per: fc.constantFrom({ server: 1 }, { cpu: 1 }, { cpu: 0.5 }, { server: 1, cpu: 1 }),
+      env_vars: fc.dictionary(word, word, { maxKeys: 2 }),
+      running: fc.boolean(),
+      volumes: fc.array(word, { maxLength: 2 }),
+      networks: fc.constantFrom(['nebula', 'bridge'], ['bridge', 'nebula'], ['nebula,bridge'], []),
+      devices: fc.array(word, { maxLength: 2 }),
+      privileged: fc.boolean(),
+      rolling_restart: fc.boolean(),
+    },
+    { requiredKeys: ['container_image'] },
+  )
+  .map((fields) => app(fields as unknown as Partial<App>));
+const anyGroup: fc.Arbitrary<DeviceGroup> = fc.record({ apps: fc.array(word, { maxLength: 3 }) });
+
+/** The same with all maps in another order of keys. */
+function turned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(turned);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, one]) => [key, turned(one)]),
+  );
+}
+
+describe('contentHash', () => {
+  it('is what it always was', () => {
+    expect(contentHash('app', app())).toBe('cf836b1089bb155f5ed76c506d9f0956');
+    expect(
+      contentHash('app', app({ env_vars: { B: '2', A: '1' }, starting_ports: [80, { '81': '82' }] })),
+    ).toBe('c733d2c4ccee3bdb2984f5b560303d1a');
+    expect(contentHash('device_group', { apps: ['web', 'db'] })).toBe('a5a300f736a3e63539120c9bc3e17692');
+  });
+
+  it('is 32 hex digits', () => {
+    fc.assert(
+      fc.property(anyApp, (one) => {
+        expect(contentHash('app', one)).toMatch(/^[0-9a-f]{32}$/);
+      }),
+    );
+  });
+
+  it('is equal for exactly the same contents', () => {
+    const pair = fc.oneof(fc.tuple(anyApp, anyApp), fc.tuple(anyGroup, anyGroup));
+    fc.assert(
+      fc.property(pair, ([a, b]) => {
+        const kind = 'apps' in a ? 'device_group' : 'app';
+        expect(contentHash(kind, a) === contentHash(kind, b)).toBe(sameContent(a, b));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('does not depend on the order of keys', () => {
+    fc.assert(
+      fc.property(anyApp, (one) => {
+        expect(contentHash('app', turned(one) as App)).toBe(contentHash('app', one));
+      }),
+    );
+  });
+
+  it('depends on the order of lists', () => {
+    const hashOf = (...apps: string[]) => contentHash('device_group', { apps });
+    expect(hashOf('a', 'b')).not.toBe(hashOf('b', 'a'));
+    expect(hashOf('a', 'b')).not.toBe(hashOf('a,b'));
+  });
+
+  it('leaves out fields that equal the built-in default, so that an older content without them is the same', () => {
+    fc.assert(
+      fc.property(anyApp, (one) => {
+        const older = Object.fromEntries(
+          Object.entries(one).filter(
+            ([field, value]) => !sameContent(value, DEFAULTS[field as keyof typeof DEFAULTS]),
+          ),
+        );
+        expect(contentHash('app', older as App)).toBe(contentHash('app', one));
+      }),
+    );
+  });
+
+  it('does not take a group for an app', () => {
+    expect(contentHash('app', { apps: [] } as unknown as Content)).not.toBe(
+      contentHash('device_group', { apps: [] }),
+    );
+  });
+
+  it('survives the road through JSON, which drops what is undefined', () => {
+    const loose = app({ containers_per: { server: 1, cpu: undefined } as unknown as App['containers_per'] });
+    expect(contentHash('app', loose)).toBe(contentHash('app', JSON.parse(JSON.stringify(loose)) as App));
+    expect(contentHash('app', loose)).toBe(contentHash('app', app()));
+  });
+
+  it('tells apart what only looks like a part of an object', () => {
+    const odd = JSON.parse('{"__proto__": "1", "constructor": "2"}') as Record<string, string>;
+    expect(contentHash('app', app({ env_vars: odd }))).not.toBe(contentHash('app', app()));
+  });
+});

@@ -1,0 +1,24 @@
+import { describe } from 'vitest';
+import { applyContract } from './contract/apply.ts';
+import { idsLoss } from './contract/ids-loss.ts';
+import { idsModel } from './contract/ids-model.ts';
+import { operationsContract } from './contract/operations.ts';
+import { readsContract } from './contract/reads.ts';
+import { reportsContract } from './contract/reports.ts';
+import { seedsContract } from './contract/seeds.ts';
+import { stateContract } from './contract/state.ts';
+import { type OpenStore, withStore } from './contract/support.ts';
+
+/** What every store must do, whatever it is made of: each sentence of `Store` and its methods has a test here. */
+export function storeContract(name: string, open: OpenStore): void {
+  describe(`${name} keeps the contract of a store:`, () => {
+    stateContract(open);
+    applyContract(open);
+    readsContract(open);
+    operationsContract(open);
+    seedsContract(open);
+    reportsContract(open);
+    idsModel((body) => withStore(open, body));
+    idsLoss((body) => withStore(open, body));
+  });
+}

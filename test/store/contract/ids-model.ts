@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { App } from '../../../src/desired/app.ts';
+import type { DeviceGroup } from '../../../src/desired/device-group.ts';
+import type { Kind } from '../../../src/desired/name.ts';
+import type { Step } from '../../../src/plan/step.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { app, appStep, CONTEXT, group, groupStep, type OpenedStore, pass } from './support.ts';
+
+const NAMES = ['a', 'b', 'constructor'] as const;
+const APPS: readonly (App | null)[] = [null, app('v1'), app('v2'), app('v2', { running: false })];
+const GROUPS: readonly (DeviceGroup | null)[] = [null, group(), group('x'), group('x', 'y')];
+
+/** One change of one object: `variant` is an index of its contents, 0 deletes. */
+export interface Change {
+  kind: Kind;
+  name: string;
+  variant: number;
+}
+
+export type Action =
+  | { do: 'apply'; changes: Change[] }
+  | { do: 'restart' | 'prune'; name: string }
+  | { do: 'prune-all' | 'reopen' };
+
+const name = fc.constantFrom(...NAMES);
+const change = fc.record({
+  kind: fc.constantFrom<Kind>('app', 'device_group'),
+  name,
+  variant: fc.integer({ min: 0, max: 3 }),
+});
+
+export const anyAction: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('apply' as const),
+      changes: fc.uniqueArray(change, { maxLength: 5, selector: (one) => `${one.kind}/${one.name}` }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'prune' as const), name }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('prune-all' as const, 'reopen' as const) }) },
+);
+
+export function stepOf({ kind, name, variant }: Change): Step {
+  return kind === 'app' ? appStep(name, APPS[variant] ?? null) : groupStep(name, GROUPS[variant] ?? null);
+}
+
+/** Does it, and gives the store, which is another one after `reopen`. */
+export async function perform(opened: OpenedStore, store: Store, action: Action): Promise<Store> {
+  if (action.do === 'reopen') return opened.reopen();
+  if (action.do === 'apply') await pass(store, action.changes.map(stepOf));
+  else if (action.do === 'restart') await store.restartApp(action.name, CONTEXT);
+  else if (action.do === 'prune') await store.pruneGroup(action.name, CONTEXT);
+  else await store.pruneAll(CONTEXT);
+  return store;
+}
+
+/** What devices are served: by counter (`app/web`, `prune/edge`), the id and the content that goes with it. */
+export type Served = Map<string, { id: number; content: string }>;
+
+export async function servedBy(store: Store): Promise<Served> {
+  const served: Served = new Map();
+  for (const name of NAMES) {
+    const { value: app } = await store.app(name);
+    if (app !== null) served.set(`app/${name}`, { id: app.appId, content: JSON.stringify(app.content) });
+    const { value: group } = await store.group(name);
+    if (group === null) continue;
+    served.set(`device_group/${name}`, { id: group.deviceGroupId, content: JSON.stringify(group.content) });
+    served.set(`prune/${name}`, { id: group.pruneId, content: '' });
+  }
+  return served;
+}
+
+/** The ids as the rules say, in a few lines of plain memory. */
+class Model {
+  readonly last = new Map<string, number>();
+  readonly served: Served = new Map();
+
+  perform(action: Action): void {
+    if (action.do === 'apply') for (const one of action.changes) this.#apply(one);
+    if (action.do === 'restart') this.#again(`app/${action.name}`);
+    if (action.do === 'prune') this.#again(`prune/${action.name}`);
+    if (action.do === 'prune-all') for (const one of NAMES) this.#again(`prune/${one}`);
+  }
+
+  #apply(change: Change): void {
+    const key = `${change.kind}/${change.name}`;
+    const step = stepOf(change);
+    const before = this.served.get(key);
+    const content = JSON.stringify(step.after);
+    if (step.after === null) {
+      this.served.delete(key);
+      if (change.kind === 'device_group') this.served.delete(`prune/${change.name}`);
+    } else if (before?.content !== content) {
+      this.#give(key, content);
+      if (before === undefined && change.kind === 'device_group') this.#give(`prune/${change.name}`, '');
+    }
+  }
+
+  #again(key: string): void {
+    const served = this.served.get(key);
+    if (served !== undefined) this.#give(key, served.content);
+  }
+
+  #give(key: string, content: string): void {
+    const id = (this.last.get(key) ?? 0) + 1;
+    this.last.set(key, id);
+    this.served.set(key, { id, content });
+  }
+}
+
+async function lastIds(store: Store): Promise<Map<string, number>> {
+  const rows = await store.counters(0);
+  return new Map(rows.map(({ kind, name, last }) => [`${kind}/${name}`, last]));
+}
+
+export function idsModel(withStore: (body: (opened: OpenedStore) => Promise<void>) => Promise<void>): void {
+  describe('ids, whatever happens in whatever order', () => {
+    it('rise by one per change, never go down, and are never used for another content', async () => {
+      const property = fc.asyncProperty(
+        fc.array(anyAction, { minLength: 5, maxLength: 25 }),
+        async (actions) => {
+          await withStore(async (opened) => {
+            const model = new Model();
+            const contents = new Map<string, string>();
+            let { store } = opened;
+            for (const action of actions) {
+              store = await perform(opened, store, action);
+              model.perform(action);
+              const served = await servedBy(store);
+              expect(served).toEqual(model.served);
+              expect(await lastIds(store)).toEqual(model.last);
+              for (const [key, { id, content }] of served) {
+                const used = contents.get(`${key} ${id}`) ?? content;
+                expect(content).toBe(used);
+                contents.set(`${key} ${id}`, content);
+              }
+            }
+          });
+        },
+      );
+      await fc.assert(property, { numRuns: 40 });
+    });
+  });
+}

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import type { OperationEntry } from '../../../src/store/store.ts';
+import {
+  AT,
+  app,
+  appId,
+  appStep,
+  CONTEXT,
+  everything,
+  group,
+  groupIds,
+  groupStep,
+  type OpenStore,
+  pass,
+  rejection,
+  useStore,
+} from './support.ts';
+
+export function operationsContract(open: OpenStore): void {
+  const test = useStore(open);
+
+  describe('restartApp', () => {
+    it('raises the app’s id by one, and gives the record', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))], 'r1');
+      const restarted = await test.store.restartApp('web', CONTEXT);
+      expect(restarted).toEqual(await test.store.app('web'));
+      expect(restarted).toMatchObject({ value: { appId: 2, content: app('nginx') }, revision: 'r1' });
+    });
+
+    it('logs who did what, when', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))]);
+      await test.store.restartApp('web', CONTEXT);
+      expect(await test.store.operations(null, 10)).toEqual([
+        { id: expect.any(Number), ...CONTEXT, action: 'restart', name: 'web', ids: { web: 2 } },
+      ]);
+    });
+
+    it('resolves to null, and does nothing, where there is no such app', async () => {
+      await pass(test.store, [groupStep('web', group())]);
+      const before = await everything(test.store);
+      expect(await test.store.restartApp('web', CONTEXT)).toBeNull();
+      expect(await everything(test.store)).toEqual(before);
+    });
+
+    it('rejects as moved-on, and changes nothing, when the app has another id than the given one', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))]);
+      const before = await everything(test.store);
+      expect(await rejection(test.store.restartApp('web', CONTEXT, 2))).toBe('moved-on');
+      expect(await everything(test.store)).toEqual(before);
+      expect((await test.store.restartApp('web', CONTEXT, 1))?.value.appId).toBe(2);
+      expect(await test.store.restartApp('nobody', CONTEXT, 1)).toBeNull();
+    });
+
+    it('lets exactly one of many win that expect the same id', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))]);
+      const calls = Array.from({ length: 10 }, () => rejection(test.store.restartApp('web', CONTEXT, 1)));
+      expect((await Promise.all(calls)).filter((outcome) => outcome === 'none')).toHaveLength(1);
+      expect(await appId(test.store, 'web')).toBe(2);
+    });
+
+    it('gives many at once distinct, consecutive ids', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))]);
+      const calls = Array.from({ length: 50 }, () => test.store.restartApp('web', CONTEXT));
+      const ids = (await Promise.all(calls)).map((restarted) => restarted?.value.appId);
+      expect(ids.sort((a, b) => a! - b!)).toEqual(Array.from({ length: 50 }, (_, index) => index + 2));
+      expect(await test.store.operations(null, 100)).toHaveLength(50);
+    });
+
+    it('and a pass at the same time both count', async () => {
+      await pass(test.store, [appStep('web', app('v1'))]);
+      await Promise.all([
+        test.store.restartApp('web', CONTEXT),
+        pass(test.store, [appStep('web', app('v2'))]),
+        test.store.restartApp('web', CONTEXT),
+      ]);
+      expect(await appId(test.store, 'web')).toBe(4);
+    });
+  });
+
+  describe('pruneGroup', () => {
+    it('raises the group’s prune id alone, logs it, and gives the record', async () => {
+      await pass(test.store, [groupStep('edge', group()), groupStep('lab', group())], 'r1');
+      const pruned = await test.store.pruneGroup('edge', CONTEXT);
+      expect(pruned).toEqual(await test.store.group('edge'));
+      expect(await groupIds(test.store, 'edge')).toEqual([1, 2]);
+      expect(await groupIds(test.store, 'lab')).toEqual([1, 1]);
+      expect(await test.store.operations(null, 10)).toMatchObject([
+        { ...CONTEXT, action: 'prune', name: 'edge', ids: { edge: 2 } },
+      ]);
+    });
+
+    it('resolves to null, and does nothing, where there is no such group', async () => {
+      await pass(test.store, [appStep('edge', app('nginx'))]);
+      const before = await everything(test.store);
+      expect(await test.store.pruneGroup('edge', CONTEXT)).toBeNull();
+      expect(await everything(test.store)).toEqual(before);
+    });
+  });
+
+  describe('pruneAll', () => {
+    it('raises the prune id of every group and logs it once', async () => {
+      await pass(test.store, [
+        groupStep('edge', group()),
+        groupStep('lab', group()),
+        groupStep('gone', group()),
+      ]);
+      await pass(test.store, [groupStep('gone', null)], 'r2');
+      await test.store.pruneGroup('lab', CONTEXT);
+      const pruned = await test.store.pruneAll({ actor: 'bob', requestId: 'req-2', at: AT + 1 });
+      expect(pruned).toEqual({ value: { edge: 2, lab: 3 }, revision: 'r2' });
+      expect(await groupIds(test.store, 'edge')).toEqual([1, 2]);
+      expect(await groupIds(test.store, 'lab')).toEqual([1, 3]);
+      const [entry] = await test.store.operations(null, 1);
+      expect(entry).toMatchObject({
+        actor: 'bob',
+        action: 'prune-all',
+        name: null,
+        ids: { edge: 2, lab: 3 },
+      });
+    });
+
+    it('resolves to no ids where there are no groups', async () => {
+      expect(await test.store.pruneAll(CONTEXT)).toEqual({ value: {}, revision: null });
+      expect((await test.store.state()).idSequence).toBe(0);
+    });
+  });
+
+  describe('the operations log', () => {
+    const entry: Omit<OperationEntry, 'id'> = { ...CONTEXT, action: 'restart', name: 'web', ids: { web: 7 } };
+
+    it('keeps an operation whose id a commit raised', async () => {
+      await test.store.logOperation(entry);
+      expect(await test.store.operations(null, 10)).toEqual([{ ...entry, id: expect.any(Number) }]);
+      expect(await test.store.counters(0)).toEqual([]);
+    });
+
+    it('is read newest first, in pages by id', async () => {
+      for (let at = 1; at <= 7; at += 1) await test.store.logOperation({ ...entry, at });
+      const first = await test.store.operations(null, 3);
+      const second = await test.store.operations(first.at(-1)!.id, 3);
+      const third = await test.store.operations(second.at(-1)!.id, 3);
+      expect([first, second, third].map((page) => page.map(({ at }) => at))).toEqual([
+        [7, 6, 5],
+        [4, 3, 2],
+        [1],
+      ]);
+      const ids = [...first, ...second, ...third].map(({ id }) => id);
+      expect(ids).toEqual([...ids].sort((a, b) => b - a));
+      expect(new Set(ids).size).toBe(7);
+      expect(await test.store.operations(third.at(-1)!.id, 3)).toEqual([]);
+    });
+
+    it('goes on above its old ids after a restart', async () => {
+      await test.store.logOperation(entry);
+      const [old] = await test.store.operations(null, 1);
+      const store = await test.reopen();
+      await store.logOperation(entry);
+      const [newest] = await store.operations(null, 1);
+      expect(newest!.id).toBeGreaterThan(old!.id);
+    });
+  });
+
+  describe('counters', () => {
+    it('gives what changed after a sequence, and everything after 0', async () => {
+      await pass(test.store, [
+        appStep('web', app('nginx')),
+        appStep('db', app('pg')),
+        groupStep('edge', group()),
+      ]);
+      const { idSequence } = await test.store.state();
+      const keys = async (since: number) =>
+        (await test.store.counters(since)).map(({ kind, name }) => `${kind}/${name}`).sort();
+      expect(await keys(0)).toEqual(['app/db', 'app/web', 'device_group/edge', 'prune/edge']);
+      expect(await keys(idSequence)).toEqual([]);
+      await test.store.restartApp('web', CONTEXT);
+      expect(await keys(idSequence)).toEqual(['app/web']);
+      await test.store.pruneAll(CONTEXT);
+      await pass(test.store, [appStep('db', null)]);
+      expect(await keys(idSequence)).toEqual(['app/db', 'app/web', 'prune/edge']);
+      expect((await test.store.state()).idSequence).toBe(idSequence + 3);
+    });
+  });
+}

@@ -1,0 +1,180 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import {
+  app,
+  appStep,
+  CONTEXT,
+  group,
+  groupStep,
+  type OpenStore,
+  pass,
+  rejection,
+  useStore,
+} from './support.ts';
+
+/** Valid names that are traps for objects used as maps, for SQL, for paths and for sorting. */
+const NAMES = [
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'valueOf',
+  '0',
+  '10',
+  '9',
+  'a.b',
+  'A',
+  'a',
+  'x__proto__',
+]
+  .concat(['z'.repeat(128), 'select', 'null', 'a-b', 'a_b', '1e3', '007'])
+  .sort();
+
+export function readsContract(open: OpenStore): void {
+  const test = useStore(open);
+
+  describe('reads of objects', () => {
+    it('find nothing in an empty store', async () => {
+      expect(await test.store.appNames()).toEqual({ value: [], revision: null });
+      expect(await test.store.groupNames()).toEqual({ value: [], revision: null });
+      expect(await test.store.app('web')).toEqual({ value: null, revision: null });
+      expect(await test.store.group('edge')).toEqual({ value: null, revision: null });
+      expect(await test.store.groupInfo('edge')).toBeNull();
+      expect(await test.store.appliedObjects()).toEqual([]);
+      expect(await test.store.counters(0)).toEqual([]);
+      expect(await test.store.operations(null, 10)).toEqual([]);
+    });
+
+    it('give an object whole, and the revision that was applied', async () => {
+      const content = app('nginx', {
+        starting_ports: [80, { '8080': '80' }],
+        containers_per: { cpu: 0.5, memory: 2 },
+        running: false,
+      });
+      await pass(test.store, [appStep('web', content), groupStep('edge', group('web'))], 'r1');
+      const { oid, ...rest } = (await test.store.app('web')).value!;
+      expect(rest).toEqual({ name: 'web', appId: 1, content });
+      expect(oid).toMatch(/^[0-9a-f]{24}$/);
+      const { value, revision } = await test.store.group('edge');
+      expect(value).toMatchObject({ name: 'edge', deviceGroupId: 1, pruneId: 1, content: group('web') });
+      expect(revision).toBe('r1');
+    });
+
+    it('tell the revision also where there is nothing to find', async () => {
+      await pass(test.store, [], 'r1');
+      expect(await test.store.app('web')).toEqual({ value: null, revision: 'r1' });
+      expect(await test.store.group('edge')).toEqual({ value: null, revision: 'r1' });
+      expect(await test.store.appNames()).toEqual({ value: [], revision: 'r1' });
+      expect(await test.store.groupNames()).toEqual({ value: [], revision: 'r1' });
+    });
+
+    it('keep every character of a content', async () => {
+      const text = 'ü 漢字 🚀 "quotes" \\ back\u2028 line\n\ttab \u0001 {"$oid": 1} \'; DROP TABLE apps; --';
+      const content = app('nginx:ü', { env_vars: { [text]: text, constructor: 'x', '10': 'b', '9': 'a' } });
+      await pass(test.store, [appStep('web', content)]);
+      const store = await test.reopen();
+      expect((await store.app('web')).value?.content).toEqual(content);
+    });
+
+    it('keep contents of hundreds of kilobytes', async () => {
+      const content = app('nginx', { env_vars: { BIG: 'ä'.repeat(200_000) } });
+      await pass(test.store, [appStep('web', content)]);
+      expect((await test.store.app('web')).value?.content).toEqual(content);
+    });
+
+    it('list names in ascending order, whatever the names', async () => {
+      const shuffled = NAMES.map((_, index) => NAMES[(index * 7) % NAMES.length]!);
+      const steps = shuffled.flatMap((name) => [appStep(name, app('nginx')), groupStep(name, group(name))]);
+      await pass(test.store, steps);
+      expect((await test.store.appNames()).value).toEqual(NAMES);
+      expect((await test.store.groupNames()).value).toEqual(NAMES);
+    });
+
+    it.each(NAMES)('work for the name %s', async (name) => {
+      await pass(test.store, [appStep(name, app('nginx')), groupStep(name, group(name))]);
+      expect((await test.store.app(name)).value?.name).toBe(name);
+      expect((await test.store.groupInfo(name))?.apps.map((member) => member.name)).toEqual([name]);
+      expect((await test.store.restartApp(name, CONTEXT))?.value.appId).toBe(2);
+      expect(Object.entries((await test.store.pruneAll(CONTEXT)).value)).toEqual([[name, 2]]);
+      const [pruned] = await test.store.operations(null, 1);
+      expect(Object.entries(pruned!.ids)).toEqual([[name, 2]]);
+    });
+
+    it('tell names apart by case', async () => {
+      await pass(test.store, [appStep('web', app('a')), appStep('Web', app('b'))]);
+      expect((await test.store.app('Web')).value?.content.container_image).toBe('b');
+      expect((await test.store.app('WEB')).value).toBeNull();
+    });
+  });
+
+  describe('groupInfo', () => {
+    it('gives the group and its apps in the order of its list', async () => {
+      const names = ['c', 'a', 'b'];
+      const steps = names.map((name) => appStep(name, app(`image-${name}`)));
+      await pass(
+        test.store,
+        [...steps, appStep('other', app('x')), groupStep('edge', group(...names))],
+        'r1',
+      );
+      const info = await test.store.groupInfo('edge');
+      expect(info?.group).toEqual((await test.store.group('edge')).value);
+      expect(info?.apps).toEqual(
+        await Promise.all(names.map(async (name) => (await test.store.app(name)).value)),
+      );
+      expect(info?.revision).toBe('r1');
+    });
+
+    it('gives no apps for a group without any', async () => {
+      await pass(test.store, [groupStep('edge', group())]);
+      expect((await test.store.groupInfo('edge'))?.apps).toEqual([]);
+    });
+
+    it('shows raised ids at once', async () => {
+      await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
+      await test.store.restartApp('web', CONTEXT);
+      await test.store.pruneGroup('edge', CONTEXT);
+      const info = await test.store.groupInfo('edge');
+      expect(info?.apps[0]?.appId).toBe(2);
+      expect(info?.group.pruneId).toBe(2);
+    });
+
+    it('rejects as unavailable while an app of the list is not stored', async () => {
+      await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web', 'db'))]);
+      expect(await rejection(test.store.groupInfo('edge'))).toBe('unavailable');
+      await pass(test.store, [appStep('db', app('pg'))]);
+      expect((await test.store.groupInfo('edge'))?.apps).toHaveLength(2);
+    });
+
+    it('never shows a part of a pass', async () => {
+      const names = Array.from({ length: 30 }, (_, index) => `app-${index}`);
+      const steps = (image: string) => names.map((name) => appStep(name, app(image)));
+      await pass(test.store, [...steps('v1'), groupStep('edge', group(...names))], 'v1');
+      let isDone = false;
+      const passes = (async () => {
+        for (const version of ['v2', 'v3', 'v4', 'v5']) await pass(test.store, steps(version), version);
+      })().finally(() => {
+        isDone = true;
+      });
+      while (!isDone) {
+        await setImmediate();
+        const info = await test.store.groupInfo('edge');
+        const images = new Set(info?.apps.map(({ content }) => content.container_image));
+        expect(images).toEqual(new Set([info?.revision]));
+      }
+      await passes;
+    });
+  });
+
+  describe('appliedObjects', () => {
+    it('gives everything that is applied', async () => {
+      const origin = { path: 'apps/web.yaml', blob: 'aa' };
+      await pass(test.store, [appStep('web', app('nginx'), origin), groupStep('edge', group('web'), origin)]);
+      await pass(test.store, [appStep('gone', app('x'))]);
+      await pass(test.store, [appStep('gone', null)]);
+      const objects = await test.store.appliedObjects();
+      expect(objects.sort((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
+        { kind: 'app', name: 'web', origin, content: app('nginx') },
+        { kind: 'device_group', name: 'edge', origin, content: group('web') },
+      ]);
+    });
+  });
+}

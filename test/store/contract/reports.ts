@@ -1,0 +1,250 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Report,
+  type ReportQuery,
+  type StoredReport,
+  TIME_COMPARISONS,
+  type TimeComparison,
+} from '../../../src/store/report.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { AT, app, appStep, type OpenStore, pass, useStore, withStore } from './support.ts';
+
+function report(time: number, fields: Record<string, unknown> = {}): Report {
+  return { hostname: 'h1', device_group: 'edge', report_creation_time: time, ...fields };
+}
+
+/** All pages of a query, one after another. */
+async function pages(store: Store, query: ReportQuery): Promise<StoredReport[][]> {
+  const all: StoredReport[][] = [];
+  let after: string | null = query.after ?? null;
+  do {
+    const { value } = await store.reports(after === null ? query : { ...query, after });
+    all.push(value.data);
+    after = value.lastId;
+  } while (after !== null);
+  return all;
+}
+
+async function allReports(store: Store): Promise<StoredReport[]> {
+  return (await pages(store, { pageSize: 1000 })).flat();
+}
+
+const COMPARE: Record<TimeComparison, (a: number, b: number) => boolean> = {
+  eq: (a, b) => a === b,
+  gt: (a, b) => a > b,
+  lt: (a, b) => a < b,
+  gte: (a, b) => a >= b,
+  lte: (a, b) => a <= b,
+  ne: (a, b) => a !== b,
+};
+
+/** What a query means, said as plainly as possible. */
+function matches({ hostname, deviceGroup, creationTime, updated }: ReportQuery, one: Report): boolean {
+  return (
+    (hostname === undefined || one.hostname === hostname) &&
+    (deviceGroup === undefined || one.device_group === deviceGroup) &&
+    (updated === undefined || one.updated === updated) &&
+    (creationTime === undefined ||
+      COMPARE[creationTime.comparison](one.report_creation_time, creationTime.seconds))
+  );
+}
+
+const hostname = fc.constantFrom('h1', 'h2', 'H1', 'ü');
+const deviceGroup = fc.constantFrom('edge', 'lab');
+const time = fc.integer({ min: 0, max: 4 });
+
+const anyReport: fc.Arbitrary<Report> = fc.record(
+  {
+    hostname,
+    device_group: deviceGroup,
+    report_creation_time: time,
+    updated: fc.constantFrom(true, false, 'true'),
+  },
+  { requiredKeys: ['hostname', 'device_group', 'report_creation_time'] },
+) as fc.Arbitrary<Report>;
+
+const anyQuery: fc.Arbitrary<ReportQuery> = fc.record(
+  {
+    pageSize: fc.integer({ min: 1, max: 7 }),
+    hostname,
+    deviceGroup,
+    creationTime: fc.record({ comparison: fc.constantFrom(...TIME_COMPARISONS), seconds: time }),
+    updated: fc.boolean(),
+  },
+  { requiredKeys: ['pageSize'] },
+) as fc.Arbitrary<ReportQuery>;
+
+/** The query's pages, from the start and from the middle, hold what a filter of all reports holds. */
+async function expectFiltered(store: Store, query: ReportQuery, all: readonly StoredReport[]): Promise<void> {
+  const expected = all.filter((one) => matches(query, one.report));
+  const found = await pages(store, query);
+  expect(found.flat()).toEqual(expected);
+  expect(found.length).toBe(Math.max(1, Math.ceil(expected.length / query.pageSize)));
+  const middle = all[Math.floor(all.length / 2)]?.oid ?? '0'.repeat(24);
+  const rest = await pages(store, { ...query, after: middle });
+  expect(rest.flat()).toEqual(expected.filter(({ oid }) => oid > middle));
+}
+
+export function reportsContract(open: OpenStore): void {
+  const test = useStore(open);
+
+  describe('reports', () => {
+    it('are an empty last page in an empty store', async () => {
+      const empty = { value: { data: [], lastId: null }, revision: null };
+      expect(await test.store.reports({ pageSize: 10 })).toEqual(empty);
+      expect(await test.store.reports({ pageSize: 10, after: 'f'.repeat(24) })).toEqual(empty);
+      const creationTime = { comparison: 'gte', seconds: 0 } as const;
+      expect(await test.store.reports({ pageSize: 10, creationTime })).toEqual(empty);
+    });
+
+    it('tell the revision that is applied', async () => {
+      await pass(test.store, [], 'r1');
+      expect((await test.store.reports({ pageSize: 10 })).revision).toBe('r1');
+    });
+
+    it('are kept as they were sent', async () => {
+      const sent = report(5, {
+        memory_usage: { total: 7.5, used: null },
+        apps_containers: [{ name: 'ü 🚀 \0 "', 'a.b': { $gt: '' } }],
+        constructor: 'x',
+        _id: 'mine',
+        oid: 3,
+      });
+      await test.store.insertReports([sent], AT);
+      const [kept] = await allReports(await test.reopen());
+      expect(kept?.report).toEqual(sent);
+      expect(Object.keys(kept?.report ?? {})).toEqual(Object.keys(sent));
+      expect(kept?.oid).toMatch(/^[0-9a-f]{24}$/);
+    });
+
+    it('come in ascending order of _id, which is the order of their arrival', async () => {
+      await test.store.insertReports([report(9), report(8)], AT);
+      await test.store.insertReports([report(7)], AT - 60_000);
+      const store = await test.reopen();
+      await store.insertReports([report(6), report(5)], AT - 120_000);
+      const all = await allReports(store);
+      expect(all.map(({ report: { report_creation_time } }) => report_creation_time)).toEqual([
+        9, 8, 7, 6, 5,
+      ]);
+      const oids = all.map(({ oid }) => oid);
+      expect(oids).toEqual([...oids].sort());
+      expect(new Set(oids).size).toBe(5);
+    });
+
+    it('get ids above those of reports that are long gone', async () => {
+      await test.store.insertReports([report(1)], AT);
+      const { oid } = (await allReports(test.store))[0]!;
+      await test.store.expireReports(AT + 1);
+      const store = await test.reopen();
+      await store.insertReports([report(2)], AT - 1_000_000);
+      expect((await allReports(store))[0]!.oid > oid).toBe(true);
+    });
+
+    it('get ids above those of objects that are long gone', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))]);
+      const { oid } = (await test.store.app('web')).value!;
+      await pass(test.store, [appStep('web', null)]);
+      const store = await test.reopen();
+      await store.insertReports([report(1)], AT - 1_000_000);
+      expect((await allReports(store))[0]!.oid > oid).toBe(true);
+    });
+
+    it('come in pages; the last one says that it is the last', async () => {
+      await test.store.insertReports(
+        Array.from({ length: 6 }, (_, index) => report(index)),
+        AT,
+      );
+      expect((await pages(test.store, { pageSize: 4 })).map((page) => page.length)).toEqual([4, 2]);
+      expect((await pages(test.store, { pageSize: 3 })).map((page) => page.length)).toEqual([3, 3]);
+      expect((await pages(test.store, { pageSize: 6 })).map((page) => page.length)).toEqual([6]);
+      const { value } = await test.store.reports({ pageSize: 4 });
+      expect(value.lastId).toBe(value.data[3]!.oid);
+    });
+
+    it('go on after an id that is gone, or never was, in either case of letters', async () => {
+      await test.store.insertReports([report(1), report(2)], AT);
+      await test.store.insertReports([report(3)], AT + 5000);
+      const [first, , third] = await allReports(test.store);
+      await test.store.expireReports(AT + 1);
+      const reportsAfter = async (id: string) =>
+        (await test.store.reports({ pageSize: 5, after: id })).value.data;
+      for (const id of [first!.oid, '0'.repeat(24)]) {
+        expect(await reportsAfter(id)).toEqual([third]);
+        expect(await reportsAfter(id.toUpperCase())).toEqual([third]);
+      }
+      expect(await reportsAfter(third!.oid.toUpperCase())).toEqual([]);
+      expect(await reportsAfter('F'.repeat(24))).toEqual([]);
+    });
+
+    it('are kept all or none', async () => {
+      const cyclic: Record<string, unknown> = {};
+      cyclic['self'] = cyclic;
+      const call = test.store.insertReports([report(1), report(2, { cyclic })], AT);
+      await expect(call).rejects.toThrow();
+      expect(await allReports(test.store)).toEqual([]);
+      await test.store.insertReports([], AT);
+      expect(await allReports(test.store)).toEqual([]);
+    });
+
+    it('that arrive at once are all kept, each list in one piece', async () => {
+      const lists = Array.from({ length: 8 }, (_, list) => Array.from({ length: 25 }, () => report(list)));
+      await Promise.all(lists.map((list) => test.store.insertReports(list, AT)));
+      const times = (await allReports(test.store)).map((one) => one.report.report_creation_time);
+      expect(times).toHaveLength(200);
+      const changes = times.filter((value, index) => value !== times[index - 1]);
+      expect(changes).toHaveLength(8);
+    });
+
+    it('match a query exactly as a filter of a list does, on all pages', async () => {
+      const lists = fc.array(fc.array(anyReport, { maxLength: 20 }), { maxLength: 3 });
+      const property = fc.asyncProperty(lists, fc.array(anyQuery, { maxLength: 12 }), (sent, queries) =>
+        withStore(open, async ({ store }) => {
+          for (const list of sent) await store.insertReports(list, AT);
+          const all = await allReports(store);
+          expect(all.map((one) => one.report)).toEqual(sent.flat());
+          for (const query of queries) await expectFiltered(store, query, all);
+        }),
+      );
+      await fc.assert(property, { numRuns: 40 });
+    });
+
+    it('are found in pages of 1000', async () => {
+      const list = Array.from({ length: 1500 }, (_, index) => report(index, { updated: index % 3 === 0 }));
+      await test.store.insertReports(list, AT);
+      const found = await pages(test.store, { pageSize: 1000 });
+      expect(found.map((page) => page.length)).toEqual([1000, 500]);
+      const some = await pages(test.store, { pageSize: 1000, updated: true });
+      expect(some.map((page) => page.length)).toEqual([500]);
+    });
+  });
+
+  describe('expireReports', () => {
+    it('drops what arrived before, and says how many', async () => {
+      await test.store.insertReports([report(1), report(2)], AT);
+      await test.store.insertReports([report(3)], AT + 10);
+      expect(await test.store.expireReports(AT)).toBe(0);
+      expect(await test.store.expireReports(AT + 10)).toBe(2);
+      expect((await allReports(test.store)).map((one) => one.report.report_creation_time)).toEqual([3]);
+      expect(await test.store.expireReports(AT + 10)).toBe(0);
+    });
+
+    it('goes by arrival, not by what a device’s clock says', async () => {
+      await test.store.insertReports([report(4_000_000_000)], AT);
+      await test.store.insertReports([report(0)], AT + 10);
+      await test.store.expireReports(AT + 5);
+      expect((await allReports(test.store)).map((one) => one.report.report_creation_time)).toEqual([0]);
+    });
+
+    it('drops thousands, and leaves room for other calls meanwhile', async () => {
+      await test.store.insertReports(
+        Array.from({ length: 2500 }, (_, index) => report(index)),
+        AT,
+      );
+      const expiring = test.store.expireReports(AT + 1);
+      await test.store.insertReports([report(9)], AT + 10);
+      expect(await expiring).toBe(2500);
+      expect(await allReports(test.store)).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  AT,
+  app,
+  appStep,
+  CONTEXT,
+  everything,
+  type OpenStore,
+  pass,
+  rejection,
+  useStore,
+} from './support.ts';
+
+export function stateContract(open: OpenStore): void {
+  const test = useStore(open);
+
+  describe('state', () => {
+    it('is empty in a new store, except for the identity of the fleet', async () => {
+      const { fleet, ...rest } = await test.store.state();
+      expect(rest).toEqual({
+        sequence: 0,
+        attempted: null,
+        applied: null,
+        rules: null,
+        seeded: false,
+        idSequence: 0,
+      });
+      expect(fleet).toMatch(/^[0-9a-f]{32}$/);
+    });
+
+    it('gives each store another fleet, and keeps it', async () => {
+      const { fleet } = await test.store.state();
+      const other = await open();
+      expect((await other.store.state()).fleet).not.toBe(fleet);
+      await other.cleanup();
+      expect((await (await test.reopen()).state()).fleet).toBe(fleet);
+    });
+
+    it('remembers a revision that was attempted and not applied', async () => {
+      await test.store.markAttempted('r1', AT);
+      await test.store.markAttempted('r2', AT + 5);
+      const state = await test.store.state();
+      expect(state.attempted).toEqual({ revision: 'r2', at: AT + 5 });
+      expect(state.applied).toBeNull();
+    });
+
+    it('answers a ping', async () => {
+      await expect(test.store.ping()).resolves.toBeUndefined();
+    });
+
+    it('is all there after a restart', async () => {
+      await test.store.markAttempted('r1', AT);
+      await pass(test.store, [appStep('web', app('nginx'))], 'r1');
+      await test.store.restartApp('web', CONTEXT);
+      await test.store.seedCounters([], 40);
+      const before = await everything(test.store);
+      expect(await everything(await test.reopen())).toEqual(before);
+    });
+  });
+
+  describe('claimHead', () => {
+    it('counts claimed heads', async () => {
+      expect(await test.store.claimHead(0, 'r1', AT)).toBe(1);
+      expect(await test.store.claimHead(1, 'r2', AT)).toBe(2);
+      expect((await test.store.state()).sequence).toBe(2);
+    });
+
+    it('marks the revision as attempted', async () => {
+      await test.store.claimHead(0, 'r1', AT);
+      expect((await test.store.state()).attempted).toEqual({ revision: 'r1', at: AT });
+      expect(await rejection(test.store.claimHead(0, 'r2', AT + 1))).toBe('conflict');
+      expect((await test.store.state()).attempted).toEqual({ revision: 'r1', at: AT });
+    });
+
+    it('rejects as conflict, and claims nothing, when another one has claimed since', async () => {
+      await test.store.claimHead(0, 'r1', AT);
+      expect(await rejection(test.store.claimHead(0, 'r2', AT))).toBe('conflict');
+      expect(await rejection(test.store.claimHead(2, 'r2', AT))).toBe('conflict');
+      expect((await test.store.state()).sequence).toBe(1);
+    });
+
+    it('lets exactly one of many win', async () => {
+      const calls = Array.from({ length: 20 }, (_, index) =>
+        rejection(test.store.claimHead(0, `r${index}`, AT)),
+      );
+      const outcomes = await Promise.all(calls);
+      expect(outcomes.filter((outcome) => outcome === 'none')).toHaveLength(1);
+      expect(outcomes.filter((outcome) => outcome === 'conflict')).toHaveLength(19);
+    });
+  });
+
+  it('remembers the rules that the last batch was read by', async () => {
+    expect((await test.store.state()).rules).toBeNull();
+    const sequence = await test.store.claimHead(0, 'r1', AT);
+    await test.store.apply({ revision: 'r1', sequence, at: AT, steps: [], origins: [], rules: 'second' });
+    expect((await (await test.reopen()).state()).rules).toBe('second');
+  });
+
+  describe('close', () => {
+    const batch = { revision: 'r', sequence: 0, at: AT, steps: [], origins: [], rules: 'r1' };
+    const CALLS: Record<string, (store: Store) => Promise<unknown>> = {
+      ping: (store) => store.ping(),
+      state: (store) => store.state(),
+      markAttempted: (store) => store.markAttempted('r', AT),
+      claimHead: (store) => store.claimHead(0, 'r', AT),
+      apply: (store) => store.apply(batch),
+      appliedObjects: (store) => store.appliedObjects(),
+      appNames: (store) => store.appNames(),
+      groupNames: (store) => store.groupNames(),
+      app: (store) => store.app('web'),
+      group: (store) => store.group('edge'),
+      groupInfo: (store) => store.groupInfo('edge'),
+      restartApp: (store) => store.restartApp('web', CONTEXT),
+      pruneGroup: (store) => store.pruneGroup('edge', CONTEXT),
+      pruneAll: (store) => store.pruneAll(CONTEXT),
+      logOperation: (store) => store.logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: {} }),
+      operations: (store) => store.operations(null, 1),
+      seedCounters: (store) => store.seedCounters([], 0),
+      counters: (store) => store.counters(0),
+      insertReports: (store) => store.insertReports([], AT),
+      reports: (store) => store.reports({ pageSize: 1 }),
+      expireReports: (store) => store.expireReports(AT),
+    };
+
+    it.each(Object.keys(CALLS))('makes %s reject as unavailable', async (name) => {
+      await test.store.close();
+      expect(await rejection(CALLS[name]!(test.store))).toBe('unavailable');
+    });
+
+    it('may be called twice', async () => {
+      await Promise.all([test.store.close(), test.store.close()]);
+      await expect(test.store.close()).resolves.toBeUndefined();
+    });
+
+    it('waits for the calls under way', async () => {
+      const applying = pass(
+        test.store,
+        Array.from({ length: 300 }, (_, index) => appStep(`app-${index}`, app('nginx'))),
+      );
+      await test.store.state();
+      const claimed = test.store.claimHead(1, 'later', AT);
+      await test.store.close();
+      expect(await rejection(claimed)).not.toBe('unavailable');
+      await applying.catch(() => undefined);
+      const store = await test.reopen();
+      expect([0, 300]).toContain((await store.appNames()).value.length);
+    });
+  });
+}

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach } from 'vitest';
+import { type App, appDefaults } from '../../../src/desired/app.ts';
+import type { DeviceGroup } from '../../../src/desired/device-group.ts';
+import type { Kind } from '../../../src/desired/name.ts';
+import { kindOf } from '../../../src/errors.ts';
+import type { Origin, Step } from '../../../src/plan/step.ts';
+import type { CounterKind, CounterRow, GivenId, OperationContext, Store } from '../../../src/store/store.ts';
+
+/** A new, empty store, and what a test may do with the place that it lives in. */
+export interface OpenedStore {
+  store: Store;
+  /** Closes the store and opens it again at the same place, as a restart of the manager does. */
+  reopen(): Promise<Store>;
+  /** Closes the store and removes its place. */
+  cleanup(): Promise<void>;
+}
+
+export type OpenStore = () => Promise<OpenedStore>;
+
+/** The store of the test that runs now. */
+export interface StoreOfTest {
+  readonly store: Store;
+  reopen(): Promise<Store>;
+}
+
+/** A new store for each test of the suite in which this is called. */
+export function useStore(open: OpenStore): StoreOfTest {
+  let opened: OpenedStore;
+  let current: Store;
+  beforeEach(async () => {
+    opened = await open();
+    current = opened.store;
+  });
+  afterEach(() => opened.cleanup());
+  return {
+    get store() {
+      return current;
+    },
+    async reopen() {
+      current = await opened.reopen();
+      return current;
+    },
+  };
+}
+
+/** Runs a test's body on a store of its own. */
+export async function withStore(
+  open: OpenStore,
+  body: (opened: OpenedStore) => Promise<void>,
+): Promise<void> {
+  const opened = await open();
+  try {
+    await body(opened);
+  } finally {
+    await opened.cleanup();
+  }
+}
+
+export const AT = 1_700_000_000_000;
+export const CONTEXT: OperationContext = { actor: 'ann', requestId: 'req-1', at: AT };
+const ORIGIN: Origin = { path: 'desired-state/some.yaml', blob: 'b10b' };
+
+export function app(image: string, fields: Partial<App> = {}): App {
+  return { container_image: image, ...appDefaults(['nebula', 'bridge']), ...fields };
+}
+
+export function group(...apps: string[]): DeviceGroup {
+  return { apps };
+}
+
+/** A create or update; null deletes. */
+export function appStep(name: string, after: App | null, origin: Origin | null = ORIGIN): Step {
+  return { kind: 'app', name, before: null, after, origin: after === null ? null : origin };
+}
+
+export function groupStep(name: string, after: DeviceGroup | null, origin: Origin | null = ORIGIN): Step {
+  return { kind: 'device_group', name, before: null, after, origin: after === null ? null : origin };
+}
+
+/** Claims the head and applies the steps, as a pass does. */
+export async function pass(store: Store, steps: readonly Step[], revision = 'rev'): Promise<GivenId[]> {
+  const { sequence } = await store.state();
+  const claimed = await store.claimHead(sequence, revision, AT);
+  return store.apply({ revision, sequence: claimed, at: AT, steps, origins: [], rules: 'r1' });
+}
+
+/** The app's id; null where there is no such app. */
+export async function appId(store: Store, name: string): Promise<number | null> {
+  return (await store.app(name)).value?.appId ?? null;
+}
+
+/** `[device_group_id, prune_id]`; null where there is no such group. */
+export async function groupIds(store: Store, name: string): Promise<[number, number] | null> {
+  const { value } = await store.group(name);
+  return value === null ? null : [value.deviceGroupId, value.pruneId];
+}
+
+/** One counter; null where there is none. */
+export async function counterOf(store: Store, kind: CounterKind, name: string): Promise<CounterRow | null> {
+  const rows = await store.counters(0);
+  return rows.find((row) => row.kind === kind && row.name === name) ?? null;
+}
+
+/** Everything that a change of any object would change. */
+export async function everything(store: Store): Promise<unknown> {
+  const objects = await store.appliedObjects();
+  const key = ({ kind, name }: { kind: Kind | CounterKind; name: string }) => `${kind}/${name}`;
+  const byKey = (a: { kind: CounterKind; name: string }, b: { kind: CounterKind; name: string }) =>
+    key(a) < key(b) ? -1 : 1;
+  const apps = (await store.appNames()).value;
+  const groups = (await store.groupNames()).value;
+  return {
+    state: await store.state(),
+    objects: objects.sort(byKey),
+    apps: await Promise.all(apps.map((name) => store.app(name))),
+    groups: await Promise.all(groups.map((name) => store.group(name))),
+    counters: (await store.counters(0)).sort(byKey),
+    operations: await store.operations(null, 1000),
+  };
+}
+
+/** The kind of the error with which a call rejects; `none` where it resolves. */
+export async function rejection(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'none',
+    (error: unknown) => kindOf(error),
+  );
+}

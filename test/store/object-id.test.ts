@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { kindOf } from '../../src/errors.ts';
+import { objectIds } from '../../src/store/object-id.ts';
+
+const RANDOM = Buffer.from('0102030405', 'hex');
+const SECOND = 0x65000000;
+const AT = SECOND * 1000;
+
+describe('objectIds', () => {
+  it('lays ids out as seconds, random bytes and counter', () => {
+    const next = objectIds(RANDOM, null);
+    expect([next(AT), next(AT + 999), next(AT + 1000)]).toEqual([
+      '650000000102030405000000',
+      '650000000102030405000001',
+      '650000010102030405000000',
+    ]);
+  });
+
+  it('goes on in the same second when the clock is set back', () => {
+    const next = objectIds(RANDOM, null);
+    next(AT);
+    expect(next(AT - 3_600_000)).toBe('650000000102030405000001');
+    expect(next(Number.NaN)).toBe('650000000102030405000002');
+    expect(next(AT + 1000)).toBe('650000010102030405000000');
+  });
+
+  it('goes on in the next second when the counter is used up', () => {
+    const next = objectIds(RANDOM, null);
+    let last = next(AT);
+    for (let count = 1; count < 2 ** 24; count += 1) last = next(AT);
+    expect(last).toBe('650000000102030405ffffff');
+    expect(next(AT)).toBe('650000010102030405000000');
+    expect(next(AT)).toBe('650000010102030405000001');
+  });
+
+  it('starts above the highest id that there is, whatever its random bytes', () => {
+    expect(objectIds(RANDOM, '65000000ffffffffffffffff')(AT)).toBe('650000010102030405000000');
+    expect(objectIds(RANDOM, '640000000000000000000000')(AT)).toBe('650000000102030405000000');
+  });
+
+  it('says so when there are no more ids, rather than go back', () => {
+    const next = objectIds(RANDOM, 'fffffffe0000000000000000');
+    expect(next(AT)).toBe('ffffffff0102030405000000');
+    expect(next(Number.MAX_SAFE_INTEGER)).toBe('ffffffff0102030405000001');
+    const over = objectIds(RANDOM, 'ffffffff0000000000000000');
+    let caught: unknown;
+    try {
+      over(AT);
+    } catch (error) {
+      caught = error;
+    }
+    expect(kindOf(caught)).toBe('internal');
+  });
+
+  it('always ascends, over clocks that jump and over restarts', () => {
+    const life = fc.record({
+      random: fc.uint8Array({ minLength: 5, maxLength: 5 }),
+      clock: fc.array(fc.integer({ min: 0, max: 4_000_000_000_000 }), { maxLength: 30 }),
+    });
+    fc.assert(
+      fc.property(fc.array(life, { maxLength: 6 }), (lives) => {
+        let highest: string | null = null;
+        for (const { random, clock } of lives) {
+          const next = objectIds(random, highest);
+          for (const at of clock) {
+            const id = next(at);
+            expect(id).toMatch(/^[0-9a-f]{24}$/);
+            if (highest !== null) expect(id > highest).toBe(true);
+            expect(Number.parseInt(id.slice(0, 8), 16)).toBeGreaterThanOrEqual(Math.floor(at / 1000));
+            highest = id;
+          }
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { appDefaults } from '../../src/desired/app.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { OpenedStore } from './contract/support.ts';
+
+/** Opens the store in this file, with the built-in defaults. */
+export function openAt(path: string): Promise<Store> {
+  return openSqliteStore({ path, defaults: appDefaults(['nebula', 'bridge']), random: randomBytes });
+}
+
+export interface SqlitePlace extends OpenedStore {
+  /** The database's file. */
+  path: string;
+}
+
+/** A new store in a folder of its own. */
+export async function openInTemporaryFolder(): Promise<SqlitePlace> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-store-'));
+  const path = join(folder, 'store.db');
+  let current = await openAt(path);
+  return {
+    store: current,
+    path,
+    async reopen() {
+      await current.close();
+      current = await openAt(path);
+      return current;
+    },
+    async cleanup() {
+      await current.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../../src/errors.ts';
+import { storeError } from '../../../src/store/sqlite/errors.ts';
+
+function failureOf(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return storeError(error);
+  }
+  throw new Error('it did not fail');
+}
+
+const FAILURES: [words: string, code: string | undefined, work: () => unknown][] = [
+  [
+    'has no space left on its disk',
+    'SQLITE_FULL',
+    () => {
+      const db = new DatabaseSync(':memory:');
+      db.exec('PRAGMA max_page_count = 2; CREATE TABLE a (x)');
+      db.prepare('INSERT INTO a VALUES (?)').run('x'.repeat(100_000));
+    },
+  ],
+  [
+    'refused a change that breaks its own rules',
+    'SQLITE_CONSTRAINT',
+    () => new DatabaseSync(':memory:').exec('CREATE TABLE a (x NOT NULL); INSERT INTO a VALUES (NULL)'),
+  ],
+  ['cannot be opened', 'SQLITE_CANTOPEN', () => new DatabaseSync('/nowhere/at/all.db')],
+  ['failed', 'SQLITE_ERROR', () => new DatabaseSync(':memory:').exec('SELECT colour')],
+  [
+    'is closed',
+    undefined,
+    () => {
+      const db = new DatabaseSync(':memory:');
+      db.close();
+      db.exec('SELECT 1');
+    },
+  ],
+];
+
+describe('storeError', () => {
+  it.each(FAILURES)('says that the store %s', (words, code, work) => {
+    const error = failureOf(work);
+    expect(error).toBeInstanceOf(HoldfastError);
+    expect(error).toMatchObject({ kind: 'unavailable', message: `the store ${words}` });
+    expect((error as HoldfastError).details).toEqual(code === undefined ? {} : { code });
+  });
+
+  it('keeps SQLite’s error as the cause', () => {
+    const error = failureOf(() => new DatabaseSync(':memory:').exec('SELECT colour'));
+    expect((error as Error).cause).toMatchObject({ message: 'no such column: colour' });
+  });
+
+  it('leaves our own errors and mistakes of the program as they are', () => {
+    const ours = new HoldfastError('conflict', 'claimed');
+    const mistake = new TypeError('x is not a function');
+    expect([storeError(ours), storeError(mistake), storeError('text')]).toEqual([ours, mistake, 'text']);
+  });
+});

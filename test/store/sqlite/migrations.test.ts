@@ -1,0 +1,85 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { kindOf } from '../../../src/errors.ts';
+import { type Database, prepare } from '../../../src/store/sqlite/connection.ts';
+import { checkHeader, MIGRATIONS, type Migration, migrate } from '../../../src/store/sqlite/migrations.ts';
+
+let db: Database;
+beforeEach(() => {
+  db = new DatabaseSync(':memory:');
+});
+afterEach(() => db.close());
+
+const addColour: Migration = (target) => target.exec("ALTER TABLE apps ADD COLUMN colour TEXT DEFAULT 'red'");
+const fill: Migration = (target) => target.exec("UPDATE apps SET colour = 'blue' WHERE name = 'web'");
+const fail: Migration = (target) => target.exec('CREATE TABLE half (x); INSERT INTO nowhere VALUES (1)');
+
+function versionOf(target: Database): number | undefined {
+  return prepare<{ user_version: number }>(target, 'PRAGMA user_version').get()?.user_version;
+}
+
+function addApp(): void {
+  db.exec("INSERT INTO apps (name, oid, id, content, hash) VALUES ('web', 'aa', 7, '{}', 'hh')");
+}
+
+describe('migrate', () => {
+  it('brings an empty database through all versions', () => {
+    migrate(db, [...MIGRATIONS, addColour], 'fleet');
+    expect(versionOf(db)).toBe(MIGRATIONS.length + 1);
+    expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
+    addApp();
+    expect(prepare<{ colour: string }>(db, 'SELECT colour FROM apps').get()?.colour).toBe('red');
+  });
+
+  it('brings an older database forward, and keeps what it holds', () => {
+    migrate(db, MIGRATIONS, 'fleet');
+    addApp();
+    migrate(db, [...MIGRATIONS, addColour, fill], 'another fleet');
+    expect(versionOf(db)).toBe(MIGRATIONS.length + 2);
+    const row = prepare<{ id: number; colour: string }>(db, 'SELECT id, colour FROM apps').get();
+    expect({ ...row }).toEqual({ id: 7, colour: 'blue' });
+    expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
+  });
+
+  it('does nothing to a database of the newest version', () => {
+    migrate(db, MIGRATIONS, 'fleet');
+    migrate(db, MIGRATIONS, 'another fleet');
+    expect(versionOf(db)).toBe(MIGRATIONS.length);
+  });
+
+  it('stops before a step that fails, and takes it up again the next time', () => {
+    expect(() => migrate(db, [...MIGRATIONS, addColour, fail], 'fleet')).toThrow('nowhere');
+    expect(versionOf(db)).toBe(MIGRATIONS.length + 1);
+    expect(prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'half'").get()).toBeUndefined();
+    migrate(db, [...MIGRATIONS, addColour, fill], 'fleet');
+    expect(versionOf(db)).toBe(MIGRATIONS.length + 2);
+  });
+});
+
+describe('checkHeader', () => {
+  function verdict(migrations: readonly Migration[]): string {
+    try {
+      checkHeader(db, migrations);
+      return 'fine';
+    } catch (error) {
+      return kindOf(error);
+    }
+  }
+
+  it('takes a new database, an older one and one of the newest version', () => {
+    expect(verdict(MIGRATIONS)).toBe('fine');
+    migrate(db, MIGRATIONS, 'fleet');
+    expect(verdict(MIGRATIONS)).toBe('fine');
+    expect(verdict([...MIGRATIONS, addColour])).toBe('fine');
+  });
+
+  it('refuses a newer one', () => {
+    migrate(db, [...MIGRATIONS, addColour], 'fleet');
+    expect(verdict(MIGRATIONS)).toBe('invalid');
+  });
+
+  it('refuses one with tables that are not ours', () => {
+    db.exec('CREATE TABLE x (y)');
+    expect(verdict(MIGRATIONS)).toBe('invalid');
+  });
+});

@@ -1,0 +1,145 @@
+import { chmod, copyFile, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../../src/errors.ts';
+import { AT, app, appId, appStep, CONTEXT, pass, rejection } from '../contract/support.ts';
+import { openAt } from '../sqlite-place.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-open-'));
+  path = join(folder, 'store.db');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+function outside(sql: string): void {
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+}
+
+/** Opening fails with this kind and message, and changes no file. */
+async function expectRefused(kind: string, message: RegExp): Promise<void> {
+  const before = await readFile(path);
+  const files = await readdir(folder);
+  const error = await openAt(path).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(HoldfastError);
+  expect(error).toMatchObject({ kind, message: expect.stringMatching(message) });
+  expect(`${(error as Error).message} ${JSON.stringify(error)}`).not.toContain(folder);
+  expect((await readFile(path)).equals(before)).toBe(true);
+  expect(await readdir(folder)).toEqual(files);
+}
+
+describe('openSqliteStore', () => {
+  it('makes files that only their owner can read', async () => {
+    const store = await openAt(path);
+    await store.claimHead(0, 'r1', AT);
+    const files = await readdir(folder);
+    expect(files.sort()).toEqual(['store.db', 'store.db-shm', 'store.db-wal']);
+    for (const file of files) expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600);
+    await store.close();
+  });
+
+  it('leaves everything in the one file when it is closed', async () => {
+    const store = await openAt(path);
+    await pass(store, [appStep('web', app('nginx'))], 'r1');
+    await store.close();
+    const copy = join(folder, 'copy.db');
+    await copyFile(path, copy);
+    const other = await openAt(copy);
+    expect(await appId(other, 'web')).toBe(1);
+    await other.close();
+  });
+
+  it('takes an empty file', async () => {
+    await writeFile(path, '');
+    const store = await openAt(path);
+    expect((await store.state()).sequence).toBe(0);
+    await store.close();
+  });
+
+  it('refuses a file that is no database', async () => {
+    await writeFile(path, 'apps: [web]\n'.repeat(500));
+    await expectRefused('invalid', /not a database/);
+  });
+
+  it('refuses the database of another program', async () => {
+    outside('CREATE TABLE bookmarks (url TEXT)');
+    await expectRefused('invalid', /another program/);
+    outside('PRAGMA user_version = 1; PRAGMA application_id = 7');
+    await expectRefused('invalid', /another program/);
+  });
+
+  it('refuses a database that a newer version wrote', async () => {
+    await (await openAt(path)).close();
+    outside('PRAGMA user_version = 99');
+    await expectRefused('invalid', /newer version of Holdfast \(its schema is 99, this version knows \d+\)/);
+  });
+
+  it('refuses a newer version’s database also in another journal mode', async () => {
+    outside(
+      'PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; PRAGMA application_id = 0x486f6c64; CREATE TABLE x (y)',
+    );
+    await expectRefused('invalid', /newer version/);
+  });
+
+  it('rejects as unavailable where the file cannot be made or opened', async () => {
+    path = join(folder, 'missing', 'store.db');
+    await expect(openAt(path)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'the store cannot be opened',
+      details: { code: 'ENOENT' },
+    });
+    expect(await rejection(openAt(folder))).toBe('unavailable');
+  });
+
+  it('rejects as unavailable where the database is damaged', async () => {
+    await (await openAt(path)).close();
+    const file = await open(path, 'r+');
+    await file.write(Buffer.alloc(2000, 0xff), 0, 2000, 100);
+    await file.close();
+    await expect(openAt(path)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('damaged'),
+      details: { code: 'SQLITE_CORRUPT' },
+    });
+  });
+});
+
+describe('a store whose file is read-only', () => {
+  beforeEach(async () => {
+    const store = await openAt(path);
+    await pass(store, [appStep('web', app('nginx'))], 'r1');
+    await store.close();
+  });
+
+  async function expectReadOnly(): Promise<void> {
+    const store = await openAt(path);
+    expect(await appId(store, 'web')).toBe(1);
+    const restart = store.restartApp('web', CONTEXT);
+    await expect(restart).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'the store is read-only',
+      details: { code: 'SQLITE_READONLY' },
+    });
+    expect(await rejection(store.claimHead(1, 'r2', AT))).toBe('unavailable');
+    expect((await store.app('web')).revision).toBe('r1');
+    await store.close();
+  }
+
+  it('goes on answering reads, and rejects writes as unavailable', async () => {
+    // The format's own way to say read-only (byte 18 above 2), which holds for root too.
+    const file = await open(path, 'r+');
+    await file.write(Buffer.from([3]), 0, 1, 18);
+    await file.close();
+    await expectReadOnly();
+  });
+
+  it.skipIf(process.getuid?.() === 0)('does so for a file without permission to write', async () => {
+    await chmod(path, 0o400);
+    await expectReadOnly();
+  });
+});

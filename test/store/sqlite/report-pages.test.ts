@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Report, ReportQuery } from '../../../src/store/report.ts';
+import { AT } from '../contract/support.ts';
+import { openInTemporaryFolder, type SqlitePlace } from '../sqlite-place.ts';
+
+/** More than two windows of a search, and more matches of a time than are counted. */
+const COUNT = 45_000;
+
+type Sent = Report & { updated: boolean };
+
+/** Times rise with the order of arrival, except that every 1,000th device lives in the past. */
+const sent: Sent[] = Array.from({ length: COUNT }, (_, index) => ({
+  hostname: `h${index % 997}`,
+  device_group: index < COUNT - 10 ? 'edge' : 'lab',
+  report_creation_time: index % 1000 === 7 ? 3 : 1000 + index,
+  updated: index % 20_000 === 19_999,
+}));
+
+const CASES: [name: string, query: Omit<ReportQuery, 'pageSize'>, matches: (report: Sent) => boolean][] = [
+  ['no filter', {}, () => true],
+  ['one host', { hostname: 'h996' }, ({ hostname }) => hostname === 'h996'],
+  ['a host that never was', { hostname: 'nobody' }, () => false],
+  ['a group at the end', { deviceGroup: 'lab' }, ({ device_group }) => device_group === 'lab'],
+  ['few that were updated', { updated: true }, ({ updated }) => updated],
+  [
+    'the newest',
+    { creationTime: { comparison: 'gt', seconds: 1000 + COUNT - 5 } },
+    ({ report_creation_time: time }) => time > 1000 + COUNT - 5,
+  ],
+  [
+    'nearly all',
+    { creationTime: { comparison: 'gte', seconds: 1005 } },
+    ({ report_creation_time: time }) => time >= 1005,
+  ],
+  [
+    'the last half',
+    { creationTime: { comparison: 'gte', seconds: 1000 + COUNT / 2 } },
+    ({ report_creation_time: time }) => time >= 1000 + COUNT / 2,
+  ],
+  [
+    'those of wrong clocks',
+    { creationTime: { comparison: 'lt', seconds: 1000 } },
+    ({ report_creation_time: time }) => time < 1000,
+  ],
+  [
+    'one time',
+    { creationTime: { comparison: 'eq', seconds: 3 } },
+    ({ report_creation_time: time }) => time === 3,
+  ],
+  [
+    'a time that never was',
+    { creationTime: { comparison: 'gt', seconds: 1e9 } },
+    ({ report_creation_time: time }) => time > 1e9,
+  ],
+  [
+    'another time',
+    { creationTime: { comparison: 'ne', seconds: 3 } },
+    ({ report_creation_time: time }) => time !== 3,
+  ],
+  [
+    'all at once',
+    {
+      hostname: 'h996',
+      deviceGroup: 'edge',
+      updated: false,
+      creationTime: { comparison: 'lte', seconds: 40_000 },
+    },
+    (one) =>
+      one.hostname === 'h996' &&
+      one.device_group === 'edge' &&
+      !one.updated &&
+      one.report_creation_time <= 40_000,
+  ],
+];
+
+describe('reports by the ten thousand', () => {
+  let place: SqlitePlace;
+  let oids: string[];
+  beforeAll(async () => {
+    place = await openInTemporaryFolder();
+    await place.store.insertReports(sent, AT);
+    oids = [];
+    for (let after: string | null = '0'.repeat(24); after !== null; ) {
+      const { value } = await place.store.reports({ pageSize: 1000, after });
+      oids.push(...value.data.map(({ oid }) => oid));
+      after = value.lastId;
+    }
+  });
+  afterAll(() => place.cleanup());
+
+  async function found(query: ReportQuery): Promise<{ oids: string[]; isLast: boolean }> {
+    const { value } = await place.store.reports(query);
+    return { oids: value.data.map(({ oid }) => oid), isLast: value.lastId === null };
+  }
+
+  it('are all there', () => {
+    expect(oids).toHaveLength(COUNT);
+    expect(oids).toEqual([...oids].sort());
+  });
+
+  it.each(CASES)('are found with %s', async (_, query, matches) => {
+    const expected = oids.filter((_oid, index) => matches(sent[index] as Sent));
+    for (const pageSize of [1, 10, 1000]) {
+      const isLast = expected.length <= pageSize;
+      expect(await found({ ...query, pageSize })).toEqual({ oids: expected.slice(0, pageSize), isLast });
+    }
+    for (const after of [oids[21_000], oids[44_000], oids[COUNT - 1]] as string[]) {
+      const rest = expected.filter((oid) => oid > after);
+      const page = await found({ ...query, pageSize: 20, after });
+      expect(page).toEqual({ oids: rest.slice(0, 20), isLast: rest.length <= 20 });
+    }
+  });
+});

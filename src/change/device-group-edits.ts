@@ -1,0 +1,49 @@
+import type { DeviceGroup } from '../desired/device-group.ts';
+import { newFilePath } from '../desired/file.ts';
+import { renderYaml } from '../desired/yaml/edit.ts';
+import { HoldfastError } from '../errors.ts';
+import { isAvailable } from '../plan/plan.ts';
+import type { FileEdit } from '../source/source.ts';
+import { rewrite } from './rewrite.ts';
+import { absent, blocked, exists, isApplied, present, type WriteView } from './view.ts';
+import type { DeviceGroupWrite } from './write.ts';
+
+/** The edits of files that fulfil a wish about a device group; none where the file says it already. */
+export function deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): FileEdit[] {
+  const { name } = write;
+  if (write.op === 'create') return createGroup(name, write.fields, view);
+  if (!exists('device_group', name, view)) throw absent('device_group', name);
+  if (write.op === 'delete') {
+    return view.desired.pathsOf('device_group', name).map((path) => ({ path, text: null }));
+  }
+  return replaceGroup(name, write.fields, view);
+}
+
+function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
+  const file = view.desired.group(name);
+  if (isApplied('device_group', name, view.applied)) throw present('device_group', name);
+  if (file !== undefined)
+    throw blocked(view.desired.problemsOf('device_group', name), `${file.path} is not applied`);
+  refuseUnknownApps(fields, view);
+  return [{ path: newFilePath('device_group', name), text: renderYaml(fields) }];
+}
+
+function replaceGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
+  refuseUnknownApps(fields, view);
+  const [path, ...twins] = view.desired.pathsOf('device_group', name);
+  if (path === undefined) return [{ path: newFilePath('device_group', name), text: renderYaml(fields) }];
+  const text = view.texts.get(path) ?? '';
+  const edited = rewrite(text, () => fields);
+  const removals = twins.map((twin): FileEdit => ({ path: twin, text: null }));
+  return edited === text ? removals : [{ path, text: edited }, ...removals];
+}
+
+/** Decisions, "Device groups": an unknown app is told with the names, not as a bad parameter. */
+function refuseUnknownApps({ apps }: DeviceGroup, { desired, applied }: WriteView): void {
+  const unknown = apps.filter((app) => !isAvailable(app, desired, applied));
+  if (unknown.length === 0) return;
+  throw new HoldfastError('absent', `there is no app ${unknown.map((app) => `"${app}"`).join(', ')}`, {
+    app_exists: false,
+    apps: unknown,
+  });
+}

@@ -1,0 +1,101 @@
+import { classifyPath } from '../desired/file.ts';
+import { parseObjectText } from '../desired/parse.ts';
+import type { FileChange, StateFile } from '../desired/state.ts';
+import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { HoldfastError } from '../errors.ts';
+import { KIND_NOUNS, summarizeStep } from '../plan/describe.ts';
+import { makePlan, type Plan } from '../plan/plan.ts';
+import type { CommitDraft, FileEdit } from '../source/source.ts';
+import { appEdits } from './app-edits.ts';
+import { deviceGroupEdits } from './device-group-edits.ts';
+import { blocked, type WriteView } from './view.ts';
+import type { Write, WriteContext } from './write.ts';
+
+/** A commit to be made, and the same edits as changes of the desired state. */
+export interface Draft {
+  commit: CommitDraft;
+  changes: FileChange[];
+}
+
+/** Rules of the whole fleet that a draft has to pass. */
+export interface DraftRules {
+  strict: boolean;
+  /** The trailer that marks a commit which empties the folder on purpose. */
+  allowEmpty: string;
+  /** Unix milliseconds. */
+  at: number;
+}
+
+/**
+ * Turns a wish into a commit: edits the texts, reads them back, and plans what would change. Null where the
+ * files say it already. Throws a HoldfastError, as `Writer.write` tells, when the wish cannot be fulfilled.
+ */
+export function draftWrite(
+  write: Write,
+  context: WriteContext,
+  view: WriteView,
+  rules: DraftRules,
+): Draft | null {
+  const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
+  if (edits.length === 0) return null;
+  const changes = edits.map((edit) => changeOf(edit, view));
+  const { desired, applied } = view;
+  return desired.preview(changes, (touched) => {
+    const plan = makePlan(touched, desired, applied);
+    refuseProblems(plan, view, rules.strict);
+    const message = messageOf(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
+    const author = { name: context.user, email: context.email };
+    return { commit: { edits, message, author, at: rules.at }, changes };
+  });
+}
+
+/** Reads an edited text back as if it came from a commit. */
+function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange {
+  if (text === null) return { path, file: null };
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
+    throw new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
+  }
+  const role = classifyPath(path);
+  if (role.role !== 'object') throw new HoldfastError('internal', 'an edit of a file that is not read');
+  const parsed = parseObjectText(role.kind, text, defaults);
+  const file: StateFile = { path, blob: '', kind: role.kind, name: role.name, parsed };
+  return { path, file };
+}
+
+/** What the plan could not do after the edit, the API would promise in vain. */
+function refuseProblems(plan: Plan, { desired }: WriteView, strict: boolean): void {
+  const between = [...plan.problems.values()].flat();
+  const own = [...plan.problems.keys()].flatMap((key) => {
+    const [kind, name] = [
+      key.startsWith('app/') ? 'app' : 'device_group',
+      key.slice(key.indexOf('/') + 1),
+    ] as const;
+    return desired.problemsOf(kind, name);
+  });
+  const elsewhere = strict ? desired.problems().filter(({ severity }) => severity === 'error') : [];
+  const problems = [...own, ...between, ...elsewhere];
+  if (problems.length > 0) throw blocked(problems, '');
+}
+
+function messageOf(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
+  const sentences = plan.steps.map(summarizeStep);
+  const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
+  const subject = sentences[own] ?? `${KIND_NOUNS[write.kind]} ${write.name}: mend the file`;
+  const others = sentences.filter((_, index) => index !== own);
+  const paragraphs = [
+    subject,
+    ...(others.length > 0 ? [others.join('\n')] : []),
+    [`Request-Id: ${oneLine(context.requestId)}`, `Api-User: ${oneLine(context.user)}`, ...trailers].join(
+      '\n',
+    ),
+  ];
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+/** A trailer is one line; what users send must not add another one. */
+function oneLine(text: string): string {
+  return text
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, 200);
+}

@@ -1,0 +1,263 @@
+import type { AppDefaults } from '../desired/app.ts';
+import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { HoldfastError, kindOf, messageOf } from '../errors.ts';
+import type { AppliedState } from '../plan/applied.ts';
+import { ALLOW_EMPTY } from '../reconcile/guard.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { Head, Publisher, Reader } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
+import { type Draft, draftWrite } from './draft.ts';
+import { absent, filesOf } from './view.ts';
+import type { Write, WriteContext, Writer, Written } from './write.ts';
+
+/** How many writes share one publish at the most. */
+const MAX_BATCH = 64;
+/** How often a write is made again on a head that moved meanwhile (decisions, "Writes through the API"). */
+const MAX_ATTEMPTS = 5;
+
+/** What a writer works with. */
+export interface WriterDependencies {
+  reconciler: Reconciler;
+  reader: Reader;
+  publisher: Publisher;
+  store: Store;
+  defaults: AppDefaults;
+  strict: boolean;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+/** A write on its way: what is wished for, and how to tell whoever waits. */
+interface Request {
+  write: Write;
+  context: WriteContext;
+  resolve(written: Written): void;
+  reject(error: unknown): void;
+}
+
+/** A request with the commit that fulfils it. */
+interface Drafted {
+  request: Request;
+  draft: Draft;
+}
+
+/**
+ * One queue for all writes. Writes that wait are taken together: one commit each, one publish for all. Each is made
+ * on the head as it is applied, so that it sees every write and every push before it.
+ */
+export function createWriter(dependencies: WriterDependencies): Writer {
+  const queue: Request[] = [];
+  let working: Promise<void> | null = null;
+  let isClosed = false;
+
+  const work = async (): Promise<void> => {
+    while (queue.length > 0) await carryOut(takeBatch(queue), dependencies);
+    working = null;
+  };
+
+  const write = (wish: Write, context: WriteContext): Promise<Written> =>
+    new Promise((resolve, reject) => {
+      if (isClosed) return reject(new HoldfastError('unavailable', 'the manager is shutting down'));
+      queue.push({ write: wish, context, resolve, reject });
+      working ??= work();
+      return undefined;
+    });
+
+  const close = async (): Promise<void> => {
+    isClosed = true;
+    for (const { reject } of queue.splice(0))
+      reject(new HoldfastError('unavailable', 'the manager is shutting down'));
+    await working;
+  };
+
+  return { write, close };
+}
+
+/** The writes at the front of the queue that do not depend on each other's outcome. */
+function takeBatch(queue: Request[]): Request[] {
+  const names = new Set<string>();
+  let size = 0;
+  for (const { write } of queue) {
+    const key = `${write.kind}/${write.name}`;
+    // Deleting an app edits the files of groups, so it goes alone.
+    const isAlone = write.kind === 'app' && write.op === 'delete';
+    if (size === MAX_BATCH || names.has(key) || (isAlone && size > 0)) break;
+    names.add(key);
+    size += 1;
+    if (isAlone) break;
+  }
+  return queue.splice(0, size);
+}
+
+async function carryOut(batch: Request[], dependencies: WriterDependencies): Promise<void> {
+  let waiting = batch;
+  for (let attempt = 1; waiting.length > 0; attempt++) {
+    try {
+      waiting = await tryOnce(waiting, dependencies);
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+      return;
+    }
+    if (attempt === MAX_ATTEMPTS && waiting.length > 0) {
+      const error = new HoldfastError(
+        'conflict',
+        `the branch moved ${MAX_ATTEMPTS} times while this was written`,
+      );
+      for (const { reject } of waiting) reject(error);
+      return;
+    }
+  }
+}
+
+/** One try on the present head; resolves to the requests that have to be tried again. */
+async function tryOnce(batch: Request[], dependencies: WriterDependencies): Promise<Request[]> {
+  let head: Head;
+  try {
+    head = await settle(dependencies);
+  } catch (error) {
+    for (const request of batch) request.reject((await earlierRefusal(request, dependencies)) ?? error);
+    return [];
+  }
+  const drafted: Drafted[] = [];
+  for (const request of batch) {
+    try {
+      const draft = await draftRequest(request, drafted, dependencies);
+      if (draft === null) request.resolve({ revision: null });
+      else drafted.push({ request, draft });
+    } catch (error) {
+      request.reject(error);
+    }
+  }
+  return drafted.length === 0 ? [] : publish(head, drafted, dependencies);
+}
+
+/** What is told before the state of the repository or of the store (decisions, "Everything else"); null for nothing. */
+async function earlierRefusal(
+  { write, context }: Request,
+  { reconciler, store }: WriterDependencies,
+): Promise<unknown> {
+  const { kind, name, op } = write;
+  try {
+    const stored = kind === 'app' ? await store.app(name) : await store.group(name);
+    const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
+    if (op !== 'create' && !isThere) return absent(kind, name);
+    await refuseMovedOn(write, context, store);
+    return null;
+  } catch (error) {
+    return kindOf(error) === 'moved-on' ? error : null;
+  }
+}
+
+/**
+ * Brings the store to the head, so that the write sees what every earlier one and every push did. Rejects also when
+ * the store is down, which a pass that finds nothing new does not notice: no commit is made that cannot be applied.
+ */
+async function settle({ reconciler, store }: WriterDependencies): Promise<Head> {
+  const outcome = await reconciler.reconcile();
+  await store.ping();
+  if (outcome.ok) return outcome.report.head;
+  const kind = outcome.error.kind === 'stalled' ? 'conflict' : 'unavailable';
+  throw new HoldfastError(kind, outcome.error.message, {}, outcome.error);
+}
+
+async function draftRequest(
+  { write, context }: Request,
+  before: readonly Drafted[],
+  dependencies: WriterDependencies,
+): Promise<Draft | null> {
+  const { reconciler, defaults, strict, now } = dependencies;
+  const { desired } = reconciler.passes;
+  const texts = await readTexts(filesOf(write, desired), dependencies);
+  const rules = { strict, allowEmpty: ALLOW_EMPTY, at: now() };
+  const draft = (): Draft | null =>
+    draftWrite(write, context, { desired, applied: appliedState(dependencies), defaults, texts }, rules);
+  try {
+    const drafted = desired.preview(
+      before.flatMap((earlier) => earlier.draft.changes),
+      draft,
+    );
+    await refuseMovedOn(write, context, dependencies.store);
+    return drafted;
+  } catch (error) {
+    if (kindOf(error) === 'conflict') await refuseMovedOn(write, context, dependencies.store);
+    throw error;
+  }
+}
+
+function appliedState({ reconciler }: WriterDependencies): AppliedState {
+  const memory = reconciler.passes.memory();
+  if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
+  return memory.applied;
+}
+
+async function readTexts(
+  paths: readonly string[],
+  dependencies: WriterDependencies,
+): Promise<Map<string, string>> {
+  const { reconciler, reader } = dependencies;
+  const texts = new Map<string, string>();
+  for (const path of paths) {
+    const blob = reconciler.passes.desired.file(path)?.blob;
+    const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
+    if ('bytes' in found) texts.set(path, new TextDecoder('utf-8', { ignoreBOM: true }).decode(found.bytes));
+  }
+  return texts;
+}
+
+/** `If-Match`: told after what is wrong with the request itself (decisions, "Everything else"). */
+async function refuseMovedOn(write: Write, { ifMatch }: WriteContext, store: Store): Promise<void> {
+  if (ifMatch === null) return;
+  const id =
+    write.kind === 'app'
+      ? (await store.app(write.name)).value?.appId
+      : (await store.group(write.name)).value?.deviceGroupId;
+  if (id !== undefined && ifMatch.includes(id)) return;
+  throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${id ?? 'not assigned'} now`);
+}
+
+async function publish(base: Head, drafted: Drafted[], dependencies: WriterDependencies): Promise<Request[]> {
+  let revisions: string[];
+  try {
+    revisions = await dependencies.publisher.publish(
+      base,
+      drafted.map(({ draft }) => draft.commit),
+    );
+  } catch (error) {
+    return publishRefused(error, drafted, dependencies);
+  }
+  await confirm(drafted, revisions, dependencies);
+  return [];
+}
+
+/** What one draft is refused for must not keep the others back: they are tried one by one. */
+async function publishRefused(
+  error: unknown,
+  drafted: Drafted[],
+  dependencies: WriterDependencies,
+): Promise<Request[]> {
+  if (kindOf(error) === 'moved-on') return drafted.map(({ request }) => request);
+  if (kindOf(error) !== 'conflict' || drafted.length === 1) {
+    for (const { request } of drafted) request.reject(error);
+    return [];
+  }
+  const later: Request[] = [];
+  for (const { request } of drafted) later.push(...(await tryOnce([request], dependencies)));
+  return later;
+}
+
+/** The commits are published: the same road that a person's push takes brings them into the store. */
+async function confirm(
+  drafted: Drafted[],
+  revisions: string[],
+  { reconciler }: WriterDependencies,
+): Promise<void> {
+  const outcome = await reconciler.reconcile();
+  drafted.forEach(({ request }, index) => {
+    const revision = revisions[index] as string;
+    if (outcome.ok) request.resolve({ revision });
+    else {
+      const message = `the commit is published, but not applied yet: ${messageOf(outcome.error)}`;
+      request.reject(new HoldfastError('unavailable', message, { revision, applied: false }, outcome.error));
+    }
+  });
+}

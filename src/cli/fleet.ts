@@ -1,0 +1,85 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, normalize } from 'node:path';
+import { parseConfig } from '../config.ts';
+import { type AppDefaults, appDefaults } from '../desired/app.ts';
+import type { Diagnostic } from '../desired/diagnostic.ts';
+import type { TreeEntry } from '../desired/entry.ts';
+import { loadFile, type ReadBlob } from '../desired/load.ts';
+import { DesiredState } from '../desired/state.ts';
+import type { Step } from '../plan/step.ts';
+import { createFolderReader, type FileSystem } from '../source/folder.ts';
+import { type CommandIo, UsageError } from './io.ts';
+
+/** What commands take from the settings: the folder that is meant, and the defaults of apps. */
+export interface FleetSettings {
+  folder: string;
+  defaults: AppDefaults;
+}
+
+export const REAL_FILES: FileSystem = { readdir, stat, readFile };
+
+/** Throws a UsageError with every problem of the settings that commands read. */
+export function fleetSettings({ env }: CommandIo, folder: string | undefined): FleetSettings {
+  const { DESIRED_STATE, DEFAULT_NETWORKS } = env;
+  const config = parseConfig({ DESIRED_STATE, DEFAULT_NETWORKS }, []);
+  if (!config.ok) throw new UsageError(config.problems.join('\n'));
+  return {
+    folder: folder ?? config.config.DESIRED_STATE,
+    defaults: appDefaults(config.config.DEFAULT_NETWORKS),
+  };
+}
+
+/** Reads a plain folder as it lies on the disk. Throws a UsageError where there is none. */
+export async function loadFolder(
+  fs: FileSystem,
+  folder: string,
+  defaults: AppDefaults,
+): Promise<DesiredState> {
+  const reader = createFolderReader(fs, folder);
+  const entries = await reader.list().catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
+    throw new UsageError(`${folder} is not a folder`);
+  });
+  return loadEntries(entries, reader.blob, defaults);
+}
+
+/** Reads every entry into one state. */
+export async function loadEntries(
+  entries: readonly TreeEntry[],
+  read: ReadBlob,
+  defaults: AppDefaults,
+): Promise<DesiredState> {
+  const state = new DesiredState();
+  for (const entry of entries) {
+    const file = await loadFile(entry, read, defaults);
+    state.apply([{ path: entry.path, file }]);
+  }
+  return state;
+}
+
+/** Problems with their files as the caller can open them: from where the command was run. */
+export function problemsFromHere(folder: string, problems: readonly Diagnostic[]): Diagnostic[] {
+  return problems.map((problem) => ({ ...problem, file: normalize(join(folder, problem.file)) }));
+}
+
+/** The same for the files of steps. */
+export function stepsFromHere(folder: string, steps: readonly Step[]): Step[] {
+  return steps.map((step) => {
+    const { origin } = step;
+    return origin === null
+      ? step
+      : { ...step, origin: { ...origin, path: normalize(join(folder, origin.path)) } };
+  });
+}
+
+/** "8 apps and 3 device groups". */
+export function countObjects(state: DesiredState): string {
+  const keys = [...state.keys()];
+  const apps = keys.filter((key) => key.startsWith('app/')).length;
+  return `${count(apps, 'app')} and ${count(keys.length - apps, 'device group')}`;
+}
+
+/** "1 problem", "2 problems". */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,47 @@
+import { flagOf } from '../config.ts';
+import { SETTINGS, type Setting, type SettingName } from '../settings.ts';
+
+const USAGE = `holdfast: a manager for container fleets whose configuration lives in git
+
+Usage
+  holdfast serve [--flag VALUE ...]                     run the manager
+  holdfast validate [FOLDER] [--format FORMAT]          check the files of a desired state
+  holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]
+                                                        show what a desired state would change
+  holdfast --help | --version
+
+validate and plan need no server and no store. FOLDER is DESIRED_STATE where it is left out; REVISION is HEAD.
+FORMAT is text (for people), json (for programs) or github (annotations of a workflow).
+
+Exit codes
+  0  no problem        1  problems found; with plan --exit-code also: the plan is not empty
+  2  wrong usage or settings        3  the command itself failed
+`;
+
+/** The help text: commands, exit codes and every setting with its default. */
+export function helpText(): string {
+  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+    const { fallback, meaning, isSecret }: Setting<unknown> = SETTINGS[name];
+    return [
+      name,
+      `--${flagOf(name)}`,
+      isSecret === true ? 'unset' : shownDefault(fallback),
+      meaning,
+    ] as const;
+  });
+  const table = [['Setting', 'flag of serve', 'default', 'meaning'] as const, ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column as 0].length)));
+  const lines = table.map(
+    (row) =>
+      `  ${row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd()}`,
+  );
+  return `${USAGE}\nSettings are environment variables; flags of serve win over them, and an empty variable counts as unset.\n\n${lines.join('\n')}\n`;
+}
+
+function shownDefault(fallback: unknown): string {
+  if (fallback === null) return 'unset';
+  return Array.isArray(fallback) ? fallback.join(',') : String(fallback);
+}

@@ -1,0 +1,106 @@
+import { resolve } from 'node:path';
+import type { AppDefaults } from '../desired/app.ts';
+import { compareDiagnostics, type Diagnostic, fileProblem, inFile } from '../desired/diagnostic.ts';
+import type { DesiredState } from '../desired/state.ts';
+import { AppliedState } from '../plan/applied.ts';
+import { effectsOf } from '../plan/effect.ts';
+import { makePlan } from '../plan/plan.ts';
+import type { Step } from '../plan/step.ts';
+import { openRevisions, type RevisionReader } from '../source/git/revisions.ts';
+import { parseCommand } from './arguments.ts';
+import {
+  count,
+  fleetSettings,
+  loadEntries,
+  loadFolder,
+  problemsFromHere,
+  REAL_FILES,
+  stepsFromHere,
+} from './fleet.ts';
+import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+import { type Findings, renderFindings } from './report.ts';
+
+/** Milliseconds that one git call may take. */
+const GIT_TIME_LIMIT = 60_000;
+
+/** `holdfast plan`: what a folder, as it lies on the disk, would change in what a revision has. */
+export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const {
+    folder: given,
+    format,
+    options,
+  } = parseCommand(args, [
+    { name: 'against', type: 'string' },
+    { name: 'exit-code', type: 'boolean' },
+  ]);
+  const { folder, defaults } = fleetSettings(io, given);
+  const desired = await loadFolder(REAL_FILES, folder, defaults);
+  const applied = await appliedAt(folder, options['against'] as string | undefined, defaults, io);
+  const keys = new Set([...desired.keys(), ...applied.keys()]);
+  const { steps, problems: between } = makePlan(keys, desired, applied);
+  const found = [...desired.problems(), ...[...between.values()].flat(), ...emptiedProblem(desired, applied)];
+  const problems = problemsFromHere(folder, found.sort(compareDiagnostics));
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const findings: Findings = {
+    problems,
+    steps: stepsFromHere(folder, steps),
+    effects: effectsOf(steps, applied),
+    summary: summarize(steps, errors),
+  };
+  io.write(renderFindings(findings, format, io.isTerminal));
+  const isNews = options['exit-code'] === true && steps.length > 0;
+  return errors > 0 || isNews ? EXIT.problems : EXIT.ok;
+}
+
+/** The manager refuses a commit that empties the folder, unless its message says that this is meant. */
+function emptiedProblem(desired: DesiredState, applied: AppliedState): Diagnostic[] {
+  if (!desired.isEmpty || applied.isEmpty) return [];
+  const message =
+    'no object is left in this folder; the manager refuses that, unless the commit has the trailer "Allow-Empty: true"';
+  return [inFile('', fileProblem('folder-empty', message), 'warning')];
+}
+
+/** What a store would hold that has applied this revision and nothing else. */
+async function appliedAt(
+  folder: string,
+  against: string | undefined,
+  defaults: AppDefaults,
+  { env }: CommandIo,
+): Promise<AppliedState> {
+  const applied = new AppliedState();
+  const revisions = await openRevisions(resolve(folder), { env, timeLimit: GIT_TIME_LIMIT });
+  if (revisions === null) {
+    if (against !== undefined)
+      throw new UsageError(`${folder} is in no git repository, so there is no "${against}"`);
+    return applied;
+  }
+  try {
+    await loadRevision(revisions, against, defaults, applied);
+    return applied;
+  } finally {
+    await revisions.close();
+  }
+}
+
+async function loadRevision(
+  revisions: RevisionReader,
+  against: string | undefined,
+  defaults: AppDefaults,
+  applied: AppliedState,
+): Promise<void> {
+  const entries = await revisions.entriesAt(against ?? 'HEAD');
+  // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
+  if (entries === null && against !== undefined)
+    throw new UsageError(`"${against}" is no commit of this repository`);
+  const state = await loadEntries(entries ?? [], revisions.blob, defaults);
+  applied.applySteps(makePlan(state.keys(), state, applied).steps);
+}
+
+function summarize(steps: readonly Step[], errors: number): string {
+  if (steps.length === 0) return errors > 0 ? `No changes, ${count(errors, 'problem')}.` : 'No changes.';
+  const creates = steps.filter(({ before }) => before === null).length;
+  const deletes = steps.filter(({ after }) => after === null).length;
+  const updates = steps.length - creates - deletes;
+  const told = `Plan: ${creates} to create, ${updates} to update, ${deletes} to delete`;
+  return errors > 0 ? `${told}; ${count(errors, 'problem')}.` : `${told}.`;
+}

@@ -1,0 +1,99 @@
+import { styleText } from 'node:util';
+import type { Diagnostic } from '../desired/diagnostic.ts';
+import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
+import type { Effect } from '../plan/effect.ts';
+import { printable } from '../plan/printable.ts';
+import { operationOf, type Step } from '../plan/step.ts';
+
+export const FORMATS = ['text', 'json', 'github'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** What `validate` and `plan` found. */
+export interface Findings {
+  problems: readonly Diagnostic[];
+  steps: readonly Step[];
+  effects: readonly Effect[];
+  /** One line that says how it went. */
+  summary: string;
+}
+
+/** Renders findings for people, for programs, or as annotations of a workflow. */
+export function renderFindings(findings: Findings, format: Format, hasColors: boolean): string {
+  if (format === 'json') return `${JSON.stringify(jsonOf(findings), null, 2)}\n`;
+  if (format === 'github')
+    return findings.problems.map(annotation).join('') + textOf({ ...findings, problems: [] }, false);
+  return textOf(findings, hasColors);
+}
+
+function jsonOf({ problems, steps, effects }: Findings): object {
+  return {
+    problems,
+    steps: steps.map((step) => ({
+      operation: operationOf(step),
+      kind: step.kind,
+      name: step.name,
+      file: step.origin?.path ?? null,
+      before: step.before,
+      after: step.after,
+    })),
+    effects,
+  };
+}
+
+/** The commands of a GitHub workflow; what ends a property or a line has to be escaped. */
+function annotation({ severity, file, line, column, code, message }: Diagnostic): string {
+  const data = (text: string): string => text.replace(/[%\r\n]/g, (char) => `%${hex(char)}`);
+  const property = (text: string): string => data(text).replace(/[:,]/g, (char) => `%${hex(char)}`);
+  return `::${severity} file=${property(file)},line=${line},col=${column},title=${property(code)}::${data(message)}\n`;
+}
+
+function hex(char: string): string {
+  return char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0');
+}
+
+type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
+
+function textOf({ problems, steps, effects, summary }: Findings, hasColors: boolean): string {
+  const paint = (color: Color, text: string): string =>
+    hasColors ? styleText(color, text, { validateStream: false }) : text;
+  const lines = [
+    ...problems.map((problem) => problemLine(problem, paint)),
+    ...steps.flatMap((step) => stepLines(step, paint)),
+    ...effectLines(effects, paint),
+    summary,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+type Paint = (color: Color, text: string) => string;
+
+function problemLine({ file, line, column, severity, code, message }: Diagnostic, paint: Paint): string {
+  const label = severity === 'error' ? paint('red', 'error') : paint('yellow', 'warning');
+  return `${paint('bold', `${printable(file)}:${line}:${column}`)}: ${label}: ${printable(message)} ${paint('dim', `[${code}]`)}`;
+}
+
+const HEADINGS = { create: ['+', 'green'], update: ['~', 'yellow'], delete: ['-', 'red'] } as const;
+
+function stepLines(step: Step, paint: Paint): string[] {
+  const [mark, color] = HEADINGS[operationOf(step)];
+  const file = step.origin === null ? '' : paint('dim', `  (${printable(step.origin.path)})`);
+  return [
+    paint(color, `${mark} ${KIND_NOUNS[step.kind]} ${step.name}`) + file,
+    ...describeStep(step).map((line) => paintLine(line, paint)),
+    '',
+  ];
+}
+
+function paintLine({ mark, indent, text }: PlanLine, paint: Paint): string {
+  const line = `${mark} ${'  '.repeat(indent)}${printable(text)}`;
+  if (mark === ' ') return line;
+  return paint(mark === '+' ? 'green' : 'red', line);
+}
+
+function effectLines(effects: readonly Effect[], paint: Paint): string[] {
+  if (effects.length === 0) return [];
+  const rows = effects.map(
+    ({ app, action, groups }) => `  ${paint('bold', app)} ${action}s on ${groups.join(', ')}`,
+  );
+  return ['What devices will do:', ...rows, ''];
+}

@@ -1,0 +1,98 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { absent } from '../change/view.ts';
+import type { WriteContext, Writer } from '../change/write.ts';
+import type { AppDefaults } from '../desired/app.ts';
+import { type Kind, NAME_PATTERN, NAME_RULE } from '../desired/name.ts';
+import { HoldfastError } from '../errors.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { AtRevision, OperationContext, Store } from '../store/store.ts';
+import type { User } from './authentication.ts';
+import type { InfoCache } from './info-cache.ts';
+
+/** What the routes work with. */
+export interface Api {
+  store: Store;
+  writer: Writer;
+  reconciler: Reconciler;
+  info: InfoCache;
+  defaults: AppDefaults;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sent the request; set for every route that needs credentials. */
+    user: User;
+  }
+}
+
+/** The header that names the applied revision (decisions, "Writes through the API"). */
+export const REVISION_HEADER = 'holdfast-revision';
+
+/** Parameters in paths, by kind. */
+const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {
+  app: 'app_name',
+  device_group: 'device_group_name',
+};
+
+/** The name in the path. Throws the 400 of a text that cannot be a name. */
+export function nameIn(request: FastifyRequest, kind: Kind): string {
+  const parameter = NAME_PARAMETERS[kind];
+  const name = (request.params as Record<string, string>)[parameter] ?? '';
+  if (NAME_PATTERN.test(name)) return name;
+  throw new HoldfastError('invalid', NAME_RULE, { invalid_parameters: { [parameter]: NAME_RULE } });
+}
+
+/** Throws the 403 of an object that neither devices nor files know. */
+export async function mustExist({ store, reconciler }: Api, kind: Kind, name: string): Promise<void> {
+  const stored = kind === 'app' ? await store.app(name) : await store.group(name);
+  if (stored.value === null && reconciler.passes.desired.pathsOf(kind, name).length === 0)
+    throw absent(kind, name);
+}
+
+/** Sends what was read, and names the revision that was applied when it was read. */
+export function send(
+  reply: FastifyReply,
+  status: number,
+  revision: string | null,
+  body: unknown,
+): FastifyReply {
+  return withRevision(reply, revision).code(status).send(body);
+}
+
+export function withRevision(reply: FastifyReply, revision: string | null): FastifyReply {
+  return revision === null ? reply : reply.header(REVISION_HEADER, revision);
+}
+
+/** Takes the value out of what was read; throws the 403 where there is none. */
+export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, name: string): AtRevision<T> {
+  if (value === null) throw absent(kind, name);
+  return { value, revision };
+}
+
+export function writeContext(request: FastifyRequest): WriteContext {
+  const { user, id } = request;
+  return {
+    user: user.name,
+    email: user.email,
+    requestId: id,
+    ifMatch: parseIfMatch(request.headers['if-match']),
+  };
+}
+
+export function operationContext(request: FastifyRequest, now: number): OperationContext {
+  return { actor: request.user.name, requestId: request.id, at: now };
+}
+
+/**
+ * The ids of an `If-Match` header (RFC 9110, 13.1.1); null where any will do. A tag that is no id of ours matches
+ * nothing.
+ */
+function parseIfMatch(header: string | undefined): number[] | null {
+  if (header === undefined || header.trim() === '*') return null;
+  return header.split(',').flatMap((tag) => {
+    const id = /^\s*"([1-9]\d{0,15})"\s*$/.exec(tag)?.[1];
+    return id === undefined ? [] : [Number(id)];
+  });
+}

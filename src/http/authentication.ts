@@ -1,0 +1,86 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** Who a request comes from. */
+export interface User {
+  name: string;
+  email: string;
+}
+
+/** Checks a password in constant time; may be slow on purpose. */
+export type CheckPassword = (password: string) => Promise<boolean>;
+
+/** One account: its name and how to check its password. */
+export interface Account {
+  user: User;
+  check: CheckPassword;
+}
+
+/** Tells who sent an `Authorization` header; null for nobody we know. */
+export interface Authenticator {
+  authenticate(header: string | undefined): Promise<User | null>;
+}
+
+/** How long a checked credential is remembered, in milliseconds, and how many of them. */
+const REMEMBER = 60_000;
+const REMEMBER_AT_MOST = 10_000;
+
+/** Everybody is let in; only for `AUTH_ENABLED=false`. */
+export function allowEverybody(user: User): Authenticator {
+  return { authenticate: async () => user };
+}
+
+/**
+ * HTTP Basic (RFC 7617). Names and passwords are compared in constant time; a credential that was right is
+ * remembered by a keyed hash for a short time, so that a slow check costs a poller only once.
+ *
+ * `now` gives milliseconds.
+ */
+export function createAuthenticator(accounts: readonly Account[], now: () => number): Authenticator {
+  const key = randomBytes(32);
+  const known = new Map<string, { user: User; until: number }>();
+
+  const remember = (id: string, user: User): void => {
+    if (known.size >= REMEMBER_AT_MOST) known.clear();
+    known.set(id, { user, until: now() + REMEMBER });
+  };
+
+  const authenticate = async (header: string | undefined): Promise<User | null> => {
+    if (header === undefined) return null;
+    const id = createHmac('sha256', key).update(header).digest('base64');
+    const found = known.get(id);
+    if (found !== undefined && found.until > now()) return found.user;
+    const user = await check(header, accounts);
+    if (user === null) known.delete(id);
+    else remember(id, user);
+    return user;
+  };
+
+  return { authenticate };
+}
+
+/** Every account's password is checked, so that time does not tell which names there are. */
+async function check(header: string, accounts: readonly Account[]): Promise<User | null> {
+  const credentials = parseBasic(header);
+  if (credentials === null) return null;
+  let user: User | null = null;
+  for (const account of accounts) {
+    const isName = sameText(credentials.name, account.user.name);
+    const isPassword = await account.check(credentials.password);
+    if (isName && isPassword) user = account.user;
+  }
+  return user;
+}
+
+function parseBasic(header: string): { name: string; password: string } | null {
+  const match = /^basic +([a-z0-9+/_-]+=*) *$/i.exec(header);
+  if (match?.[1] === undefined) return null;
+  const text = Buffer.from(match[1], 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? null : { name: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** Compares in a time that does not depend on where the texts differ. */
+export function sameText(a: string, b: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}

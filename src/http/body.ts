@@ -1,0 +1,183 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { explain } from '../desired/explain.ts';
+import { HoldfastError } from '../errors.ts';
+
+/** Deepest nesting of a body; ours need five levels. */
+const MAX_DEPTH = 32;
+const NOT_JSON = 'the body is not JSON';
+const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** A request's body before anybody asked for it: what is wrong with it is told only when its turn comes. */
+type Body =
+  | { state: 'absent' }
+  | { state: 'malformed' }
+  /** `refused`: the fields (or items) that are not looked at further, each with the reason. */
+  | { state: 'json'; value: unknown; refused: readonly Refusal[] };
+
+type Refusal = readonly [field: string, why: string];
+
+/** What the parser leaves in `request.body`; replies about it follow the order of decisions.md. */
+class ParsedBody {
+  readonly body: Body;
+
+  constructor(body: Body) {
+    this.body = body;
+  }
+}
+
+/**
+ * Bodies are JSON or nothing: an empty one is fine whatever the headers say, since existing clients send
+ * `Content-Type: application/json` without a body; any other type with a body is 415.
+ */
+export function useJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, payload, done) => {
+    const bytes = payload as Buffer;
+    if (bytes.length > 0 && !isJson(request)) {
+      done(new HoldfastError('invalid', 'send JSON with Content-Type: application/json', { status: 415 }));
+    } else done(null, new ParsedBody(parseBytes(bytes)));
+  });
+}
+
+function isJson({ headers }: FastifyRequest): boolean {
+  if (headers['content-encoding'] !== undefined) return false;
+  const type = headers['content-type'];
+  return type === undefined || /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type.trim());
+}
+
+function parseBytes(bytes: Buffer): Body {
+  if (bytes.length === 0) return { state: 'absent' };
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return { state: 'malformed' };
+  }
+  return { state: 'json', value, refused: refusals(value) };
+}
+
+function refusals(value: unknown): Refusal[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([field, item]): Refusal[] => {
+    const why = FORBIDDEN_KEYS.has(field) ? `"${field}" cannot be a key` : refusal(item);
+    return why === null ? [] : [[field, why]];
+  });
+}
+
+/** Why a field's value is not looked at further; null where nothing speaks against it. */
+function refusal(value: unknown): string | null {
+  let level: unknown[] = [value];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
+    const maps = level.filter((item): item is object => typeof item === 'object' && item !== null);
+    const forbidden = maps.flatMap(Object.keys).find((key) => FORBIDDEN_KEYS.has(key));
+    if (forbidden !== undefined) return `must not have "${forbidden}" as a key`;
+    level = maps.flatMap((map) => Object.values(map) as unknown[]);
+  }
+  return null;
+}
+
+function bodyOf(request: FastifyRequest): Body {
+  return request.body instanceof ParsedBody ? request.body.body : { state: 'absent' };
+}
+
+/** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
+export interface BodyRule<T> {
+  schema: z.ZodType<T>;
+  known: readonly string[];
+  ignored: readonly string[];
+  /** Names of the fields that must be there; null for a partial update, which needs any field at all. */
+  required: readonly string[] | null;
+}
+
+/**
+ * Reads a body that is an object of fields. Throws the 400 of decisions.md, "Apps" and "Device groups": every
+ * missing and every bad field at once.
+ */
+export function readFields<T>(request: FastifyRequest, rule: BodyRule<T>): T {
+  const { fields, refused } =
+    rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
+  const isOwn = ([field]: readonly [string, unknown]): boolean => !rule.ignored.includes(field);
+  const own = Object.fromEntries(Object.entries(fields).filter(isOwn));
+  if (rule.required === null && Object.keys(own).length === 0) throw noFields(rule.known);
+  const parsed = rule.schema.safeParse(own, { reportInput: true });
+  const refusedOwn = refused.filter(isOwn);
+  if (parsed.success && refusedOwn.length === 0) return parsed.data;
+  throw badFields(parsed.error?.issues ?? [], rule.known, refusedOwn);
+}
+
+interface Fields {
+  fields: object;
+  refused: readonly Refusal[];
+}
+
+/** Whatever is not an object at all counts as one without fields. */
+function wholeFields(request: FastifyRequest, required: readonly string[]): Fields {
+  const body = bodyOf(request);
+  if (body.state === 'json' && isObject(body.value)) return { fields: body.value, refused: body.refused };
+  throw new HoldfastError('invalid', 'fields are missing', { missing_parameters: required });
+}
+
+function partialFields(request: FastifyRequest): Fields {
+  const body = bodyOf(request);
+  if (body.state === 'absent') return { fields: {}, refused: [] };
+  if (body.state === 'malformed') throw new HoldfastError('invalid', NOT_JSON);
+  if (isObject(body.value)) return { fields: body.value, refused: body.refused };
+  throw new HoldfastError('invalid', 'the body must be a JSON object');
+}
+
+function noFields(known: readonly string[]): HoldfastError {
+  const sentence = `Send at least one of these parameters: ${known.join(', ')}.`;
+  return new HoldfastError('invalid', sentence, { missing_parameters: sentence });
+}
+
+/** The problems of a value by field: all of one field in one sentence, except that a refusal stands alone. */
+export function badFields(
+  issues: readonly z.core.$ZodIssue[],
+  known: readonly string[],
+  refused: readonly Refusal[] = [],
+): HoldfastError {
+  const missing: string[] = [];
+  const invalid = new Map<string, string[]>();
+  for (const { path, kind, message } of explain(issues, known)) {
+    const field = String(path[0] ?? '');
+    if (kind === 'missing') missing.push(field);
+    else invalid.set(field, [...(invalid.get(field) ?? []), within(path) + message]);
+  }
+  for (const [field, why] of refused) invalid.set(field, [why]);
+  const details = {
+    ...(missing.length > 0 ? { missing_parameters: missing } : {}),
+    ...(invalid.size > 0 ? { invalid_parameters: joinReasons(invalid) } : {}),
+  };
+  return new HoldfastError('invalid', 'the parameters are not acceptable', details);
+}
+
+function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, string> {
+  return Object.fromEntries(Array.from(reasons, ([field, messages]) => [field, messages.join('; ')]));
+}
+
+function within(path: readonly (string | number)[]): string {
+  const rest = path.slice(1).join('.');
+  return rest === '' ? '' : `${rest} `;
+}
+
+/** Reads a body that is any JSON value; throws a 400 where there is none. */
+export function readJson(request: FastifyRequest): unknown {
+  const body = bodyOf(request);
+  if (body.state !== 'json') throw new HoldfastError('invalid', NOT_JSON);
+  if (body.refused.length > 0) throw badFields([], [], body.refused);
+  return body.value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The strings of a list in the body, before the body is checked; none where there is no such list of strings. */
+export function listIn(request: FastifyRequest, field: string): string[] {
+  const body = bodyOf(request);
+  if (body.state !== 'json' || !isObject(body.value)) return [];
+  const list = (body.value as Record<string, unknown>)[field];
+  return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : [];
+}

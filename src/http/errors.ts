@@ -1,0 +1,59 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type ErrorKind, HoldfastError } from '../errors.ts';
+
+/** The one table from kinds to HTTP statuses. */
+const STATUSES: Readonly<Record<ErrorKind, number>> = {
+  invalid: 400,
+  absent: 403,
+  present: 403,
+  'moved-on': 412,
+  conflict: 409,
+  stalled: 409,
+  unavailable: 503,
+  internal: 500,
+};
+
+/** Facts that decisions.md gives as the whole body. */
+const SPEAKING_FACTS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
+
+/** A reply to an error: its status and its JSON body. */
+interface ErrorReply {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/**
+ * What a client learns of an error: facts that the contract names stand alone, everything else has a sentence.
+ * Faults inside carry the request's id instead of their cause.
+ */
+function errorReply(error: unknown, requestId: string): ErrorReply {
+  if (!(error instanceof HoldfastError)) return frameworkReply(error as FastifyError, requestId);
+  const { status = STATUSES[error.kind], ...details } = error.details as { status?: number };
+  if (error.kind === 'absent' || error.kind === 'present') return { status, body: details };
+  if (SPEAKING_FACTS.some((fact) => fact in details)) return { status, body: details };
+  if (status === 500) return internal(requestId);
+  const inside = status >= 500 ? { request_id: requestId } : {};
+  return { status, body: { error: error.message, ...details, ...inside } };
+}
+
+/** Errors of fastify about the request itself have a status below 500 and a text of their own. */
+function frameworkReply(error: FastifyError, requestId: string): ErrorReply {
+  const status = error.statusCode ?? 500;
+  return status < 500 ? { status, body: { error: error.message } } : internal(requestId);
+}
+
+function internal(requestId: string): ErrorReply {
+  return { status: 500, body: { error: 'internal error', request_id: requestId } };
+}
+
+/** Maps every error of every route to its reply, and logs faults inside with their cause. */
+export function useErrorReplies(app: FastifyInstance): void {
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+}
+
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, body } = errorReply(error, request.id);
+  if (status >= 500) request.log.error({ err: error, status }, 'request failed');
+  // As it is: what the documented schema does not know (a field that is called "__proto__") must be told too.
+  return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
+}

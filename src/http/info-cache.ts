@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { parseKey } from '../desired/name.ts';
+import type { GroupInfo } from '../store/store.ts';
+
+/** A ready-made reply to `/info`. */
+export interface InfoEntry {
+  body: Buffer;
+  /** Strong entity tag, with its quotes. */
+  etag: string;
+}
+
+/** Ready-made replies by group, and how to make one. */
+export interface InfoCache {
+  /**
+   * The reply for a group; null where there is no such group. While the store fails, the last good reply is
+   * given again; rejects only when there is none.
+   */
+  read(group: string): Promise<InfoEntry | null>;
+  /** Drops what the change of these objects makes wrong. */
+  invalidate(keys: Iterable<string>): void;
+}
+
+/** What making replies needs. */
+export interface InfoCacheDependencies {
+  groupInfo(name: string): Promise<GroupInfo | null>;
+  /** The body of a reply. */
+  render(info: GroupInfo): string;
+  /** Milliseconds that a reply may be old; 0 turns the cache off. */
+  lifetime: number;
+  /** Milliseconds. */
+  now(): number;
+}
+
+interface Cached extends InfoEntry {
+  apps: readonly string[];
+  /** Until when it is served without asking the store. */
+  until: number;
+  /** How many changes had been told when it was read. */
+  epoch: number;
+}
+
+export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheDependencies): InfoCache {
+  const entries = new Map<string, Cached>();
+  const groupsOfApp = new Map<string, Set<string>>();
+  let epoch = 0;
+
+  const forget = (group: string): void => {
+    for (const app of entries.get(group)?.apps ?? []) groupsOfApp.get(app)?.delete(group);
+    entries.delete(group);
+  };
+
+  const keep = (group: string, entry: Cached): void => {
+    forget(group);
+    entries.set(group, entry);
+    for (const app of entry.apps) {
+      const groups = groupsOfApp.get(app) ?? new Set();
+      groupsOfApp.set(app, groups.add(group));
+    }
+  };
+
+  const make = async (group: string): Promise<InfoEntry | null> => {
+    const madeIn = epoch;
+    const info = await groupInfo(group);
+    // What was read before a change must not take the place of what was read after it.
+    const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
+    if (info === null) {
+      if (!isOvertaken) forget(group);
+      return null;
+    }
+    const body = Buffer.from(render(info));
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+    // Nor is it served after a change that was told meanwhile.
+    const until = madeIn === epoch ? now() + lifetime : 0;
+    const apps = info.apps.map(({ name }) => name);
+    if (!isOvertaken) keep(group, { body, etag, apps, until, epoch: madeIn });
+    return { body, etag };
+  };
+
+  return {
+    read: async (group) => {
+      const entry = entries.get(group);
+      if (entry !== undefined && entry.until > now()) return entry;
+      try {
+        return await make(group);
+      } catch (error) {
+        if (entry === undefined) throw error;
+        return entry;
+      }
+    },
+    invalidate: (keys) => {
+      epoch += 1;
+      for (const key of keys) {
+        const { kind, name } = parseKey(key);
+        const groups = kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? []);
+        for (const group of groups) expire(entries.get(group));
+      }
+    },
+  };
+}
+
+/** The entry stays as the last good reply, for as long as the store does not answer. */
+function expire(entry: Cached | undefined): void {
+  if (entry !== undefined) entry.until = 0;
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+
+const AppExists = z.object({ app_exists: z.boolean(), apps: z.array(z.string()).optional() });
+const GroupExists = z.object({ device_group_exists: z.boolean() });
+const Denied = z.object({ access_allowed: z.literal(false) });
+const Fault = z.looseObject({ error: z.string() });
+
+const BadParameters = z.looseObject({
+  missing_parameters: z.union([z.array(z.string()), z.string()]).optional(),
+  invalid_parameters: z.record(z.string(), z.string()).optional(),
+  error: z.string().optional(),
+});
+
+/** Error replies that every route behind credentials can give. */
+export const commonErrors = {
+  401: Denied.describe('Credentials are missing or wrong.'),
+  500: Fault.describe('A fault inside; the request id leads to the log.'),
+  503: Fault.describe('git, origin or the store cannot be reached; try again later.'),
+};
+
+/** Replies of a route that reads one object. */
+export const readErrors = {
+  ...commonErrors,
+  400: BadParameters.describe('The name or a parameter is not acceptable.'),
+  403: z.union([AppExists, GroupExists, Denied]).describe('There is no such object, or no permission.'),
+};
+
+/** Replies of a route that changes configuration. */
+export const writeErrors = {
+  ...readErrors,
+  409: Fault.describe('The repository does not allow the change; a person has to look.'),
+  412: Fault.describe('If-Match does not hold.'),
+  413: Fault.describe('The body is too large.'),
+  415: Fault.describe('The body is not JSON.'),
+};
+
+/** The reply to a delete. */
+export const Empty = z.object({}).meta({ id: 'Empty' });
+
+/** What the OpenAPI document says of a route. */
+export interface RouteDocs {
+  summary: string;
+  tag: string;
+  reply: readonly [status: number, schema: z.ZodType];
+  errors: Readonly<Record<number, z.ZodType>>;
+  params?: z.ZodType;
+  querystring?: z.ZodType;
+  body?: z.ZodType;
+}
+
+/** The schema of a route in the form that fastify takes. */
+export function documented({ summary, tag, reply, errors, ...parts }: RouteDocs): { schema: object } {
+  const [status, schema] = reply;
+  return { schema: { summary, tags: [tag], ...parts, response: { ...errors, [status]: schema } } };
+}

@@ -1,0 +1,117 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { present } from '../../change/view.ts';
+import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
+import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import { type BodyRule, readFields } from '../body.ts';
+import { AppRecord, appRecord } from '../records.ts';
+import { commonErrors, documented, Empty, readErrors, writeErrors } from '../replies.ts';
+
+const known: readonly string[] = APP_FIELDS;
+/** A record that was read from the API can be sent back. */
+const ignored = ['app_name', 'app_id', '_id'];
+
+const whole: BodyRule<AppFields> = { schema: AppFields, known, ignored, required: ['container_image'] };
+const partial: BodyRule<AppChange> = { schema: AppChange, known, ignored, required: null };
+
+const tag = 'apps';
+const params = z.object({ app_name: z.string() });
+const names = documented({
+  summary: 'List the names of all apps',
+  tag,
+  reply: [200, z.object({ apps: z.array(z.string()) })],
+  errors: commonErrors,
+});
+
+function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodType): { schema: object } {
+  return documented({
+    summary,
+    tag,
+    params,
+    reply: [status, schema],
+    errors: writeErrors,
+    ...(body && { body }),
+  });
+}
+
+/** Sends an app as it is stored now. */
+export async function sendApp(
+  api: Api,
+  reply: FastifyReply,
+  status: number,
+  name: string,
+): Promise<FastifyReply> {
+  const { value, revision } = found(await api.store.app(name), 'app', name);
+  return send(reply.header('etag', `"${value.appId}"`), status, revision, appRecord(value));
+}
+
+/** Apps as configuration (contract, section 4): list, read, create, update and delete. */
+export function appRoutes(app: FastifyInstance, api: Api): void {
+  const { store } = api;
+
+  app.get('/api/v2/apps', names, async (_request, reply) => {
+    const { value, revision } = await store.appNames();
+    return send(reply, 200, revision, { apps: value });
+  });
+
+  const readDocs = documented({
+    summary: 'Read an app',
+    tag,
+    params,
+    reply: [200, AppRecord],
+    errors: readErrors,
+  });
+  app.get('/api/v2/apps/:app_name', readDocs, (request, reply) =>
+    sendApp(api, reply, 200, nameIn(request, 'app')),
+  );
+
+  const createDocs = docs('Create an app', 200, AppRecord, AppFields);
+  app.post('/api/v2/apps/:app_name', createDocs, async (request, reply) => {
+    const name = nameIn(request, 'app');
+    if ((await store.app(name)).value !== null) throw present('app', name);
+    const fields = readFields(request, whole);
+    await api.writer.write({ kind: 'app', op: 'create', name, fields }, writeContext(request));
+    return sendApp(api, reply, 200, name);
+  });
+
+  const deleteDocs = docs('Delete an app; it leaves every device group', 200, Empty);
+  app.delete('/api/v2/apps/:app_name', deleteDocs, async (request, reply) => {
+    const name = nameIn(request, 'app');
+    await api.writer.write({ kind: 'app', op: 'delete', name }, writeContext(request));
+    return send(reply, 200, (await store.state()).applied?.revision ?? null, {});
+  });
+
+  updateRoutes(app, api);
+}
+
+function updateRoutes(app: FastifyInstance, api: Api): void {
+  const url = '/api/v2/apps/:app_name/update';
+
+  const replaceDocs = docs(
+    'Replace all fields; what is left out goes back to its default',
+    202,
+    AppRecord,
+    AppFields,
+  );
+  app.post(url, replaceDocs, async (request, reply) => {
+    const name = nameIn(request, 'app');
+    await mustExist(api, 'app', name);
+    const fields = readFields(request, whole);
+    await api.writer.write({ kind: 'app', op: 'replace', name, fields }, writeContext(request));
+    return sendApp(api, reply, 202, name);
+  });
+
+  const changeDocs = docs('Change some fields; the others keep their values', 202, AppRecord, AppChange);
+  app.route({
+    method: ['PUT', 'PATCH'],
+    url,
+    ...changeDocs,
+    handler: async (request, reply) => {
+      const name = nameIn(request, 'app');
+      await mustExist(api, 'app', name);
+      const fields = readFields(request, partial);
+      await api.writer.write({ kind: 'app', op: 'change', name, fields }, writeContext(request));
+      return sendApp(api, reply, 202, name);
+    },
+  });
+}

@@ -1,0 +1,116 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { present } from '../../change/view.ts';
+import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
+import { HoldfastError } from '../../errors.ts';
+import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import { type BodyRule, listIn, readFields } from '../body.ts';
+import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
+import { commonErrors, documented, Empty, readErrors, writeErrors } from '../replies.ts';
+
+const known = ['apps'];
+const ignored = ['device_group', 'device_group_id', 'prune_id', '_id'];
+
+const whole: BodyRule<DeviceGroup> = { schema: DeviceGroup, known, ignored, required: ['apps'] };
+const partial: BodyRule<z.infer<typeof DeviceGroupChange>> = {
+  schema: DeviceGroupChange,
+  known,
+  ignored,
+  required: null,
+};
+
+const tag = 'device groups';
+const params = z.object({ device_group_name: z.string() });
+const names = documented({
+  summary: 'List the names of all device groups',
+  tag,
+  reply: [200, z.object({ device_groups: z.array(z.string()) })],
+  errors: commonErrors,
+});
+
+function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodType): { schema: object } {
+  return documented({
+    summary,
+    tag,
+    params,
+    reply: [status, schema],
+    errors: writeErrors,
+    ...(body && { body }),
+  });
+}
+
+/** Sends a device group as it is stored now. */
+async function sendGroup(api: Api, reply: FastifyReply, status: number, name: string): Promise<FastifyReply> {
+  const { value, revision } = found(await api.store.group(name), 'device_group', name);
+  return send(reply.header('etag', `"${value.deviceGroupId}"`), status, revision, deviceGroupRecord(value));
+}
+
+/** Device groups (contract, section 4). */
+export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
+  const { store } = api;
+  const url = '/api/v2/device_groups/:device_group_name';
+
+  app.get('/api/v2/device_groups', names, async (_request, reply) => {
+    const { value, revision } = await store.groupNames();
+    return send(reply, 200, revision, { device_groups: value });
+  });
+
+  const readDocs = documented({
+    summary: 'Read a device group',
+    tag,
+    params,
+    reply: [200, DeviceGroupRecord],
+    errors: readErrors,
+  });
+  app.get(url, readDocs, (request, reply) => sendGroup(api, reply, 200, nameIn(request, 'device_group')));
+
+  app.post(
+    url,
+    docs('Create a device group', 200, DeviceGroupRecord, DeviceGroup),
+    async (request, reply) => {
+      const name = nameIn(request, 'device_group');
+      if ((await store.group(name)).value !== null) throw present('device_group', name);
+      await refuseUnknownApps(api, request);
+      const fields = readFields(request, whole);
+      await api.writer.write({ kind: 'device_group', op: 'create', name, fields }, writeContext(request));
+      return sendGroup(api, reply, 200, name);
+    },
+  );
+
+  app.delete(url, docs('Delete a device group', 200, Empty), async (request, reply) => {
+    const name = nameIn(request, 'device_group');
+    await api.writer.write({ kind: 'device_group', op: 'delete', name }, writeContext(request));
+    return send(reply, 200, (await store.state()).applied?.revision ?? null, {});
+  });
+
+  updateRoutes(app, api, `${url}/update`);
+}
+
+function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
+  const update = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const name = nameIn(request, 'device_group');
+    await mustExist(api, 'device_group', name);
+    await refuseUnknownApps(api, request);
+    const { apps } = readFields<z.infer<typeof DeviceGroupChange>>(
+      request,
+      request.method === 'POST' ? whole : partial,
+    );
+    const fields = { apps: apps ?? [] };
+    await api.writer.write({ kind: 'device_group', op: 'replace', name, fields }, writeContext(request));
+    return sendGroup(api, reply, 202, name);
+  };
+  app.post(url, docs('Replace the list of apps', 202, DeviceGroupRecord, DeviceGroup), update);
+  const changeDocs = docs('Change some fields', 202, DeviceGroupRecord, DeviceGroupChange);
+  app.route({ method: ['PUT', 'PATCH'], url, ...changeDocs, handler: update });
+}
+
+/** An unknown app is told before anything else that is wrong with the body (decisions, "Everything else"). */
+async function refuseUnknownApps({ store, reconciler }: Api, request: FastifyRequest): Promise<void> {
+  const { desired } = reconciler.passes;
+  const unknown: string[] = [];
+  for (const app of new Set(listIn(request, 'apps'))) {
+    if (desired.app(app) === undefined && (await store.app(app)).value === null) unknown.push(app);
+  }
+  if (unknown.length === 0) return;
+  throw new HoldfastError('absent', 'there is no such app', { app_exists: false, apps: unknown });
+}

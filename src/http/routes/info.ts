@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { absent } from '../../change/view.ts';
+import { type Api, nameIn, withRevision } from '../api.ts';
+import type { InfoEntry } from '../info-cache.ts';
+import { InfoRecord } from '../records.ts';
+import { documented, readErrors } from '../replies.ts';
+
+const docs = documented({
+  summary: 'Everything that a device of the group needs; polled by devices',
+  tag: 'devices',
+  params: z.object({ device_group_name: z.string() }),
+  reply: [200, InfoRecord],
+  errors: {
+    ...readErrors,
+    304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
+  },
+});
+
+/** The hot path: devices poll it by the thousand. */
+export function infoRoutes(app: FastifyInstance, api: Api): void {
+  app.get('/api/v2/device_groups/:device_group_name/info', docs, async (request, reply) => {
+    const name = nameIn(request, 'device_group');
+    const entry = await readInfo(api, name, request, reply);
+    if (entry === 'nothing') return reply;
+    const revision = api.reconciler.status().applied?.revision ?? null;
+    withRevision(reply, revision).header('etag', entry.etag);
+    if (isKnown(request.headers['if-none-match'], entry.etag)) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(entry.body);
+  });
+}
+
+/**
+ * Workers take any JSON without `apps` for the end, and stop their containers: a passing fault with nothing good
+ * to serve is told as plain text (decisions, "Everything else").
+ */
+async function readInfo(
+  api: Api,
+  name: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<InfoEntry | 'nothing'> {
+  let entry: InfoEntry | null;
+  try {
+    entry = await api.info.read(name);
+  } catch (error) {
+    request.log.error({ err: error }, 'info failed');
+    await reply
+      .code(503)
+      .type('text/plain; charset=utf-8')
+      .send('The manager cannot read its store; try again.\n');
+    return 'nothing';
+  }
+  if (entry !== null) return entry;
+  if (api.reconciler.status().applied !== null) throw absent('device_group', name);
+  await reply.code(503).type('text/plain; charset=utf-8').send('Nothing is applied yet; try again.\n');
+  return 'nothing';
+}
+
+/** `If-None-Match` (RFC 9110, 13.1.2): the comparison is the weak one. */
+function isKnown(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header === etag || header.trim() === '*') return true;
+  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}

@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { absent } from '../../change/view.ts';
+import { keyOf } from '../../desired/name.ts';
+import { type Api, mustExist, nameIn, operationContext, send } from '../api.ts';
+import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
+import { commonErrors, documented, readErrors } from '../replies.ts';
+
+const tag = 'device groups';
+
+const allDocs = documented({
+  summary: 'Remove unused images on all devices',
+  tag,
+  reply: [202, z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' })],
+  errors: commonErrors,
+});
+
+const groupDocs = documented({
+  summary: 'Remove unused images on the devices of one group',
+  tag,
+  params: z.object({ device_group_name: z.string() }),
+  reply: [202, DeviceGroupRecord],
+  errors: readErrors,
+});
+
+/** Pruning images: operations, so ids rise and no commit is made. */
+export function pruneRoutes(app: FastifyInstance, api: Api): void {
+  app.post('/api/v2/prune', allDocs, async (request, reply) => {
+    const { value, revision } = await api.store.pruneAll(operationContext(request, api.now()));
+    api.info.invalidate(Object.keys(value).map((group) => keyOf('device_group', group)));
+    return send(reply, 202, revision, { prune_ids: value });
+  });
+
+  app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
+    const name = nameIn(request, 'device_group');
+    await mustExist(api, 'device_group', name);
+    const pruned = await api.store.pruneGroup(name, operationContext(request, api.now()));
+    if (pruned === null) throw absent('device_group', name);
+    api.info.invalidate([keyOf('device_group', name)]);
+    return send(reply, 202, pruned.revision, deviceGroupRecord(pruned.value));
+  });
+}

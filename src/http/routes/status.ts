@@ -1,0 +1,134 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { Status } from '../../reconcile/status.ts';
+import { type Api, REVISION_HEADER } from '../api.ts';
+import { commonErrors, documented } from '../replies.ts';
+
+const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
+
+const Problem = z.object({
+  file: z.string(),
+  line: z.int(),
+  column: z.int(),
+  code: z.string(),
+  message: z.string(),
+  severity: z.enum(['error', 'warning']),
+  since: z.string(),
+});
+
+const Reconcile = z
+  .object({
+    state: z.enum(['starting', 'applied', 'refused', 'failing']),
+    branch: z.string().nullable(),
+    revision_attempted: z.string().nullable(),
+    attempted_at: z.string().nullable(),
+    revision_applied: z.string().nullable(),
+    applied_at: z.string().nullable(),
+    history_rewritten: z.object({ from: z.string(), to: z.string(), at: z.string() }).nullable(),
+    error: z
+      .object({
+        kind: z.string(),
+        message: z.string(),
+        since: z.string(),
+        failures: z.int(),
+        retry_at: z.string().nullable(),
+      })
+      .nullable(),
+    problems: z.array(Problem),
+  })
+  .meta({ id: 'Reconcile' });
+
+const tag = 'manager';
+const Ok = z.object({ status: z.literal('ok') });
+const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() });
+
+/** Health, probes, and how far the store has followed git. */
+export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): void {
+  const statusDocs = documented({
+    summary: 'Whether the API can be used',
+    tag,
+    reply: [200, Available],
+    errors: { ...commonErrors, 503: Available },
+  });
+  app.get('/api/v2/status', statusDocs, async (_request, reply) => {
+    const isAvailable = await answers(store.ping());
+    return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
+  });
+
+  const healthDocs = documented({ summary: 'Whether the process lives', tag, reply: [200, Ok], errors: {} });
+  app.get('/healthz', healthDocs, () => Promise.resolve({ status: 'ok' }));
+
+  const readyDocs = documented({
+    summary: 'Whether it can serve devices',
+    tag,
+    reply: [200, Ok],
+    errors: { 503: NotReady },
+  });
+  app.get('/readyz', readyDocs, async (_request, reply) => {
+    try {
+      if ((await store.state()).applied !== null) return { status: 'ok' };
+    } catch {
+      return reply.code(503).send({ status: 'unavailable', reason: 'the store does not answer' });
+    }
+    const reason = reconciler.status().error?.message ?? 'no revision was applied yet';
+    return reply.code(503).send({ status: 'unavailable', reason });
+  });
+
+  const reconcileDocs = documented({
+    summary: 'How far the store has followed git',
+    tag,
+    reply: [200, Reconcile],
+    errors: commonErrors,
+  });
+  app.get('/api/v2/reconcile', reconcileDocs, () => Promise.resolve(reconcileRecord(reconciler.status())));
+
+  const lookDocs = documented({
+    summary: 'Look at the branch now',
+    tag,
+    reply: [200, Reconcile],
+    errors: commonErrors,
+  });
+  app.post('/api/v2/reconcile', lookDocs, async (_request, reply) => {
+    await reconciler.reconcile();
+    const status = reconciler.status();
+    if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
+    return reconcileRecord(status);
+  });
+}
+
+async function answers(call: Promise<void>): Promise<boolean> {
+  try {
+    await call;
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function reconcileRecord(status: Status): z.infer<typeof Reconcile> {
+  const { state, branch, attempted, applied, rewritten, error, problems } = status;
+  return {
+    state,
+    branch,
+    revision_attempted: attempted?.revision ?? null,
+    attempted_at: time(attempted?.at),
+    revision_applied: applied?.revision ?? null,
+    applied_at: time(applied?.at),
+    history_rewritten: rewritten === null ? null : { ...rewritten, at: new Date(rewritten.at).toISOString() },
+    error:
+      error === null
+        ? null
+        : {
+            kind: error.kind,
+            message: error.message,
+            since: new Date(error.since).toISOString(),
+            failures: error.failures,
+            retry_at: time(error.retryAt),
+          },
+    problems: problems.map((problem) => ({ ...problem, since: new Date(problem.since).toISOString() })),
+  };
+}
+
+function time(milliseconds: number | null | undefined): string | null {
+  return milliseconds === null || milliseconds === undefined ? null : new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { serializerCompiler } from 'fastify-type-provider-zod';
+import { NAME_RULE } from '../desired/name.ts';
+import { HoldfastError } from '../errors.ts';
+import { type Api, REVISION_HEADER } from './api.ts';
+import type { Authenticator } from './authentication.ts';
+import { useJsonBodies } from './body.ts';
+import { sendError, useErrorReplies } from './errors.ts';
+import { passGate, useGate } from './gate.ts';
+import { completeMethods } from './methods.ts';
+import { useOpenApi } from './openapi.ts';
+import { appActionRoutes } from './routes/app-actions.ts';
+import { appRoutes } from './routes/apps.ts';
+import { deviceGroupRoutes } from './routes/device-groups.ts';
+import { infoRoutes } from './routes/info.ts';
+import { pruneRoutes } from './routes/prune.ts';
+import { reportRoutes } from './routes/reports.ts';
+import { statusRoutes } from './routes/status.ts';
+
+/** How the server is set up. */
+export interface ServerOptions {
+  api: Api;
+  authenticator: Authenticator;
+  logger: FastifyBaseLogger;
+  /** Bytes. */
+  bodyLimit: number;
+  version: string;
+}
+
+/** Milliseconds. A slow client must not hold a connection for ever; the first is below the second (design, "HTTP"). */
+const HEADERS_TIMEOUT = 20_000;
+const REQUEST_TIMEOUT = 30_000;
+/** Longer than devices usually wait between two polls, so that they keep their connection. */
+const KEEP_ALIVE_TIMEOUT = 75_000;
+const MAX_PARAM_LENGTH = 512;
+
+const REQUEST_ID = /^[\w.:-]{1,64}$/;
+
+/** Builds the whole HTTP side without listening. */
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { api, authenticator, logger, bodyLimit, version } = options;
+  const app = Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit,
+    http: { headersTimeout: HEADERS_TIMEOUT },
+    requestTimeout: REQUEST_TIMEOUT,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
+    genReqId: requestId,
+    frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, authenticator),
+  });
+  app.setValidatorCompiler(() => (value) => ({ value }));
+  app.setSerializerCompiler(serializerCompiler);
+  useJsonBodies(app);
+  useErrorReplies(app);
+  useGate(app, authenticator);
+  useHeaders(app, api);
+  app.setNotFoundHandler((request) => {
+    throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });
+  });
+  const complete = completeMethods(app);
+  await useOpenApi(app, version);
+  for (const routes of ROUTES) routes(app, api);
+  complete();
+  return app;
+}
+
+const ROUTES = [
+  appRoutes,
+  appActionRoutes,
+  deviceGroupRoutes,
+  infoRoutes,
+  pruneRoutes,
+  reportRoutes,
+  statusRoutes,
+];
+
+/** A caller's id is taken over when it is harmless in logs and commits. */
+function requestId(request: { headers: Record<string, unknown> }): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
+
+/** Every reply names its request; those about the fleet name the applied revision, also when they are errors. */
+function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
+  app.addHook('onSend', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    const route = request.routeOptions.url ?? request.url;
+    if (reply.hasHeader(REVISION_HEADER) || !ABOUT_THE_FLEET.test(route)) return;
+    const revision = reconciler.status().applied?.revision;
+    if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, url, user } = request;
+    const isRead = method === 'GET' || method === 'HEAD';
+    const facts = {
+      method,
+      url,
+      status: reply.statusCode,
+      user: user?.name,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+    };
+    request.log[isRead && reply.statusCode < 500 ? 'debug' : 'info'](facts, 'request');
+  });
+}
+
+/** A URL that cannot be routed never reaches the hooks; its sender has to be known all the same. */
+async function refuseUnroutable(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  authenticator: Authenticator,
+): Promise<void> {
+  const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
+  const refusal = isTooLong ? new HoldfastError('invalid', NAME_RULE) : error;
+  const denial = await passGate(request, reply, authenticator).then(
+    () => null,
+    (denied: unknown) => denied,
+  );
+  sendError(denial ?? refusal, request, reply);
+}

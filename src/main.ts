@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+import { EXIT, type ExitCode } from './cli/io.ts';
+import { runCommand } from './cli/run.ts';
+import { createLogger } from './service/logger.ts';
+import { type Service, startService } from './service/service.ts';
+import { productVersion } from './service/version.ts';
+import type { Config } from './settings.ts';
+
+/** Milliseconds from a signal to the end, whatever is still under way. */
+const SHUTDOWN_LIMIT = 10_000;
+
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** Runs the manager until a signal comes; a second signal ends the process at once. */
+async function serve(config: Config): Promise<ExitCode> {
+  const logger = createLogger(config.LOG_LEVEL, process.stdout);
+  const signalled = new Promise<string>((resolve) => {
+    for (const signal of STOP_SIGNALS) {
+      process.once(signal, () => {
+        for (const again of STOP_SIGNALS) process.on(again, () => process.exit(EXIT.failed));
+        resolve(signal);
+      });
+    }
+  });
+  void signalled.then((signal) => {
+    logger.info({ signal }, 'stopping');
+    setTimeout(() => {
+      logger.error('not stopped in time; ending now');
+      process.exit(EXIT.failed);
+    }, SHUTDOWN_LIMIT).unref();
+  });
+  const announce = (text: string): void => void process.stderr.write(text);
+  const service: Service = await startService(config, { env: process.env, logger, announce });
+  await signalled;
+  await service.close();
+  logger.info('stopped');
+  return EXIT.ok;
+}
+
+const code = await runCommand(process.argv.slice(2), {
+  io: {
+    env: process.env,
+    write: (text) => void process.stdout.write(text),
+    complain: (text) => void process.stderr.write(text),
+    isTerminal: process.stdout.isTTY === true,
+  },
+  version: await productVersion(),
+  serve,
+});
+// What was written to a pipe is still on its way: end when it has arrived.
+process.stdout.write('', () => process.exit(code));

@@ -1,0 +1,104 @@
+import { keyOf, parseKey } from '../desired/name.ts';
+import type { DesiredState } from '../desired/state.ts';
+import { makePlan } from '../plan/plan.ts';
+import type { Origin, Step } from '../plan/step.ts';
+import type { Reader } from '../source/source.ts';
+import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
+import { refuseEmptied, refuseInvalid } from './guard.ts';
+import type { Memory } from './memory.ts';
+
+/** What bringing the store to a revision needs. */
+export interface AdvanceContext {
+  reader: Reader;
+  store: Store;
+  strict: boolean;
+  /** Unix milliseconds. */
+  now(): number;
+  desired: DesiredState;
+  memory: Memory;
+  /** See `ApplyBatch`. */
+  rules: string;
+}
+
+/** What changed on the way. */
+export interface Advance {
+  steps: readonly Step[];
+  ids: readonly GivenId[];
+  /** The revision that was applied before, where the new one does not descend from it. */
+  rewrittenFrom: string | null;
+}
+
+const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
+
+/**
+ * Plans what is pending and applies it. Rejects as `stalled` when the revision is refused whole. The memory
+ * follows the store only after the store has taken the batch.
+ */
+export async function advanceStore(context: AdvanceContext, revision: string | null): Promise<Advance> {
+  const { desired, memory, reader, strict } = context;
+  await refuseEmptied(revision, desired, memory.applied, reader);
+  const plan = makePlan(memory.pending, desired, memory.applied);
+  for (const [key, problems] of plan.problems) {
+    if (problems.length === 0) memory.problems.delete(key);
+    else memory.problems.set(key, problems);
+  }
+  if (strict) refuseInvalid(countErrors(desired, memory));
+  if (revision === null) return NOTHING;
+  const origins = movedOrigins(memory, desired, plan.steps);
+  const isHere = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
+  if (isHere && plan.steps.length === 0 && origins.length === 0) {
+    memory.pending.clear();
+    return NOTHING;
+  }
+  return applyPlan(context, revision, plan.steps, origins);
+}
+
+async function applyPlan(
+  { reader, store, memory, rules, now }: AdvanceContext,
+  revision: string,
+  steps: readonly Step[],
+  origins: ApplyBatch['origins'],
+): Promise<Advance> {
+  const before = memory.store.applied?.revision ?? null;
+  const isRewritten = before !== null && before !== revision && !(await reader.isAncestor(before, revision));
+  const at = now();
+  const sequence = await store.claimHead(memory.store.sequence, revision, at);
+  memory.store.sequence = sequence;
+  memory.store.attempted = { revision, at };
+  const ids = await store.apply({ revision, sequence, at, steps, rules, origins });
+  memory.store.applied = { revision, at };
+  memory.store.rules = rules;
+  memory.applied.applySteps(steps);
+  memory.pending.clear();
+  followOrigins(memory, steps, origins);
+  return { steps, ids, rewrittenFrom: isRewritten ? before : null };
+}
+
+function countErrors(desired: DesiredState, memory: Memory): number {
+  const own = desired.problems().filter(({ severity }) => severity === 'error').length;
+  return [...memory.problems.values()].reduce((sum, problems) => sum + problems.length, own);
+}
+
+/** Objects that are the same as before, but come from another file, or from the same one with other bytes. */
+function movedOrigins(memory: Memory, desired: DesiredState, steps: readonly Step[]): ApplyBatch['origins'] {
+  const changing = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
+  return [...memory.pending].flatMap((key) => {
+    const { kind, name } = parseKey(key);
+    const file = kind === 'app' ? desired.app(name) : desired.group(name);
+    const isApplied = (kind === 'app' ? memory.applied.app(name) : memory.applied.group(name)) !== undefined;
+    if (file?.content === undefined || !isApplied || changing.has(key)) return [];
+    const origin = { path: file.path, blob: file.blob };
+    return isSameOrigin(memory.origins.get(key), origin) ? [] : [{ kind, name, origin }];
+  });
+}
+
+function isSameOrigin(a: Origin | undefined, b: Origin): boolean {
+  return a?.path === b.path && a.blob === b.blob;
+}
+
+function followOrigins(memory: Memory, steps: readonly Step[], origins: ApplyBatch['origins']): void {
+  for (const { kind, name, origin } of [...steps, ...origins]) {
+    if (origin === null) memory.origins.delete(keyOf(kind, name));
+    else memory.origins.set(keyOf(kind, name), origin);
+  }
+}

@@ -1,0 +1,52 @@
+import type { DesiredState } from '../desired/state.ts';
+import { HoldfastError } from '../errors.ts';
+import type { AppliedState } from '../plan/applied.ts';
+import type { Reader } from '../source/source.ts';
+
+/** The trailer of a commit that deletes every object on purpose. */
+export const ALLOW_EMPTY = 'Allow-Empty: true';
+
+const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/im;
+
+/**
+ * Refuses a revision at which everything is gone: a folder that was moved, a bad merge or a wrong setting
+ * looks just like that. Rejects as `stalled`, except where the commit says that it is meant.
+ */
+export async function refuseEmptied(
+  revision: string | null,
+  desired: DesiredState,
+  applied: AppliedState,
+  reader: Reader,
+): Promise<void> {
+  if (!desired.isEmpty || applied.isEmpty) return;
+  if (revision !== null && (await isMeant(revision, reader))) return;
+  throw new HoldfastError(
+    'stalled',
+    `the desired-state folder is missing or empty at this revision; nothing is deleted. Bring it back, or commit with the trailer "${ALLOW_EMPTY}" if everything is to go`,
+    { code: 'folder-empty' },
+  );
+}
+
+/** Either the head says so, or the commit that emptied the folder, when others came after it. */
+async function isMeant(revision: string, reader: Reader): Promise<boolean> {
+  const emptied = await reader.lastChange(revision);
+  for (const id of new Set([revision, emptied ?? revision])) {
+    if (ALLOW_EMPTY_LINE.test(trailersOf((await reader.commit(id)).message))) return true;
+  }
+  return false;
+}
+
+/** Trailers are lines of the last paragraph, which is not the subject (git-interpret-trailers). */
+function trailersOf(message: string): string {
+  const paragraphs = message.trim().split(/\n\s*\n/);
+  return paragraphs.length > 1 ? (paragraphs.at(-1) ?? '') : '';
+}
+
+/** With STRICT, a revision with any invalid file is refused whole. */
+export function refuseInvalid(errors: number): void {
+  if (errors === 0) return;
+  throw new HoldfastError(
+    'stalled',
+    `${errors} ${errors === 1 ? 'problem' : 'problems'} at this revision, and STRICT refuses it whole; mend the files that are named`,
+  );
+}

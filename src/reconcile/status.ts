@@ -1,0 +1,61 @@
+import type { Diagnostic } from '../desired/diagnostic.ts';
+import { compareDiagnostics } from '../desired/diagnostic.ts';
+import type { ErrorKind } from '../errors.ts';
+
+/** A problem, and since when it has been there (Unix milliseconds). */
+export interface StandingProblem extends Diagnostic {
+  since: number;
+}
+
+/** Why the last pass failed. Times are Unix milliseconds. */
+export interface PassError {
+  kind: ErrorKind;
+  message: string;
+  /** When the first of the failures in a row happened. */
+  since: number;
+  /** How many passes have failed in a row. */
+  failures: number;
+  /** When it is tried again; null: with the next commit. */
+  retryAt: number | null;
+}
+
+/** How the manager stands, as of the end of its last pass. */
+export interface Status {
+  /** `starting` before the first pass; `refused` when the revision itself is not acceptable. */
+  state: 'starting' | 'applied' | 'refused' | 'failing';
+  /** Short name of the branch; null when HEAD is detached. */
+  branch: string | null;
+  attempted: { revision: string; at: number } | null;
+  applied: { revision: string; at: number } | null;
+  error: PassError | null;
+  /** The last time that the branch came to a revision that does not descend from the applied one. */
+  rewritten: { from: string; to: string; at: number } | null;
+  problems: StandingProblem[];
+}
+
+/** The status of a manager that has not looked yet. */
+export const STARTING: Status = {
+  state: 'starting',
+  branch: null,
+  attempted: null,
+  applied: null,
+  error: null,
+  rewritten: null,
+  problems: [],
+};
+
+/** Gives each problem its age: one that was there before keeps its time, whatever line it moved to. */
+export function ageProblems(
+  problems: readonly Diagnostic[],
+  before: readonly StandingProblem[],
+  now: number,
+): StandingProblem[] {
+  const known = new Map(before.map((problem) => [identity(problem), problem.since]));
+  return [...problems]
+    .sort(compareDiagnostics)
+    .map((problem) => ({ ...problem, since: known.get(identity(problem)) ?? now }));
+}
+
+function identity({ file, code, message }: Diagnostic): string {
+  return JSON.stringify([file, code, message]);
+}

@@ -1,0 +1,21 @@
+import type { Logger } from 'pino';
+import { messageOf } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+
+/** Milliseconds between two sweeps. */
+const INTERVAL = 60_000;
+
+/** Drops reports that arrived longer ago than `lifetime` milliseconds, now and again; returns how to stop. */
+export function expireReports(store: Store, lifetime: number, logger: Logger): () => void {
+  const sweep = async (): Promise<void> => {
+    try {
+      const count = await store.expireReports(Date.now() - lifetime);
+      if (count > 0) logger.info({ count }, 'reports expired');
+    } catch (error) {
+      logger.warn({ reason: messageOf(error) }, 'reports could not be expired');
+    }
+  };
+  const timer = setInterval(() => void sweep(), INTERVAL).unref();
+  void sweep();
+  return () => clearInterval(timer);
+}

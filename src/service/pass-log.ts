@@ -1,0 +1,60 @@
+import type { Logger } from 'pino';
+import { summarizeStep } from '../plan/describe.ts';
+import type { PassReport } from '../reconcile/pass.ts';
+import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { Status } from '../reconcile/status.ts';
+
+/** Up to so many changes of one pass are logged one by one; more would bury everything else. */
+const MAX_LINES = 50;
+
+/** Tells the log what passes did: a line for each changed object, each new problem and each new fault. */
+export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => void {
+  let told = new Set<string>();
+  let lastError: string | null = null;
+
+  const tellProblems = ({ problems }: Status): void => {
+    const now = new Set<string>();
+    for (const { file, line, column, code, message, severity } of problems) {
+      const id = JSON.stringify([file, code, message]);
+      now.add(id);
+      if (told.has(id)) continue;
+      logger[severity === 'error' ? 'error' : 'warn'](
+        { file, line, column, code, problem: message },
+        'problem in desired state',
+      );
+    }
+    told = now;
+  };
+
+  return (outcome, status) => {
+    tellProblems(status);
+    if (outcome.ok) {
+      if (lastError !== null) logger.info('reconciling works again');
+      lastError = null;
+      tellReport(logger, outcome.report);
+      return;
+    }
+    const { kind, message, cause } = outcome.error;
+    if (message !== lastError)
+      logger.error({ kind, reason: message, err: cause, retryAt: status.error?.retryAt }, 'pass failed');
+    lastError = message;
+  };
+}
+
+function tellReport(logger: Logger, { head, steps, ids, seeding, rewrittenFrom }: PassReport): void {
+  const { revision } = head;
+  if (seeding !== null && seeding.names > 0) {
+    logger.info(seeding, 'the store had no counters: ids of names that git knows start at the floor');
+  }
+  if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
+  if (steps.length === 0) return;
+  const given = new Map(ids.map(({ kind, name, id }) => [`${kind}/${name}`, id]));
+  for (const step of steps.slice(0, MAX_LINES)) {
+    const id = given.get(`${step.kind}/${step.name}`);
+    logger.info(
+      { kind: step.kind, name: step.name, id, file: step.origin?.path, revision },
+      summarizeStep(step),
+    );
+  }
+  logger.info({ changes: steps.length, revision }, 'applied');
+}

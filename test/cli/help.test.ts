@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { helpText } from '../../src/cli/help.ts';
+import { flagOf } from '../../src/config.ts';
+import { SETTINGS, type Setting, type SettingName } from '../../src/settings.ts';
+
+const SETTING_LIST = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][];
+
+describe('helpText', () => {
+  const text = helpText();
+  const lines = text.split('\n');
+
+  it.each(SETTING_LIST)(
+    'has a row for %s, with its flag, default and meaning',
+    (name, { fallback, meaning }) => {
+      const row = lines.find((line) => line.startsWith(`  ${name} `)) ?? '';
+      const shown = fallback === null ? 'unset' : String(fallback);
+      expect(row.split(/ {2,}/).slice(1)).toEqual([name, `--${flagOf(name)}`, shown, meaning]);
+    },
+  );
+
+  it('names every command, format and exit code', () => {
+    for (const word of ['serve', 'validate', 'plan', '--against', '--exit-code', '--format', '--version']) {
+      expect(text).toContain(word);
+    }
+    expect(text).toMatch(/text .*json .*github/);
+    for (const code of [0, 1, 2, 3]) expect(text).toMatch(new RegExp(`\\b${code} {2}\\w`));
+  });
+
+  it('fits: no line ends with a space, and the text ends with one line break', () => {
+    expect(lines.filter((line) => line !== line.trimEnd())).toEqual([]);
+    expect(text).toMatch(/[^\n]\n$/);
+  });
+});

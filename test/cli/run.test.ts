@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { helpText } from '../../src/cli/help.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { runCli } from '../support/command.ts';
+
+describe('runCommand', () => {
+  it.each([
+    [['--help']],
+    [['-h']],
+    [['help']],
+    [['serve', '--help']],
+    [['validate', '.', '-h']],
+    [['nonsense', '--help']],
+  ])('shows the help text for %j', async (argv) => {
+    expect(await runCli(argv)).toEqual({ code: 0, out: helpText(), err: '', served: null });
+  });
+
+  it.each([[['--version']], [['-v']], [['plan', '--version']]])('shows the version for %j', async (argv) => {
+    expect(await runCli(argv)).toEqual({ code: 0, out: '1.2.3\n', err: '', served: null });
+  });
+
+  it.each([
+    [[], 'holdfast: name a command: serve, validate or plan\nTry "holdfast --help".\n'],
+    [['start'], 'holdfast: "start" is no command\nTry "holdfast --help".\n'],
+    [['--port', '1'], 'holdfast: "--port" is no command\nTry "holdfast --help".\n'],
+  ])('refuses %j', async (argv, err) => {
+    expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
+  });
+});
+
+describe('serve', () => {
+  it('serves with the settings of the environment and the flags', async () => {
+    const result = await runCli(['serve', '--port', '9000'], { env: { PORT: '1', HOST: '::' } });
+    expect(result).toMatchObject({
+      code: 0,
+      out: '',
+      err: '',
+      served: { PORT: 9000, HOST: '::', STRICT: false },
+    });
+  });
+
+  it('tells every problem of the settings, and does not serve', async () => {
+    const result = await runCli(['serve', '--port', 'x'], {
+      env: { STRICT: 'y', BASIC_AUTH_PASSWORD: 'hunter2' },
+    });
+    expect(result).toEqual({
+      code: 2,
+      out: '',
+      err: [
+        'holdfast: the settings have problems:',
+        '  --port must be a whole number from 0 to 65535, not "x"',
+        '  STRICT must be true or false, not "y"',
+        '  BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none',
+        'Try "holdfast --help".\n',
+      ].join('\n'),
+      served: null,
+    });
+  });
+
+  it.each<[string, unknown, number, string]>([
+    ['a wrong setting', new HoldfastError('invalid', 'no such branch'), 2, 'holdfast: no such branch\n'],
+    [
+      'a store that is not there',
+      new HoldfastError('unavailable', 'the store is locked'),
+      3,
+      'holdfast: the store is locked\n',
+    ],
+    ['a port that is taken', new Error('listen EADDRINUSE'), 3, 'holdfast: listen EADDRINUSE\n'],
+    ['anything else', 'what', 3, 'holdfast: what\n'],
+  ])('ends with the right code after %s', async (_name, error, code, err) => {
+    const result = await runCli(['serve'], { serve: () => Promise.reject(error) });
+    expect(result).toMatchObject({ code, out: '', err });
+  });
+});
+
+describe.each(['validate', 'plan'])('%s', (command) => {
+  it.each([
+    [['a', 'b'], /^holdfast: only one folder can be given, not a and b\n/],
+    [['--format', 'xml'], /^holdfast: --format must be one of text, json, github\n/],
+    [['--format'], /^holdfast: Option '--format <value>' argument missing\n/],
+    [['--port', '1'], /^holdfast: Unknown option '--port'/],
+    [['no-such-folder'], /^holdfast: no-such-folder is not a folder\n/],
+    [['package.json'], /^holdfast: package\.json is not a folder\n/],
+  ])('refuses %j', async (args, err) => {
+    const result = await runCli([command, ...args]);
+    expect(result).toMatchObject({ code: 2, out: '' });
+    expect(result.err).toMatch(err);
+    expect(result.err).toMatch(/\nTry "holdfast --help"\.\n$/);
+  });
+
+  it('refuses settings that it cannot read, and looks at no other ones', async () => {
+    const env = { DEFAULT_NETWORKS: 'a,,b', PORT: 'x', DESIRED_STATE: 'no-such-folder' };
+    expect(await runCli([command], { env })).toMatchObject({
+      code: 2,
+      err: 'holdfast: DEFAULT_NETWORKS must be names with commas between them, not "a,,b"\nTry "holdfast --help".\n',
+    });
+    expect(await runCli([command], { env: { ...env, DEFAULT_NETWORKS: 'a' } })).toMatchObject({
+      code: 2,
+      err: 'holdfast: no-such-folder is not a folder\nTry "holdfast --help".\n',
+    });
+  });
+});

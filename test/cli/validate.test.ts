@@ -1,0 +1,138 @@
+import { mkdir, symlink, truncate } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../support/command.ts';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
+
+const FLEET = {
+  'README.md': '# our fleet',
+  'apps/web.yaml': 'container_image: web:1\n',
+  'apps/team/cron.yml': 'container_image: cron:1\n',
+  'device-groups/edge.yaml': 'apps: [web, cron]\n',
+};
+
+async function fleet(files: Readonly<Record<string, string>> = FLEET): Promise<string> {
+  const folder = await temporaryFolder();
+  await writeFiles(folder, files);
+  return folder;
+}
+
+describe('validate', () => {
+  it('finds nothing wrong with a good folder', async () => {
+    const folder = await fleet();
+    expect(await runCli(['validate', folder])).toMatchObject({
+      code: 0,
+      out: `${folder}: 2 apps and 1 device group, 0 problems\n`,
+      err: '',
+    });
+  });
+
+  it('takes an empty folder for a fleet without objects', async () => {
+    const folder = await temporaryFolder();
+    expect(await runCli(['validate', folder])).toMatchObject({
+      code: 0,
+      out: `${folder}: 0 apps and 0 device groups, 0 problems\n`,
+    });
+  });
+
+  it('takes DESIRED_STATE where it is given no folder', async () => {
+    const folder = await fleet({ 'apps/web.yaml': 'container_image: web:1\n' });
+    const { code, out } = await runCli(['validate'], { env: { DESIRED_STATE: folder } });
+    expect([code, out]).toEqual([0, `${folder}: 1 app and 0 device groups, 0 problems\n`]);
+  });
+
+  it('warns of a file that is not read, and that is no problem', async () => {
+    const folder = await fleet({ ...FLEET, 'notes.txt': 'x' });
+    const { code, out } = await runCli(['validate', folder]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/notes\.txt:1:1: warning: is not read: .* \[file-unexpected\]\n/);
+    expect(out).toMatch(/, 0 problems\n$/);
+  });
+
+  it('tells every problem with the place where it can be mended, as seen from here', async () => {
+    const folder = await fleet({
+      ...FLEET,
+      'apps/web.yaml': 'container_image: web:1\nprivileged: "no"\n',
+      'apps/old.yaml': 'docker_image: old:1\n',
+      'device-groups/lab.yaml': 'apps:\n  - web\n  - nobody\n  - old\n',
+      'device-groups/x/edge.yaml': 'apps: []\n',
+    });
+    const here = relative(process.cwd(), folder);
+    const { code, out } = await runCli(['validate', `${here}/`]);
+    expect(code).toBe(1);
+    expect(out.split('\n').map((line) => line.replace(`${here}/`, ''))).toEqual([
+      'apps/old.yaml:1:1: error: container_image is required [field-missing]',
+      'apps/old.yaml:1:1: error: docker_image is called container_image here [field-unknown]',
+      'apps/web.yaml:2:1: error: privileged must be true or false, not a string [field-invalid]',
+      expect.stringContaining('device-groups/edge.yaml:1:1: error: the name "edge" is also that of'),
+      'device-groups/lab.yaml:2:5: error: app "web" was never valid; this group waits until apps/web.yaml is mended [app-waiting]',
+      'device-groups/lab.yaml:3:5: error: there is no app "nobody"; add apps/nobody.yaml or take the name off this list [app-unknown]',
+      'device-groups/lab.yaml:4:5: error: app "old" was never valid; this group waits until apps/old.yaml is mended [app-waiting]',
+      expect.stringContaining('device-groups/x/edge.yaml:1:1: error: the name "edge" is also that of'),
+      ': 3 apps and 2 device groups, 8 problems',
+      '',
+    ]);
+  });
+
+  it('refuses links, repositories and files that are too large, without reading them', async () => {
+    const folder = await fleet(FLEET);
+    await symlink('/etc/passwd', join(folder, 'apps/link.yaml'));
+    await symlink('.', join(folder, 'apps/loop'));
+    await mkdir(join(folder, 'apps/vendor/.git'), { recursive: true });
+    await writeFiles(folder, { 'apps/vendor/x.yaml': 'container_image: x\n', 'apps/large.yaml': '' });
+    await truncate(join(folder, 'apps/large.yaml'), 2 ** 40);
+    const { code, out } = await runCli(['validate', folder, '--format', 'json']);
+    expect(code).toBe(1);
+    const { problems } = JSON.parse(out) as { problems: { file: string; code: string }[] };
+    expect(problems.map((problem) => `${relative(folder, problem.file)} ${problem.code}`)).toEqual([
+      'apps/large.yaml file-too-large',
+      'apps/link.yaml file-symlink',
+      'apps/loop file-symlink',
+      'apps/vendor file-submodule',
+    ]);
+  });
+
+  it('writes JSON for programs', async () => {
+    const folder = await fleet({ 'apps/web.yaml': 'container_image: 1\n' });
+    const { code, out } = await runCli(['validate', '--format=json', folder]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual({
+      problems: [
+        {
+          file: `${folder}/apps/web.yaml`,
+          line: 1,
+          column: 1,
+          code: 'field-invalid',
+          message: 'container_image must be a string, not a number; write it in quotes',
+          severity: 'error',
+        },
+      ],
+      steps: [],
+      effects: [],
+    });
+  });
+
+  it('writes annotations for a workflow', async () => {
+    const folder = await fleet({ 'apps/a,b:c%.yaml': 'x: 1\n', 'apps/web.yaml': 'a: *b\n', 'notes.txt': '' });
+    const { code, out } = await runCli(['validate', '--format', 'github', folder]);
+    expect(code).toBe(1);
+    expect(out.replaceAll(folder, 'FOLDER').split('\n')).toEqual([
+      expect.stringMatching(
+        /^::error file=FOLDER\/apps\/a%2Cb%3Ac%25\.yaml,line=1,col=1,title=name-invalid::the file's name/,
+      ),
+      '::error file=FOLDER/apps/web.yaml,line=1,col=4,title=yaml-alias::write the value out instead of the alias "*b"',
+      expect.stringMatching(
+        /^::warning file=FOLDER\/notes\.txt,line=1,col=1,title=file-unexpected::is not read/,
+      ),
+      'FOLDER: 1 app and 0 device groups, 2 problems',
+      '',
+    ]);
+  });
+
+  it('fills in the networks that the settings say', async () => {
+    const folder = await fleet({ 'apps/web.yaml': 'container_image: web\n' });
+    expect(await runCli(['validate', folder], { env: { DEFAULT_NETWORKS: 'fleet' } })).toMatchObject({
+      code: 0,
+    });
+  });
+});

@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { sendRaw } from '../support/raw.ts';
+import { suiteManager } from '../support/suite.ts';
+import { commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import { appRecord, FULL_APP, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it('App fields without app_name, app_id and _id: 200 with the app record', async () => {
+    const before = await commitCount(manager().repository);
+    const reply = await manager().post('/api/v2/apps/full', FULL_APP);
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual(appRecord('full', FULL_APP, 1));
+    expect((await manager().get('/api/v2/apps/full')).body).toEqual(reply.body);
+    expect((await manager().get('/api/v2/apps')).body.apps).toContain('full');
+    expect(await commitCount(manager().repository)).toBe(before + 1);
+    expect((await lastCommit(manager().repository)).files).toEqual(['A desired-state/apps/full.yaml']);
+    expect(await manager().repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('Required: container_image. The rest are optional: omitted ones take their defaults', async () => {
+    const reply = await manager().post('/api/v2/apps/bare', { container_image: 'bare' });
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual(appRecord('bare', { container_image: 'bare' }, 1));
+  });
+
+  it('State (none): running as supplied in the body', async () => {
+    const reply = await manager().post('/api/v2/apps/idle', { container_image: 'idle:1', running: false });
+    expect(reply.body).toEqual(appRecord('idle', { container_image: 'idle:1', running: false }, 1));
+  });
+
+  it('403 app_exists: true when the name exists, and it stays what it was', async () => {
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/web', FULL_APP));
+    expect(reply.status).toBe(403);
+    expect(reply.body).toEqual({ app_exists: true });
+  });
+});
+
+describe('decisions.md: Apps, create', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it.each([...NO_JSON, ...NO_OBJECTS])('Body absent, empty, not JSON, or no object: %s', async (_, body) => {
+    const reply = await expectNothingWritten(manager(), () =>
+      sendRaw(manager(), {
+        method: 'POST',
+        path: '/api/v2/apps/fresh',
+        headers: JSON_TYPE,
+        ...(body === undefined ? {} : { body }),
+      }),
+    );
+    expect(reply.status).toBe(400);
+    expect(reply.body).toEqual({ missing_parameters: ['container_image'] });
+  });
+
+  it.each([
+    ['an empty object', {}],
+    ['only optional fields', { running: true, privileged: false }],
+    ['only ignored fields', { app_name: 'fresh', app_id: 7, _id: { $oid: '0'.repeat(24) } }],
+  ])('container_image absent: %s', async (_, body) => {
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+    expect(reply.status).toBe(400);
+    expect(reply.body).toEqual({ missing_parameters: ['container_image'] });
+  });
+
+  it('container_image absent and other fields bad: one 400 with both', async () => {
+    const body = { running: 'yes', nonsense: 1 };
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+    expect(reply.status).toBe(400);
+    expect(reply.body).toEqual({
+      missing_parameters: ['container_image'],
+      invalid_parameters: { running: REASON, nonsense: REASON },
+    });
+  });
+
+  it.each([
+    ['container_image', null],
+    ['container_image', ''],
+    ['container_image', 7],
+    ['container_image', ['nginx']],
+    ['starting_ports', 80],
+    ['starting_ports', null],
+    ['starting_ports', [0]],
+    ['starting_ports', [65_536]],
+    ['starting_ports', [-1]],
+    ['starting_ports', [80.5]],
+    ['starting_ports', ['80']],
+    ['starting_ports', [null]],
+    ['starting_ports', [[80]]],
+    ['starting_ports', [{}]],
+    ['starting_ports', [{ '80': 80 }]],
+    ['starting_ports', [{ '80': '81', '82': '83' }]],
+    ['starting_ports', [{ '0': '80' }]],
+    ['starting_ports', [{ '80': '65536' }]],
+    ['starting_ports', [{ http: '80' }]],
+    ['starting_ports', [80, 'https']],
+    ['containers_per', 1],
+    ['containers_per', null],
+    ['containers_per', {}],
+    ['containers_per', []],
+    ['containers_per', { server: 0 }],
+    ['containers_per', { server: -1 }],
+    ['containers_per', { server: 1.5 }],
+    ['containers_per', { server: '1' }],
+    ['containers_per', { rack: 1 }],
+    ['containers_per', { cpu: 0 }],
+    ['containers_per', { cpu: -0.5 }],
+    ['containers_per', { mem: 0.5 }],
+    ['env_vars', []],
+    ['env_vars', 'A=1'],
+    ['env_vars', { A: 1 }],
+    ['env_vars', { A: true }],
+    ['env_vars', { A: null }],
+    ['env_vars', { A: { B: 'c' } }],
+    ['running', 'true'],
+    ['running', 1],
+    ['running', null],
+    ['volumes', '/a:/b'],
+    ['volumes', ['/a']],
+    ['volumes', ['/a:/b:ro:z']],
+    ['volumes', ['']],
+    ['volumes', [1]],
+    ['networks', 'bridge'],
+    ['networks', [1]],
+    ['networks', null],
+    ['devices', ['/dev/usb']],
+    ['devices', ['/dev/usb:/dev/usb:rw:x']],
+    ['devices', [{ host: '/dev/usb' }]],
+    ['privileged', 'no'],
+    ['rolling_restart', 0],
+    ['docker_image', 'nginx'],
+    ['container_images', 'nginx'],
+    ['Running', true],
+    ['constructor', 'x'],
+    ['toString', 'x'],
+    ['', 'x'],
+  ])(
+    'Unknown field, wrong type or range: 400 invalid_parameters, nothing written: %s %j',
+    async (field, value) => {
+      const body = { container_image: 'nginx', [field]: value };
+      const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+      expect(reply.status).toBe(400);
+      expect(reply.body).toEqual({ invalid_parameters: { [field]: REASON } });
+    },
+  );
+
+  it('Wrong type or range: every bad field listed at once', async () => {
+    const fields = [
+      ...['container_image', 'starting_ports', 'containers_per', 'env_vars', 'running', 'volumes'],
+      ...['networks', 'devices', 'privileged', 'rolling_restart', 'one', 'two'],
+    ];
+    const body = Object.fromEntries(fields.map((field) => [field, 7]));
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.body)).toEqual(['invalid_parameters']);
+    expect(Object.keys(reply.body.invalid_parameters).sort()).toEqual([...fields].sort());
+  });
+
+  it.each([
+    ['at the top', '{"container_image":"a","__proto__":{"running":false}}', '__proto__'],
+    ['in env_vars', '{"container_image":"a","env_vars":{"__proto__":"x"}}', 'env_vars'],
+    ['in a port', '{"container_image":"a","starting_ports":[{"__proto__":"80"}]}', 'starting_ports'],
+  ])('Unknown field in a body: __proto__ %s', async (_, body, field) => {
+    const reply = await expectNothingWritten(manager(), () =>
+      sendRaw(manager(), { method: 'POST', path: '/api/v2/apps/fresh', headers: JSON_TYPE, body }),
+    );
+    expect(reply.status).toBe(400);
+    expect(Object.entries(reply.body.invalid_parameters)).toEqual([[field, REASON]]);
+    expect(({} as Record<string, unknown>)['running']).toBeUndefined();
+  });
+
+  it('Unknown field in a body: one that is nested a thousand levels deep', async () => {
+    const body = `{"container_image":"a","deep":${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}}`;
+    const reply = await expectNothingWritten(manager(), () =>
+      sendRaw(manager(), { method: 'POST', path: '/api/v2/apps/fresh', headers: JSON_TYPE, body }),
+    );
+    expect(reply.status).toBe(400);
+    expect(reply.body).toEqual({ invalid_parameters: { deep: REASON } });
+  });
+
+  it('a key that stands twice in a body is never answered with a fault inside', async () => {
+    const body = '{"container_image":"twice:1","container_image":"twice:2"}';
+    const reply = await sendRaw(manager(), {
+      method: 'POST',
+      path: '/api/v2/apps/twice',
+      headers: JSON_TYPE,
+      body,
+    });
+    expect([200, 400]).toContain(reply.status);
+  });
+
+  it.each(NO_NAMES)(
+    'Names of apps and groups: anything else is 400, never a path on disk: %s',
+    async (_, name) => {
+      const body = JSON.stringify({ container_image: 'nginx' });
+      const reply = await expectNothingWritten(manager(), () =>
+        sendRaw(manager(), { method: 'POST', path: `/api/v2/apps/${name}`, headers: JSON_TYPE, body }),
+      );
+      expect(reply.status).toBe(400);
+      expect(reply.body).toBeTypeOf('object');
+      const { folder } = manager().repository;
+      expect(existsSync(join(folder, '..', 'escape.yaml'))).toBe(false);
+      expect(readdirSync(folder).sort()).toEqual(['.git', 'desired-state']);
+    },
+  );
+
+  it.each([
+    ['128 characters', 'n'.repeat(128)],
+    ['one digit', '0'],
+    ['dots and hyphens', 'a..b-_.'],
+    ['another case of a name that exists', 'WEB'],
+    ['the name of a property', 'constructor'],
+    ['the name of a file that is left alone', 'README'],
+    ['a name with an extension', 'web.yaml'],
+    ['the extension of what is left alone', 'notes.md'],
+    ['the name of an action', 'restart'],
+  ])('Names of apps and groups: %s is one', async (_, name) => {
+    const reply = await manager().post(`/api/v2/apps/${name}`, { container_image: 'ok:1' });
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual(appRecord(name, { container_image: 'ok:1' }, 1));
+    const file = `desired-state/apps/${name}.yaml`;
+    expect(await manager().repository.show(file)).toBe('container_image: ok:1\n');
+    expect((await manager().get('/api/v2/reconcile')).body.problems).toEqual([]);
+  });
+
+  it.each([
+    ['starting_ports', [1, 65_535, { '1': '65535' }]],
+    ['containers_per', { instance: 1 }],
+    ['containers_per', { memory: 512 }],
+    ['containers_per', { mem: 512 }],
+    ['containers_per', { cpu: 0.5 }],
+    ['containers_per', { server: 2, cpu: 3 }],
+    ['devices', ['/dev/a:/dev/b', '/dev/a:/dev/b:rwm']],
+    ['volumes', ['a:b', 'a:b:ro']],
+    ['env_vars', { A: 'true', B: '1', C: 'null', D: '', E: ' x ', F: 'a\nb\n', G: '\u{1f600} "\\' }],
+  ])('values at the edges of their ranges are kept as they are: %s %j', async (field, value) => {
+    const name = `edge-${createHash('md5')
+      .update(field + JSON.stringify(value))
+      .digest('hex')}`;
+    const fields = { container_image: 'edge:1', [field]: value };
+    const reply = await manager().post(`/api/v2/apps/${name}`, fields);
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual(appRecord(name, fields, 1));
+  });
+
+  it('app_name, app_id, _id in a body: ignored, so that a record read from the API can be sent back', async () => {
+    const { body: record } = await manager().get('/api/v2/apps/web');
+    const reply = await manager().post('/api/v2/apps/copy', record);
+    expect(reply.status).toBe(200);
+    const { app_name: _name, app_id: _id, _id: oid, ...fields } = record;
+    expect(reply.body).toEqual(appRecord('copy', fields, 1));
+    expect(reply.body._id).not.toEqual(oid);
+  });
+});

@@ -1,0 +1,233 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseConfig } from '../../src/config.ts';
+import { type Service, startService } from '../../src/service/service.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { testRepository } from '../support/git.ts';
+import { PASSWORD, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
+import { sendRaw } from '../support/raw.ts';
+import { suiteManager } from '../support/suite.ts';
+import { expectNothingWritten, lastCommit } from '../support/world.ts';
+
+function basic(text: string): string {
+  return `Basic ${Buffer.from(text).toString('base64')}`;
+}
+
+const PATHS: readonly (readonly [string, string])[] = [
+  ['GET', '/api/v2/status'],
+  ['GET', '/api/v2/apps'],
+  ['GET', '/api/v2/apps/web'],
+  ['GET', '/api/v2/apps/nope'],
+  ['POST', '/api/v2/apps/evil'],
+  ['DELETE', '/api/v2/apps/web'],
+  ['POST', '/api/v2/apps/web/stop'],
+  ['POST', '/api/v2/apps/web/start'],
+  ['POST', '/api/v2/apps/web/restart'],
+  ['POST', '/api/v2/apps/web/update'],
+  ['PUT', '/api/v2/apps/web/update'],
+  ['PATCH', '/api/v2/apps/web/update'],
+  ['POST', '/api/v2/prune'],
+  ['GET', '/api/v2/device_groups'],
+  ['GET', '/api/v2/device_groups/edge'],
+  ['GET', '/api/v2/device_groups/edge/info'],
+  ['POST', '/api/v2/device_groups/edge'],
+  ['DELETE', '/api/v2/device_groups/edge'],
+  ['POST', '/api/v2/device_groups/edge/update'],
+  ['POST', '/api/v2/device_groups/edge/prune'],
+  ['GET', '/api/v2/reports'],
+  ['POST', '/api/v2/reports'],
+  ['GET', '/api/v2/reconcile'],
+  ['POST', '/api/v2/reconcile'],
+];
+
+describe('decisions.md: Authentication: Missing or wrong credentials', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it.each(PATHS)('401, WWW-Authenticate, access_allowed: false: %s %s', async (method, path) => {
+    for (const authorization of [null, basic(`${USER}:wrong`)]) {
+      const body = method === 'GET' ? {} : { body: { container_image: 'evil', apps: [] } };
+      const reply = await expectNothingWritten(manager(), () =>
+        manager().request(method, path, { authorization, ...body }),
+      );
+      expect(reply.status).toBe(401);
+      expect(reply.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+"/);
+      expect(reply.body).toEqual({ access_allowed: false });
+    }
+  });
+
+  it.each([
+    ['an empty header', ''],
+    ['the scheme alone', 'Basic'],
+    ['the scheme and a space', 'Basic '],
+    ['another scheme', `Bearer ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`],
+    ['no scheme', Buffer.from(`${USER}:${PASSWORD}`).toString('base64')],
+    ['credentials in plain', `Basic ${USER}:${PASSWORD}`],
+    ['no base64', 'Basic !!!!'],
+    ['no colon', basic(`${USER}${PASSWORD}`)],
+    ['only a colon', basic(':')],
+    ['no password', basic(`${USER}:`)],
+    ['no user', basic(`:${PASSWORD}`)],
+    ['another user', basic(`admin:${PASSWORD}`)],
+    ['another case of the user', basic(`${USER.toUpperCase()}:${PASSWORD}`)],
+    ['a part of the password', basic(`${USER}:${PASSWORD.slice(0, -1)}`)],
+    ['more than the password', basic(`${USER}:${PASSWORD} `)],
+    ['NUL after the password', basic(`${USER}:${PASSWORD}\0`)],
+    ['two credentials', `${basic(`${USER}:${PASSWORD}`)}, ${basic(`${USER}:${PASSWORD}`)}`],
+    ['something after the credentials', `${basic(`${USER}:${PASSWORD}`)} x`],
+    ['the word undefined', basic('undefined:undefined')],
+    ['the word null', basic('null:null')],
+    ['9,000 characters', basic(`${USER}:${'x'.repeat(6000)}`)],
+  ])('401 for credentials in a broken form: %s', async (_, authorization) => {
+    const reply = await manager().get('/api/v2/apps', { authorization });
+    expect(reply.status).toBe(401);
+    expect(reply.body).toEqual({ access_allowed: false });
+  });
+
+  it.each(['basic', 'BASIC', 'bAsIc'])('the scheme in any case: %s', async (scheme) => {
+    const authorization = basic(`${USER}:${PASSWORD}`).replace('Basic', scheme);
+    expect((await manager().get('/api/v2/apps', { authorization })).status).toBe(200);
+  });
+
+  it.each([
+    'http://x/api/v2/apps',
+    'https://x/api/v2/apps',
+    'HTTP://x/api/v2/apps',
+    'http:///api/v2/apps',
+    'http://user:pass@x:1/api/v2/device_groups/edge/info',
+    '/%61pi/v2/apps',
+    '/%61%70%69/v2/apps/web',
+    '//api/v2/apps',
+    '/api//v2/apps',
+    '/api%2Fv2%2Fapps',
+    '/api/v2/%61pps',
+    '/api/v2/apps?x=%zz',
+    '/api/v2/apps/%zz',
+    '/api',
+    '/api/',
+    '/api?x',
+    '/api/v2/nothing/here',
+    `/api/v2/apps/${'a'.repeat(600)}`,
+  ])(
+    'Under /api/ credentials come first, also for unknown routes, however they are spelled: %s',
+    async (path) => {
+      const reply = await sendRaw(manager(), { path, authorization: null });
+      expect(reply.status).toBe(401);
+      expect(reply.headers['www-authenticate']).toMatch(/^Basic realm="[^"]+"/);
+      expect(reply.body).toEqual({ access_allowed: false });
+    },
+  );
+
+  it.each(['http://x/healthz', '/healthz', '/readyz'])('no credentials: %s', async (path) => {
+    const reply = await sendRaw(manager(), { path, authorization: null });
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual({ status: 'ok' });
+  });
+});
+
+describe('decisions.md: Authentication', () => {
+  it('passwords may hold colons, spaces and any letter', async () => {
+    const password = 'a:b c \u00e4\u{1f511}';
+    const settings = { BASIC_AUTH_USER: 'J\u00f6rg', BASIC_AUTH_PASSWORD: password };
+    const manager = await startManager({ files: SMALL_FLEET, settings });
+    const right = basic(`J\u00f6rg:${password}`);
+    expect((await manager.get('/api/v2/apps', { authorization: right })).status).toBe(200);
+    expect((await manager.get('/api/v2/apps', { authorization: basic('J\u00f6rg:a') })).status).toBe(401);
+    expect((await manager.get('/api/v2/apps')).status).toBe(401);
+  });
+
+  it('AUTH_ENABLED=false: everybody is let in, and the author is anonymous', async () => {
+    const manager = await startManager({ files: SMALL_FLEET, settings: { AUTH_ENABLED: 'false' } });
+    for (const authorization of [null, basic('a:b'), 'Basic !!']) {
+      expect((await manager.get('/api/v2/apps', { authorization })).status).toBe(200);
+    }
+    const reply = await manager.post('/api/v2/apps/web/stop', undefined, { authorization: basic('eve:x') });
+    expect(reply.status).toBe(202);
+    const commit = await lastCommit(manager.repository);
+    expect(commit.author).toBe('anonymous <anonymous@holdfast.invalid>');
+    expect(commit.trailers).toContain('Api-User: anonymous');
+    const headers = { origin: 'https://evil.example' };
+    expect((await sendRaw(manager, { path: '/api/v2/apps', headers, authorization: null })).status).toBe(403);
+  });
+});
+
+describe('decisions.md: Authentication: First start without any credentials configured', () => {
+  interface Start {
+    service: Service;
+    /** What was shown to the person at the terminal. */
+    told: string[];
+    log: string[];
+    data: string;
+  }
+
+  async function start(folder: string, data: string): Promise<Start> {
+    const settings = {
+      PORT: '0',
+      DESIRED_STATE: join(folder, 'desired-state'),
+      DATA_DIR: data,
+      GIT_POLL_INTERVAL: '0',
+    };
+    const result = parseConfig(settings, []);
+    if (!result.ok) throw new Error(result.problems.join());
+    const [told, log]: string[][] = [[], []];
+    const service = await startService(result.config, {
+      env: { PATH: process.env['PATH'] },
+      logger: pino({ level: 'trace' }, { write: (line) => void log?.push(line) }),
+      announce: (text) => void told?.push(text),
+    });
+    return { service, told: told ?? [], log: log ?? [], data };
+  }
+
+  function status({ service }: Start, user: string, password: string): Promise<number> {
+    const headers = { authorization: basic(`${user}:${password}`) };
+    return fetch(`${service.address}/api/v2/apps`, { headers }).then((reply) => reply.status);
+  }
+
+  it('an admin password is made, printed once, and only its hash is kept', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n' });
+    const data = join(await temporaryFolder(), 'data');
+    const first = await start(repository.folder, data);
+    onTestFinished(() => first.service.close());
+
+    expect(first.told).toHaveLength(1);
+    const words = first.told.join(' ').split(/[\s"]+/);
+    const password = words.find((word) => word.length >= 16 && !word.includes('/')) ?? '';
+    expect(password).not.toBe('');
+    expect(first.told.join(' ')).toContain('admin');
+    expect(await status(first, 'admin', password)).toBe(200);
+    expect(await status(first, 'admin', `${password}x`)).toBe(401);
+    expect(await status(first, 'admin', '')).toBe(401);
+    expect(first.log.join('\n')).not.toContain(password);
+    expect((await stat(data)).mode & 0o777).toBe(0o700);
+    for (const file of await readdir(data)) {
+      expect(await readFile(join(data, file), 'latin1'), file).not.toContain(password);
+      if (file.includes('admin')) expect((await stat(join(data, file))).mode & 0o077).toBe(0);
+    }
+    await first.service.close();
+
+    const second = await start(repository.folder, data);
+    onTestFinished(() => second.service.close());
+    expect(second.told).toEqual([]);
+    expect(await status(second, 'admin', password)).toBe(200);
+  });
+
+  it('slow hashes are checked once per credential and remembered, so that polling stays fast', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n' });
+    const started = await start(repository.folder, join(await temporaryFolder(), 'data'));
+    onTestFinished(() => started.service.close());
+    const password =
+      started.told
+        .join(' ')
+        .split(/[\s"]+/)
+        .find((word) => word.length >= 16) ?? '';
+    const before = performance.now();
+    expect(await status(started, 'admin', password)).toBe(200);
+    const once = performance.now() - before;
+    const again = performance.now();
+    for (let poll = 0; poll < 20; poll++) await status(started, 'admin', password);
+    expect((performance.now() - again) / 20).toBeLessThan(Math.max(once / 2, 20));
+  });
+});

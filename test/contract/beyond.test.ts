@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
+import { REASON } from './expected.ts';
+
+describe('decisions.md: Beyond the contract', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+  const head = () => manager().repository.git('rev-parse', 'HEAD');
+
+  it.each(['/healthz', '/readyz'])('%s: no credentials, {"status": "ok"}', async (path) => {
+    const reply = await manager().get(path, { authorization: null });
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual({ status: 'ok' });
+  });
+
+  it('GET /api/v2/status: 200 with api_available: true', async () => {
+    const reply = await manager().get('/api/v2/status');
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual({ api_available: true });
+  });
+
+  it('GET /api/v2/reconcile: revision attempted, revision applied, when, problems', async () => {
+    const reply = await manager().get('/api/v2/reconcile');
+    expect(reply.status).toBe(200);
+    expect(reply.body).toMatchObject({
+      revision_attempted: await head(),
+      revision_applied: await head(),
+      problems: [],
+    });
+    const times = Object.values(reply.body).filter(
+      (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value),
+    );
+    expect(times.length).toBeGreaterThan(0);
+    for (const time of times) expect(Math.abs(Date.parse(time as string) - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('POST /api/v2/reconcile: look at origin now; answers 200 when the pass is done', async () => {
+    for (const round of [1, 2, 3]) {
+      const revision = await manager().repository.commit({
+        'desired-state/apps/web.yaml': `container_image: nginx:${round}\n`,
+      });
+      const reply = await manager().post('/api/v2/reconcile');
+      expect(reply.status).toBe(200);
+      expect(reply.body).toMatchObject({ revision_attempted: revision, revision_applied: revision });
+      expect((await manager().get('/api/v2/apps/web')).body.container_image).toBe(`nginx:${round}`);
+    }
+  });
+
+  it('POST /api/v2/reconcile: with a body or without, many at once', async () => {
+    const replies = await Promise.all(
+      [undefined, {}, { x: 1 }, undefined].map((body) => manager().post('/api/v2/reconcile', body)),
+    );
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
+  it('problems with file, line, column, code, message', async () => {
+    await manager().repository.commit({ 'desired-state/apps/bad.yaml': 'container_image: a\nports: [80]\n' });
+    const { body } = await manager().reconcile();
+    expect(body.problems).toHaveLength(1);
+    expect(body.problems[0]).toMatchObject({
+      file: 'apps/bad.yaml',
+      line: 2,
+      column: 1,
+      code: REASON,
+      message: REASON,
+    });
+    await manager().repository.commit({ 'desired-state/apps/bad.yaml': null });
+    expect((await manager().reconcile()).body.problems).toEqual([]);
+  });
+
+  it('a commit of a person is noticed without being told', async () => {
+    const revision = await manager().repository.commit({
+      'desired-state/apps/cron.yaml': 'container_image: cron:9\n',
+    });
+    await expect
+      .poll(async () => (await manager().get('/api/v2/reconcile')).body.revision_applied, { timeout: 10_000 })
+      .toBe(revision);
+    expect((await manager().get('/api/v2/apps/cron')).body.container_image).toBe('cron:9');
+  });
+
+  it('ready means: one revision applied, or the store already has one', async () => {
+    const own = await startManager();
+    const before = await own.get('/readyz', { authorization: null });
+    expect(before.status).toBe(503);
+    expect(before.body).toBeTypeOf('object');
+    expect((await own.get('/healthz', { authorization: null })).body).toEqual({ status: 'ok' });
+    await own.post('/api/v2/apps/web', { container_image: 'a' });
+    expect((await own.get('/readyz', { authorization: null })).body).toEqual({ status: 'ok' });
+    const next = await own.restart();
+    expect((await next.get('/readyz', { authorization: null })).body).toEqual({ status: 'ok' });
+  });
+});

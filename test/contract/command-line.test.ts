@@ -1,0 +1,246 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCommand } from '../../src/cli/run.ts';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { testRepository } from '../support/git.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { REASON } from './expected.ts';
+
+interface Run {
+  code: number;
+  out: string;
+  err: string;
+  json(): { problems: Record<string, unknown>[]; steps: Record<string, unknown>[] };
+}
+
+/** Runs a command line in this process. */
+async function run(argv: string[], env: Record<string, string> = {}): Promise<Run> {
+  let [out, err] = ['', ''];
+  const code = await runCommand(argv, {
+    io: {
+      env: { PATH: process.env['PATH'], ...env },
+      write: (text) => {
+        out += text;
+      },
+      complain: (text) => {
+        err += text;
+      },
+      isTerminal: false,
+    },
+    version: '1.2.3',
+    serve: async () => 0,
+  });
+  return { code, out, err, json: () => JSON.parse(out) };
+}
+
+async function folderWith(files: Record<string, string>): Promise<string> {
+  const folder = await temporaryFolder();
+  await writeFiles(folder, files);
+  return folder;
+}
+
+const BROKEN = {
+  ...SMALL_FLEET,
+  'apps/web.yaml': '# web\ncontainer_image: a\nrunning: 7\n',
+  'device-groups/edge.yaml': 'apps: [nope]\n',
+};
+
+describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
+  it('exit code 0: no problem', async () => {
+    const { code, out, err } = await run(['validate', await folderWith(SMALL_FLEET)]);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).not.toBe('');
+  });
+
+  it('exit code 0: a warning is no problem that keeps anything back', async () => {
+    const { code, out } = await run(['validate', await folderWith({ ...SMALL_FLEET, 'notes.txt': 'x' })]);
+    expect(code).toBe(0);
+    expect(out).toContain('notes.txt');
+  });
+
+  it('exit code 1: problems found; text names file, line and column', async () => {
+    const folder = await folderWith(BROKEN);
+    const { code, out } = await run(['validate', folder]);
+    expect(code).toBe(1);
+    expect(out).toContain(`${folder}/apps/web.yaml:3:1`);
+    expect(out).toMatch(/device-groups\/edge\.yaml:1:\d+/);
+    expect(out).toContain('nope');
+  });
+
+  it('--format json: {"problems": [{file, line, column, code, message}], "steps": [...]}', async () => {
+    const folder = await folderWith(BROKEN);
+    const { code, json } = await run(['validate', folder, '--format', 'json']);
+    expect(code).toBe(1);
+    const { problems, steps } = json();
+    expect(steps).toEqual([]);
+    expect(problems).toHaveLength(2);
+    expect(problems[0]).toMatchObject({
+      file: expect.stringMatching(/apps\/web\.yaml$/),
+      line: 3,
+      column: 1,
+      code: REASON,
+      message: REASON,
+    });
+    const fine = await run(['validate', await folderWith(SMALL_FLEET), '--format=json']);
+    expect(fine.json()).toMatchObject({ problems: [], steps: [] });
+  });
+
+  it('--format github: workflow annotations', async () => {
+    const { code, out } = await run(['validate', await folderWith(BROKEN), '--format', 'github']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^::error file=[^\n]*apps\/web\.yaml,line=3,col(umn)?=1[^\n]*::\S/m);
+    expect(out.split('\n').filter((line) => line.startsWith('::'))).toHaveLength(2);
+  });
+
+  it('--format github: what a file holds cannot give commands to the workflow', async () => {
+    const files = {
+      'apps/web.yaml': 'container_image: a\n"x\\n::set-env name=a::b": 1\n',
+      'apps/a%0A::error::x.yaml': 'x\n',
+    };
+    const { out } = await run(['validate', await folderWith(files), '--format', 'github']);
+    for (const line of out.split('\n').filter((text) => text.startsWith('::')))
+      expect(line).toMatch(/^::error file=/);
+  });
+
+  it('with no folder takes DESIRED_STATE', async () => {
+    const folder = await folderWith(BROKEN);
+    const { code, out } = await run(['validate'], { DESIRED_STATE: folder });
+    expect(code).toBe(1);
+    expect(out).toContain(folder);
+  });
+
+  it('an empty folder has no problem', async () => {
+    expect((await run(['validate', await temporaryFolder()])).code).toBe(0);
+  });
+
+  it.each([
+    ['an unknown command', ['destroy']],
+    ['no command', []],
+    ['an unknown flag', ['validate', '--force']],
+    ['an unknown format', ['validate', '.', '--format', 'xml']],
+    ['a format that is left out', ['validate', '.', '--format']],
+    ['two folders', ['validate', 'a', 'b']],
+    ['a flag of another command', ['validate', '.', '--against', 'HEAD']],
+    ['a folder that is not there', ['validate', '/nonexistent/folder']],
+    ['an unknown flag of serve', ['serve', '--colour', 'red']],
+    ['a bad setting', ['serve', '--port', 'x']],
+  ])('exit code 2: wrong usage or settings: %s', async (_, argv) => {
+    const { code, out, err } = await run(argv);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/\S/);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it('exit code 2: a bad setting that the command reads', async () => {
+    expect((await run(['validate', '.'], { DEFAULT_NETWORKS: 'a,,b' })).code).toBe(2);
+  });
+
+  it('--help and --version', async () => {
+    const { code, out } = await run(['--help']);
+    expect(code).toBe(0);
+    for (const word of ['serve', 'validate', 'plan', 'PORT', '--port', 'DEFAULT_NETWORKS', 'STRICT'])
+      expect(out).toContain(word);
+    expect(await run(['--version'])).toMatchObject({ code: 0, out: '1.2.3\n' });
+  });
+});
+
+describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVISION]', () => {
+  async function fleet() {
+    const repository = await testRepository();
+    const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
+    await repository.commit(Object.fromEntries(files));
+    return { repository, folder: join(repository.folder, 'desired-state') };
+  }
+
+  it('exit code 0 and no steps: nothing would change', async () => {
+    const { folder } = await fleet();
+    for (const more of [[], ['--exit-code'], ['--against', 'HEAD'], ['--against', 'main']]) {
+      const { code, json } = await run(['plan', folder, '--format', 'json', ...more]);
+      expect([code, json().steps, json().problems]).toEqual([0, [], []]);
+    }
+  });
+
+  it('shows what would change; with --exit-code 1: a plan that is not empty', async () => {
+    const { folder } = await fleet();
+    await writeFiles(folder, {
+      'apps/web.yaml': 'container_image: nginx:1.27\n',
+      'apps/new.yaml': 'container_image: n\n',
+    });
+    const { code, json } = await run(['plan', folder, '--format', 'json']);
+    expect(code).toBe(0);
+    expect(
+      json()
+        .steps.map(({ name }) => name)
+        .sort(),
+    ).toEqual(['new', 'web']);
+    const text = await run(['plan', folder, '--exit-code']);
+    expect(text.code).toBe(1);
+    expect(text.out).toContain('nginx:1.27');
+    expect(text.out).toContain('new');
+  });
+
+  it('a comment is no change', async () => {
+    const { folder } = await fleet();
+    await writeFiles(folder, {
+      'apps/cron.yaml': '# told\nrunning: false\ncontainer_image: "cron:3"\nvolumes: []\n',
+    });
+    const { code, json } = await run(['plan', folder, '--exit-code', '--format', 'json']);
+    expect([code, json().steps]).toEqual([0, []]);
+  });
+
+  it('--against REVISION: another commit to compare with', async () => {
+    const { repository, folder } = await fleet();
+    await repository.commit({ 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' });
+    expect((await run(['plan', folder, '--format', 'json'])).json().steps).toEqual([]);
+    for (const revision of ['HEAD~1', await repository.git('rev-parse', 'HEAD~1')]) {
+      const { json } = await run(['plan', folder, '--against', revision, '--format', 'json']);
+      expect(json().steps.map(({ name }) => name)).toEqual(['web']);
+    }
+  });
+
+  it('exit code 1: problems found, and the rest of the plan is shown', async () => {
+    const { folder } = await fleet();
+    await writeFiles(folder, { 'apps/web.yaml': '[', 'apps/new.yaml': 'container_image: n\n' });
+    const { code, json } = await run(['plan', folder, '--format', 'json']);
+    expect(code).toBe(1);
+    expect(json().problems).toMatchObject([{ file: expect.stringMatching(/apps\/web\.yaml$/) }]);
+    expect(json().steps.map(({ name }) => name)).toEqual(['new']);
+  });
+
+  it('leaves no trace: no server, no store, no file', async () => {
+    const { repository, folder } = await fleet();
+    const refs = await repository.git('for-each-ref');
+    await run(['plan', folder]);
+    await run(['validate', folder]);
+    expect(await repository.git('status', '--porcelain', '--ignored')).toBe('');
+    expect(await repository.git('for-each-ref')).toBe(refs);
+  });
+
+  it.each([
+    ['a revision that is none', ['--against', 'nope']],
+    ['a revision that looks like a flag', ['--against', '--output=/tmp/x']],
+    ['an empty revision', ['--against', '']],
+    ['a revision with a line break', ['--against', 'HEAD\nHEAD']],
+    ['a range', ['--against', 'HEAD..HEAD']],
+  ])('exit code 2: %s', async (_, more) => {
+    const { folder } = await fleet();
+    expect((await run(['plan', folder, ...more])).code).toBe(2);
+  });
+
+  it.each([
+    ['a sub-folder', 'HEAD:desired-state/apps'],
+    ['the folder', 'HEAD:desired-state'],
+    ['the commit', 'HEAD'],
+  ])('exit code 3: the command itself failed: the repository is damaged: %s', async (_, name) => {
+    const { repository, folder } = await fleet();
+    const id = await repository.git('rev-parse', name);
+    const object = join(repository.folder, '.git/objects', id.slice(0, 2), id.slice(2));
+    await chmod(object, 0o644);
+    await writeFile(object, 'damaged');
+    const { code, err } = await run(['plan', folder]);
+    expect(code).toBe(3);
+    expect(err).toMatch(/\S/);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+});

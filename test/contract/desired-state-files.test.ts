@@ -1,0 +1,291 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { TestRepository } from '../support/git.ts';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { worldOf } from '../support/world.ts';
+import { appRecord, groupRecord, REASON } from './expected.ts';
+
+interface Problem {
+  file: string;
+  line: number;
+  column: number;
+  code: string;
+  message: string;
+}
+
+/** Commits files below the folder and waits until the manager has looked. */
+async function push(
+  manager: TestManager,
+  files: Record<string, string | Uint8Array | null>,
+  message?: string,
+) {
+  const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
+  const revision = await manager.repository.commit(Object.fromEntries(below), message);
+  const { body } = await manager.reconcile();
+  return { revision, body, problems: body.problems as Problem[] };
+}
+
+const names = async (manager: TestManager): Promise<string[]> =>
+  (await manager.get('/api/v2/apps')).body.apps.sort();
+
+describe('decisions.md: Desired-state files: Where', () => {
+  it('apps/**/<app_name>.yaml and device-groups/**/<device_group>.yaml below the folder; .yml too', async () => {
+    const manager = await startManager({
+      files: {
+        'apps/web.yaml': 'container_image: web:1\n',
+        'apps/shop/eu/api.yml': 'container_image: api:1\n',
+        'apps/a.b_c-d.yaml': 'container_image: dotted:1\n',
+        'device-groups/edge.yml': 'apps: [web, api]\n',
+        'device-groups/north/lab/lab.yaml': 'apps: [a.b_c-d]\n',
+      },
+    });
+    expect(await names(manager)).toEqual(['a.b_c-d', 'api', 'web']);
+    expect((await manager.get('/api/v2/device_groups')).body.device_groups.sort()).toEqual(['edge', 'lab']);
+    expect((await manager.get('/api/v2/device_groups/lab')).body).toEqual(groupRecord('lab', ['a.b_c-d']));
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+  });
+
+  it("below the folder: files of the repository outside it are nobody's business", async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const before = await worldOf(manager);
+    await manager.repository.commit({
+      'apps/outside.yaml': 'container_image: a\n',
+      'notes.txt': 'x\n',
+      'apps/web.yaml': '[',
+    });
+    const { body } = await manager.reconcile();
+    expect(body.problems).toEqual([]);
+    const after = await worldOf(manager);
+    expect([after.apps, after.groups]).toEqual([before.apps, before.groups]);
+  });
+
+  it.each([
+    ['two sub-folders', 'apps/a/web.yaml', 'apps/b/web.yaml'],
+    ['a folder and its sub-folder', 'apps/web.yaml', 'apps/b/web.yaml'],
+    ['two extensions', 'apps/web.yaml', 'apps/web.yml'],
+  ])('names unique over sub-folders: %s', async (_, one, other) => {
+    const manager = await startManager({ files: { [one]: 'container_image: one:1\n' } });
+    const { body: before } = await manager.get('/api/v2/apps/web');
+    const { problems } = await push(manager, {
+      [other]: 'container_image: other:1\n',
+      'apps/new.yaml': 'container_image: n\n',
+    });
+    expect(problems.map(({ file }) => file).sort()).toEqual([one, other].sort());
+    expect((await manager.get('/api/v2/apps/web')).body).toEqual(before);
+    expect(await names(manager)).toEqual(['new', 'web']);
+    const mended = await push(manager, { [one]: null });
+    expect(mended.problems).toEqual([]);
+    expect((await manager.get('/api/v2/apps/web')).body).toEqual({
+      ...before,
+      container_image: 'other:1',
+      app_id: before.app_id + 1,
+    });
+  });
+
+  it('an app and a group may have one name', async () => {
+    const manager = await startManager({
+      files: { 'apps/x.yaml': 'container_image: x\n', 'device-groups/x.yaml': 'apps: [x]\n' },
+    });
+    expect((await manager.get('/api/v2/device_groups/x')).body.apps).toEqual(['x']);
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+  });
+});
+
+describe('decisions.md: Desired-state files: What', () => {
+  it("an app's fields without app_name, app_id, _id; a group's apps", async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const { problems } = await push(manager, {
+      'apps/one.yaml': 'app_name: one\ncontainer_image: a\n',
+      'apps/two.yaml': 'container_image: a\napp_id: 7\n',
+      'apps/three.yaml': 'container_image: a\n_id: {$oid: "x"}\n',
+      'device-groups/four.yaml': 'apps: []\ndevice_group: four\n',
+      'device-groups/five.yaml': 'apps: []\nprune_id: 7\n',
+      'device-groups/six.yaml': '{}\n',
+    });
+    const found = problems.map(({ file, line }) => `${file}:${line}`).sort();
+    expect(found).toEqual([
+      'apps/one.yaml:1',
+      'apps/three.yaml:2',
+      'apps/two.yaml:2',
+      'device-groups/five.yaml:2',
+      'device-groups/four.yaml:2',
+      'device-groups/six.yaml:1',
+    ]);
+    expect(await names(manager)).toEqual(['cron', 'web']);
+  });
+
+  it('every problem with file, line, column, code, message', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const text = '# web\ncontainer_image: nginx:1.26\nrunning: "yes"\nstarting_ports:\n  - 80\n  - 70000\n';
+    const { problems } = await push(manager, { 'apps/web.yaml': text });
+    expect(problems).toHaveLength(2);
+    for (const problem of problems)
+      expect(problem).toMatchObject({
+        file: 'apps/web.yaml',
+        code: expect.stringMatching(/^[a-z-]+$/),
+        message: REASON,
+      });
+    expect(problems.map(({ line, column }) => [line, column])).toEqual([
+      [3, 1],
+      [6, 5],
+    ]);
+  });
+});
+
+describe('decisions.md: Desired-state files: Other files', () => {
+  it.each([
+    'README',
+    'README.md',
+    'README.txt',
+    'LICENSE',
+    'LICENSE.txt',
+    'notes.md',
+    '.gitkeep',
+    '.hidden/x.yaml',
+    'apps/README.md',
+    'apps/.keep',
+    'apps/x/notes.md',
+    'device-groups/LICENSE',
+  ])('README*, LICENSE*, dot files and *.md are left alone: %s', async (path) => {
+    const manager = await startManager({ files: { ...SMALL_FLEET, [path]: 'anything: [\n' } });
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+    expect(await names(manager)).toEqual(['cron', 'web']);
+  });
+
+  it.each([
+    'notes.txt',
+    'apps/web.json',
+    'apps/web.yaml.bak',
+    'other/web.yaml',
+    'web.yaml',
+    'apps/x/Makefile',
+  ])('any other file is a warning, also with STRICT: %s', async (path) => {
+    const manager = await startManager({
+      files: { ...SMALL_FLEET, [path]: 'x' },
+      settings: { STRICT: 'true' },
+    });
+    const { body } = await manager.get('/api/v2/reconcile');
+    expect(body.problems).toMatchObject([{ file: path, severity: 'warning', message: REASON }]);
+    expect(await names(manager)).toEqual(['cron', 'web']);
+  });
+});
+
+/** Ways in which a commit makes apps/web.yaml something that is not read. */
+const BAD_FILES: readonly (readonly [string, (repository: TestRepository) => Promise<unknown>])[] = [
+  ['broken YAML', (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: "a\n' })],
+  [
+    'two documents',
+    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n---\ncontainer_image: b\n' }),
+  ],
+  [
+    'a key twice',
+    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\ncontainer_image: b\n' }),
+  ],
+  [
+    'an alias',
+    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: &i a\nenv_vars: {A: *i}\n' }),
+  ],
+  [
+    'a merge key',
+    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\nenv_vars: {<<: {A: b}}\n' }),
+  ],
+  ['an unknown field', (r) => r.commit({ 'desired-state/apps/web.yaml': 'docker_image: a\n' })],
+  [
+    'a number where text is meant',
+    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\nenv_vars: {A: 1}\n' }),
+  ],
+  ['empty', (r) => r.commit({ 'desired-state/apps/web.yaml': '' })],
+  ['not UTF-8', (r) => r.commit({ 'desired-state/apps/web.yaml': Uint8Array.of(0xff, 0xfe, 0x61) })],
+  ['NUL bytes', (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\0b\n' })],
+  [
+    'too large',
+    (r) => r.commit({ 'desired-state/apps/web.yaml': `container_image: a\n${'# x\n'.repeat(70_000)}` }),
+  ],
+  [
+    'a symlink to a valid file',
+    async (r) => {
+      await r.commit({ 'desired-state/apps/web.yaml': null });
+      await symlink('cron.yaml', join(r.folder, 'desired-state/apps/web.yaml'));
+      await r.commit({});
+    },
+  ],
+  [
+    'a symlink out of the repository',
+    async (r) => {
+      await r.commit({ 'desired-state/apps/web.yaml': null });
+      await symlink('/etc/hostname', join(r.folder, 'desired-state/apps/web.yaml'));
+      await r.commit({});
+    },
+  ],
+  [
+    'a submodule',
+    async (r) => {
+      const head = await r.git('rev-parse', 'HEAD');
+      await r.git('rm', '--quiet', '--cached', 'desired-state/apps/web.yaml');
+      await r.git('update-index', '--add', '--cacheinfo', `160000,${head},desired-state/apps/web.yaml`);
+      await r.git('commit', '--quiet', '-m', 'a submodule');
+    },
+  ],
+];
+
+describe('decisions.md: Desired-state files: A file that is invalid, unreadable, too large, a symlink or a submodule', () => {
+  it.each(BAD_FILES)(
+    'a problem of that file; its object keeps its last good content, everything else is applied: %s',
+    async (_, spoil) => {
+      const manager = await startManager({ files: SMALL_FLEET });
+      const before = await worldOf(manager);
+      // Made in one step for the manager, however many commits it takes.
+      await manager.stop();
+      await manager.repository.commit({ 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
+      await spoil(manager.repository);
+      const next = await manager.restart();
+      const head = await next.repository.git('rev-parse', 'HEAD');
+      const { body } = await next.get('/api/v2/reconcile');
+      expect(body.problems.length).toBeGreaterThan(0);
+      for (const problem of body.problems)
+        expect(problem).toMatchObject({
+          file: 'apps/web.yaml',
+          line: expect.any(Number),
+          column: expect.any(Number),
+          code: REASON,
+          message: REASON,
+        });
+      expect(body.revision_applied).toBe(head);
+      const after = await worldOf(next);
+      expect(after.groups).toEqual(before.groups);
+      expect(after.apps).toEqual({ ...before.apps, new: appRecord('new', { container_image: 'new:1' }, 1) });
+      const { body: info } = await next.get('/api/v2/device_groups/edge/info');
+      expect(info.apps[0]).toEqual(before.apps['web']);
+    },
+  );
+
+  it("a problem of a file whose name is no object's name", async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const { problems } = await push(manager, {
+      'apps/a b.yaml': 'container_image: a\n',
+      'apps/-x.yml': 'container_image: a\n',
+    });
+    expect(problems.map(({ file }) => file).sort()).toEqual(['apps/-x.yml', 'apps/a b.yaml']);
+    expect(await names(manager)).toEqual(['cron', 'web']);
+  });
+
+  it('a file that is mended clears the problem', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    expect((await push(manager, { 'apps/web.yaml': '[' })).problems).toHaveLength(1);
+    expect((await push(manager, { 'apps/web.yaml': 'container_image: mended:1\n' })).problems).toEqual([]);
+    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('mended:1');
+  });
+
+  it('problems outlive a restart', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const { problems } = await push(manager, {
+      'apps/web.yaml': '[',
+      'device-groups/edge.yaml': 'apps: [nope]\n',
+    });
+    const next = await manager.restart();
+    const after = (await next.get('/api/v2/reconcile')).body.problems;
+    expect(after.map((p: Problem) => [p.file, p.message])).toEqual(problems.map((p) => [p.file, p.message]));
+    expect(after).toHaveLength(2);
+  });
+});

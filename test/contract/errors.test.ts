@@ -1,0 +1,286 @@
+import { request as httpRequest } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { AUTHORIZATION, SMALL_FLEET, startManager } from '../support/manager.ts';
+import { sendRaw } from '../support/raw.ts';
+import { suiteManager } from '../support/suite.ts';
+import { expectNothingWritten } from '../support/world.ts';
+import { REASON } from './expected.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const MIB = 2 ** 20;
+
+/** Every path, and the methods that the tables give it. */
+const PATHS: readonly (readonly [string, readonly string[]])[] = [
+  ['/api/v2/status', ['GET', 'HEAD']],
+  ['/api/v2/apps', ['GET', 'HEAD']],
+  ['/api/v2/apps/web', ['DELETE', 'GET', 'HEAD', 'POST']],
+  ['/api/v2/apps/web/stop', ['POST']],
+  ['/api/v2/apps/web/start', ['POST']],
+  ['/api/v2/apps/web/restart', ['POST']],
+  ['/api/v2/apps/web/update', ['PATCH', 'POST', 'PUT']],
+  ['/api/v2/prune', ['POST']],
+  ['/api/v2/device_groups', ['GET', 'HEAD']],
+  ['/api/v2/device_groups/edge', ['DELETE', 'GET', 'HEAD', 'POST']],
+  ['/api/v2/device_groups/edge/info', ['GET', 'HEAD']],
+  ['/api/v2/device_groups/edge/update', ['PATCH', 'POST', 'PUT']],
+  ['/api/v2/device_groups/edge/prune', ['POST']],
+  ['/api/v2/reports', ['GET', 'HEAD', 'POST']],
+  ['/api/v2/reconcile', ['GET', 'HEAD', 'POST']],
+  ['/healthz', ['GET', 'HEAD']],
+  ['/readyz', ['GET', 'HEAD']],
+];
+
+function allowed(header: string | undefined): string[] {
+  return (header ?? '')
+    .split(/\s*,\s*/)
+    .filter((method) => method !== 'OPTIONS')
+    .sort();
+}
+
+describe('decisions.md: Everything else: routes and methods', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it.each(PATHS)('wrong method 405 with Allow; OPTIONS 204 with Allow: %s', async (path, methods) => {
+    const options = await sendRaw(manager(), { method: 'OPTIONS', path });
+    expect(options.status).toBe(204);
+    expect(options.text).toBe('');
+    expect(allowed(options.headers.allow)).toEqual(methods);
+    const all = [
+      'GET',
+      'HEAD',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'TRACE',
+      'PROPFIND',
+      'LOCK',
+      'PURGE',
+      'SEARCH',
+      'QUERY',
+    ];
+    for (const method of all.filter((one) => !methods.includes(one))) {
+      const reply = await sendRaw(manager(), { method, path });
+      expect(reply.status, method).toBe(405);
+      expect(allowed(reply.headers.allow), method).toEqual(methods);
+      if (method !== 'HEAD') expect(reply.body, method).toEqual({ error: REASON });
+    }
+  });
+
+  it.each(PATHS.filter(([, methods]) => methods.includes('HEAD')))(
+    'HEAD is GET without the body: %s',
+    async (path) => {
+      const [get, head] = [
+        await sendRaw(manager(), { path }),
+        await sendRaw(manager(), { method: 'HEAD', path }),
+      ];
+      expect(head.status).toBe(get.status);
+      expect(head.text).toBe('');
+      for (const name of ['content-type', 'content-length', 'etag', 'holdfast-revision'])
+        expect(head.headers[name], name).toBe(get.headers[name]);
+    },
+  );
+
+  it('HEAD is GET without the body, also of what is not there', async () => {
+    const reply = await sendRaw(manager(), { method: 'HEAD', path: '/api/v2/apps/nope' });
+    expect([reply.status, reply.text]).toEqual([403, '']);
+  });
+
+  it.each([
+    '/api',
+    '/api/v2',
+    '/api/v1/apps',
+    '/api/v3/apps',
+    '/api/v2/app',
+    '/api/v2/apps/web/update/now',
+    '/api/v2/apps/web/pause',
+    '/api/v2/device_groups/edge/info/x',
+    '/API/v2/apps',
+    '/',
+    '/nothing',
+    '/favicon.ico',
+    '/package.json',
+    '/..%2f..%2fetc%2fpasswd',
+  ])('Unknown route 404 {"error": "..."}: %s', async (path) => {
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const reply = await sendRaw(manager(), { method, path });
+      expect(reply.status, method).toBe(404);
+      expect(reply.body, method).toEqual({ error: REASON });
+    }
+  });
+});
+
+describe('decisions.md: Everything else: Bodies', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+  const body = '{"container_image":"x"}';
+
+  it.each([
+    'text/plain',
+    'text/plain; charset=utf-8',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/html',
+    'application/octet-stream',
+    'application/xml',
+    'application/yaml',
+    'text/json',
+    'application/jsonp',
+    'text/plain, application/json',
+    'text/plain; application/json',
+  ])('anything else with a body is 415: %s', async (type) => {
+    for (const [method, path] of [
+      ['POST', '/api/v2/apps/fresh'],
+      ['PUT', '/api/v2/apps/web/update'],
+      ['POST', '/api/v2/apps/web/stop'],
+      ['DELETE', '/api/v2/apps/web'],
+      ['POST', '/api/v2/reports'],
+      ['POST', '/api/v2/device_groups/edge/update'],
+      ['POST', '/api/v2/prune'],
+    ] as const) {
+      const reply = await expectNothingWritten(manager(), () =>
+        sendRaw(manager(), { method, path, body, headers: { 'content-type': type } }),
+      );
+      expect(reply.status, path).toBe(415);
+      expect(reply.body, path).toEqual({ error: REASON });
+    }
+  });
+
+  it.each([
+    ['none', {}],
+    ['application/json', { 'content-type': 'application/json' }],
+    ['application/json; charset=utf-8', { 'content-type': 'application/json; charset=utf-8' }],
+    ['application/json;charset=UTF-8', { 'content-type': 'application/json;charset=UTF-8' }],
+    ['Application/JSON', { 'content-type': 'Application/JSON' }],
+  ])('Content-Type: application/json or none: %s', async (label, headers) => {
+    const path = `/api/v2/apps/type-${label.replace(/[^a-z]+/gi, '-')}`;
+    const reply = await sendRaw(manager(), { method: 'POST', path, body, headers });
+    expect(reply.status).toBe(200);
+    expect(reply.body.container_image).toBe('x');
+  });
+
+  it.each([
+    ['application/json', { 'content-type': 'application/json' }],
+    ['application/json with an empty body', { 'content-type': 'application/json', 'content-length': '0' }],
+    ['text/plain', { 'content-type': 'text/plain' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+  ])('without a body no type matters: %s', async (_, headers) => {
+    const send = (method: string, path: string) => sendRaw(manager(), { method, path, headers });
+    expect((await send('POST', '/api/v2/apps/cron/stop')).status).toBe(202);
+    expect((await send('POST', '/api/v2/device_groups/edge/prune')).status).toBe(202);
+    expect((await send('DELETE', '/api/v2/apps/nope')).body).toEqual({ app_exists: false });
+    expect((await send('POST', '/api/v2/apps/none')).body).toEqual({
+      missing_parameters: ['container_image'],
+    });
+  });
+
+  it('a body that is packed (gzip) is never taken as JSON', async () => {
+    const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+    const reply = await expectNothingWritten(manager(), () =>
+      sendRaw(manager(), {
+        method: 'POST',
+        path: '/api/v2/apps/fresh',
+        body: Uint8Array.of(0x1f, 0x8b, 8, 0),
+        headers,
+      }),
+    );
+    expect([400, 415]).toContain(reply.status);
+  });
+
+  it.each([
+    ['POST', '/api/v2/reports', '{'],
+    ['POST', '/api/v2/reports', '{"hostname": "a",}'],
+    ['PUT', '/api/v2/apps/web/update', '{"running": false'],
+    ['PATCH', '/api/v2/device_groups/edge/update', 'apps: []'],
+  ])(
+    'malformed JSON 400 {"error": "..."} where no row above says otherwise: %s %s %s',
+    async (method, path, raw) => {
+      const reply = await expectNothingWritten(manager(), () =>
+        sendRaw(manager(), { method, path, body: raw, headers: JSON_TYPE }),
+      );
+      expect(reply.status).toBe(400);
+      expect(reply.body).toEqual({ error: REASON });
+    },
+  );
+
+  it.each([
+    ['1 MiB is taken', MIB, 200],
+    ['1 MiB and one byte is 413', MIB + 1, 413],
+    ['8 MiB is 413', 8 * MIB, 413],
+  ])('over 1 MiB 413: %s', async (_, size, status) => {
+    const text = `${' '.repeat(size - body.length)}${body}`;
+    const path = `/api/v2/apps/size-${size}`;
+    const reply = await sendRaw(manager(), { method: 'POST', path, body: text, headers: JSON_TYPE });
+    expect(reply.status).toBe(status);
+    if (status === 413) expect(reply.body).toEqual({ error: REASON });
+    expect((await manager().get(path)).status).toBe(status === 413 ? 403 : 200);
+  });
+
+  it('over 1 MiB 413: also where the length is not told', async () => {
+    const { hostname, port } = new URL(manager().service.address);
+    const status = await new Promise<number>((resolve, reject) => {
+      const headers = { ...JSON_TYPE, authorization: AUTHORIZATION, 'transfer-encoding': 'chunked' };
+      const path = '/api/v2/apps/chunked';
+      const sent = httpRequest({ hostname, port, method: 'POST', path, headers, agent: false }, (reply) => {
+        reply.resume();
+        resolve(reply.statusCode ?? 0);
+      });
+      sent.on('error', reject);
+      sent.write(' '.repeat(MIB));
+      sent.end(body);
+    });
+    expect(status).toBe(413);
+    expect((await manager().get('/api/v2/apps/chunked')).status).toBe(403);
+  });
+
+  it('setting BODY_LIMIT, bytes', async () => {
+    const small = await startManager({ files: SMALL_FLEET, settings: { BODY_LIMIT: '2048' } });
+    const send = (size: number) =>
+      sendRaw(small, {
+        method: 'POST',
+        path: `/api/v2/apps/size-${size}`,
+        body: body.padStart(size),
+        headers: JSON_TYPE,
+      });
+    expect((await send(2048)).status).toBe(200);
+    expect((await send(2049)).status).toBe(413);
+  });
+});
+
+describe('decisions.md: Everything else: A request whose Origin is not this server is refused with 403', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it.each([
+    'https://evil.example',
+    'http://evil.example:8080',
+    'null',
+    'http://127.0.0.1',
+    'http://127.0.0.1:1',
+    'http://127.0.0.1.evil.example',
+    'file://',
+    'nonsense',
+    'chrome-extension://abcdef',
+  ])('refused with 403, nothing written: %s', async (origin) => {
+    for (const [method, path] of [
+      ['GET', '/api/v2/apps'],
+      ['POST', '/api/v2/apps/web/stop'],
+      ['POST', '/api/v2/apps/web/restart'],
+      ['POST', '/api/v2/prune'],
+      ['DELETE', '/api/v2/apps/web'],
+      ['POST', '/api/v2/reconcile'],
+    ] as const) {
+      const reply = await expectNothingWritten(manager(), () =>
+        sendRaw(manager(), { method, path, headers: { origin } }),
+      );
+      expect(reply.status, path).toBe(403);
+      expect(reply.body, path).toBeTypeOf('object');
+    }
+  });
+
+  it('this server is let in', async () => {
+    const headers = { origin: manager().service.address };
+    expect((await sendRaw(manager(), { path: '/api/v2/apps', headers })).status).toBe(200);
+    expect(
+      (await sendRaw(manager(), { method: 'POST', path: '/api/v2/apps/web/stop', headers })).status,
+    ).toBe(202);
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
+import { worldOf } from '../support/world.ts';
+
+const FILES = {
+  ...SMALL_FLEET,
+  'device-groups/lab.yaml': 'apps: []\n',
+  'device-groups/toString.yaml': 'apps: []\n',
+};
+const LAB = '/api/v2/device_groups/lab';
+
+describe('api-v2.md: 4. Endpoints, prune', () => {
+  const manager = suiteManager({ files: FILES });
+
+  it('POST .../{device_group_name}/prune: 202 with the device group record carrying a prune_id', async () => {
+    const { body: before } = await manager().get(LAB);
+    const reply = await manager().post(`${LAB}/prune`);
+    expect(reply.status).toBe(202);
+    expect(reply.body).toEqual({ ...before, prune_id: before.prune_id + 1 });
+    expect((await manager().get(LAB)).body).toEqual(reply.body);
+  });
+
+  it('POST /api/v2/prune: 202 with prune_ids, an object mapping string to integer', async () => {
+    const { groups } = await worldOf(manager());
+    const reply = await manager().post('/api/v2/prune');
+    expect(reply.status).toBe(202);
+    const expected = Object.entries(groups).map(([name, record]) => [
+      name,
+      (record as { prune_id: number }).prune_id + 1,
+    ]);
+    expect(reply.body).toEqual({ prune_ids: Object.fromEntries(expected) });
+    expect(Object.keys(reply.body.prune_ids).sort()).toEqual(['edge', 'lab', 'toString']);
+  });
+});
+
+describe('decisions.md: Info, prune, status: prune', () => {
+  const manager = suiteManager({ files: FILES });
+
+  it('prune_id: +1 per prune of the group or of all; other ids and git stay', async () => {
+    const before = await worldOf(manager());
+    for (const path of [`${LAB}/prune`, '/api/v2/prune', `${LAB}/prune`]) await manager().post(path);
+    const after = await worldOf(manager());
+    const raised = Object.entries(before.groups).map(([name, record]) => {
+      const group = record as { prune_id: number };
+      return [name, { ...group, prune_id: group.prune_id + (name === 'lab' ? 3 : 1) }];
+    });
+    expect(after).toEqual({ ...before, groups: Object.fromEntries(raised) });
+  });
+
+  it('Restart, prune: no commit, and a prune does not hold for apps', async () => {
+    const { body } = await manager().get('/api/v2/apps/web');
+    await manager().post('/api/v2/device_groups/edge/prune');
+    expect((await manager().get('/api/v2/apps/web')).body).toEqual(body);
+  });
+
+  it('prune_id: +1 for each of many at once', async () => {
+    const { body: before } = await manager().get(LAB);
+    const replies = await Promise.all([1, 2, 3, 4].map(() => manager().post(`${LAB}/prune`)));
+    expect(replies.map(({ body }) => body.prune_id - before.prune_id).sort()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('Keys of prune_ids: device group names; no groups gives {}', async () => {
+    const empty = await startManager({ files: { 'apps/web.yaml': 'container_image: a\n' } });
+    const reply = await empty.post('/api/v2/prune');
+    expect(reply.status).toBe(202);
+    expect(reply.body).toEqual({ prune_ids: {} });
+  });
+
+  it('prune_id outlives a restart and a change of the group', async () => {
+    const own = await startManager({ files: FILES });
+    const { body: pruned } = await own.post(`${LAB}/prune`);
+    const next = await own.restart();
+    expect((await next.get(LAB)).body).toEqual(pruned);
+    const { body: changed } = await next.put(`${LAB}/update`, { apps: ['web'] });
+    expect(changed.prune_id).toBe(pruned.prune_id);
+    expect((await next.post('/api/v2/prune')).body.prune_ids.lab).toBe(pruned.prune_id + 1);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { sendRaw } from '../support/raw.ts';
+import { suiteManager } from '../support/suite.ts';
+import { commitCount } from '../support/world.ts';
+import { OID, report } from './expected.ts';
+
+const REPORTS = '/api/v2/reports';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+describe('decisions.md: Reports: POST /api/v2/reports', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+  const count = async () => (await manager().get(`${REPORTS}?page_size=1000`)).body.data.length as number;
+
+  it('one object or an array: 200 with accepted; the rest is kept as sent; no commit', async () => {
+    const commits = await commitCount(manager().repository);
+    const more = {
+      memory_usage: { total: 1, free: 0.5 },
+      root_disk_usage: null,
+      cpu_usage: [1, 2, { cores: '4' }],
+      apps_containers: [{ name: 'web-1', id: 'abc' }],
+      current_device_group_config: { apps_list: ['web'], apps: [] },
+      updated: false,
+      '': 'empty',
+      'dotted.key': 1,
+      $dollar: 2,
+    };
+    const one = await manager().post(REPORTS, report('kept', 1, more));
+    expect([one.status, one.body]).toEqual([200, { accepted: 1 }]);
+    const many = await manager().post(REPORTS, [report('x', 1), report('y', 2), report('x', 1)]);
+    expect([many.status, many.body]).toEqual([200, { accepted: 3 }]);
+    const { body } = await manager().get(`${REPORTS}?hostname=kept`);
+    expect(body.data).toEqual([{ ...report('kept', 1, more), _id: OID }]);
+    expect(await commitCount(manager().repository)).toBe(commits);
+  });
+
+  it('an empty array: [] gives {"accepted": 0}', async () => {
+    const before = await count();
+    const reply = await manager().post(REPORTS, []);
+    expect([reply.status, reply.body]).toEqual([200, { accepted: 0 }]);
+    expect(await count()).toBe(before);
+  });
+
+  it.each([
+    ['no fields', {}],
+    ['no hostname', { device_group: 'a', report_creation_time: 1 }],
+    ['no device_group', { hostname: 'a', report_creation_time: 1 }],
+    ['no time', { hostname: 'a', device_group: 'b' }],
+    ['a hostname that is no text', report(7 as never, 1)],
+    ['a time that is text', report('a', '1' as never)],
+    ['a time that is no integer', report('a', 1.5)],
+    ['a time that is null', report('a', null as never)],
+    ['null', null],
+    ['text', 'report'],
+    ['a number', 5],
+    ['a list within the list', [[report('a', 1)]]],
+    ['one bad of three', [report('a', 1), report('b', 'soon' as never), report('c', 3)]],
+    ['null in the list', [report('a', 1), null]],
+  ])('Bad items: 400 invalid_parameters, none of the array is kept: %s', async (_, body) => {
+    const before = await count();
+    const reply = await manager().post(REPORTS, body);
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.body)).toEqual(['invalid_parameters']);
+    expect(Object.keys(reply.body.invalid_parameters).length).toBeGreaterThan(0);
+    expect(await count()).toBe(before);
+  });
+
+  it.each([
+    ['absent', undefined],
+    ['empty', ''],
+    ['malformed', '[{'],
+  ])('a body that is %s: 400, nothing kept', async (_, body) => {
+    const before = await count();
+    const given = body === undefined ? {} : { body };
+    const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, ...given });
+    expect(reply.status).toBe(400);
+    expect(reply.body).toBeTypeOf('object');
+    expect(await count()).toBe(before);
+  });
+
+  it('many at once are all kept, each once', async () => {
+    const hosts = Array.from({ length: 20 }, (_, index) => `burst-${index}`);
+    await Promise.all(hosts.map((host) => manager().post(REPORTS, report(host, 5, { burst: true }))));
+    const { body } = await manager().get(`${REPORTS}?page_size=1000&report_creation_time=5`);
+    expect(body.data.map((one: { hostname: string }) => one.hostname).sort()).toEqual(hosts.sort());
+  });
+});
+
+describe('decisions.md: Reports: Keeping', () => {
+  it('setting REPORT_TTL, seconds, counted from arrival', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await manager.post(REPORTS, [report('old clock', 0), report('new clock', 4_000_000_000)]);
+    const kept = await manager.restart();
+    expect((await kept.get(REPORTS)).body.data).toHaveLength(2);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const expired = await kept.restart({ REPORT_TTL: '1' });
+    await expect.poll(async () => (await expired.get(REPORTS)).body.data, { timeout: 5000 }).toEqual([]);
+  });
+});

@@ -1,0 +1,203 @@
+import { access, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseConfig } from '../../src/config.ts';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { lastCommit } from '../support/world.ts';
+
+type Env = Record<string, string>;
+
+function configOf(env: Env, argv: string[] = []): Record<string, unknown> {
+  const result = parseConfig(env, argv);
+  if (!result.ok) throw new Error(result.problems.join('\n'));
+  return result.config;
+}
+
+function problemsOf(env: Env, argv: string[] = []): string[] {
+  const result = parseConfig(env, argv);
+  return result.ok ? [] : result.problems;
+}
+
+describe('decisions.md: Settings and command line: settings', () => {
+  it.each([
+    ['HOST', '127.0.0.1'],
+    ['PORT', 8080],
+    ['DESIRED_STATE', './desired-state'],
+    ['GIT_BRANCH', null],
+    ['GIT_POLL_INTERVAL', 30],
+    ['DATA_DIR', './data'],
+    ['CACHE_TIME', 10],
+    ['REPORT_TTL', 604_800],
+    ['BODY_LIMIT', 1_048_576],
+    ['BASIC_AUTH_USER', null],
+    ['BASIC_AUTH_PASSWORD', null],
+    ['AUTH_ENABLED', true],
+    ['DEFAULT_NETWORKS', ['nebula', 'bridge']],
+    ['STRICT', false],
+    ['LOG_LEVEL', 'info'],
+  ])('%s: default %j; an empty variable counts as unset', (name, value) => {
+    expect(configOf({})[name]).toEqual(value);
+    expect(configOf({ [name]: '' })[name]).toEqual(value);
+  });
+
+  it.each([
+    ['HOST', '--host', '::1', '::1', '0.0.0.0'],
+    ['PORT', '--port', '9000', 9000, '1'],
+    ['DESIRED_STATE', '--desired-state', 'fleet', 'fleet', 'x'],
+    ['GIT_BRANCH', '--git-branch', 'prod', 'prod', 'x'],
+    ['GIT_POLL_INTERVAL', '--git-poll-interval', '0', 0, '5'],
+    ['DATA_DIR', '--data-dir', '/var/lib/x', '/var/lib/x', 'y'],
+    ['CACHE_TIME', '--cache-time', '0', 0, '5'],
+    ['REPORT_TTL', '--report-ttl', '60', 60, '5'],
+    ['BODY_LIMIT', '--body-limit', '2048', 2048, '4096'],
+    ['AUTH_ENABLED', '--auth-enabled', 'false', false, 'true'],
+    ['DEFAULT_NETWORKS', '--default-networks', 'lan', ['lan'], 'a,b'],
+    ['STRICT', '--strict', 'true', true, 'false'],
+    ['LOG_LEVEL', '--log-level', 'debug', 'debug', 'warn'],
+  ])(
+    'environment variables; the same names in kebab-case are flags of serve and win over them: %s',
+    (name, flag, text, value, other) => {
+      expect(configOf({ [name]: text })[name]).toEqual(value);
+      expect(configOf({ [name]: other }, [flag, text])[name]).toEqual(value);
+      expect(configOf({ [name]: other }, [`${flag}=${text}`])[name]).toEqual(value);
+      expect(configOf({}, [flag, text])[name]).toEqual(value);
+    },
+  );
+
+  it.each([
+    ['PORT', ['x', '-1', '65536', '80.5', '0x50', ' 80', '1e3']],
+    ['GIT_POLL_INTERVAL', ['soon', '-1', '1.5']],
+    ['CACHE_TIME', ['-1', 'x', '1.5', 'Infinity']],
+    ['REPORT_TTL', ['x', '-5']],
+    ['BODY_LIMIT', ['1 MiB', '-1', '1.5']],
+    ['AUTH_ENABLED', ['no', '0', 'False', 'off', 'yes']],
+    ['STRICT', ['1', 'yes', 'TRUE']],
+    ['LOG_LEVEL', ['loud', 'INFO']],
+  ])('a value that is none is a problem that names its setting: %s', (name, values) => {
+    for (const value of values) {
+      expect(problemsOf({ [name]: value }), value).toEqual([expect.stringContaining(name)]);
+      const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
+      expect(problemsOf({}, [`${flag}=${value}`]), value).toEqual([expect.stringContaining(flag)]);
+    }
+  });
+
+  it('All problems of the settings are reported at once', () => {
+    const env = { PORT: 'x', STRICT: 'x', CACHE_TIME: 'x', LOG_LEVEL: 'x' };
+    const problems = problemsOf(env, ['--colour=red', '--host']);
+    expect(problems).toHaveLength(6);
+    for (const name of ['PORT', 'STRICT', 'CACHE_TIME', 'LOG_LEVEL', '--colour', '--host'])
+      expect(problems, name).toContainEqual(expect.stringContaining(name));
+  });
+
+  it('what is no flag is a problem', () => {
+    for (const argv of [
+      ['extra'],
+      ['--port', '1', 'extra'],
+      ['-p', '1'],
+      ['--no-strict'],
+      ['--port'],
+      ['--port', '1', '--port', '2'],
+    ])
+      expect(problemsOf({}, argv), argv.join(' ')).not.toEqual([]);
+  });
+
+  it.each([
+    ['a user without a password', { BASIC_AUTH_USER: 'a' }],
+    ['a password without a user', { BASIC_AUTH_PASSWORD: 'secret-word' }],
+    ['a password and an empty user', { BASIC_AUTH_USER: '', BASIC_AUTH_PASSWORD: 'secret-word' }],
+    ['a user with a colon', { BASIC_AUTH_USER: 'a:b', BASIC_AUTH_PASSWORD: 'secret-word' }],
+  ])('the administrator: %s is a problem, and no password is told', (_, env) => {
+    const problems = problemsOf(env as Env);
+    expect(problems).not.toEqual([]);
+    expect(problems.join()).not.toContain('secret-word');
+  });
+
+  it('turning authentication off must be asked for in so many words', () => {
+    for (const env of [{}, { AUTH_ENABLED: '' }, { AUTH_ENABLED: 'true' }])
+      expect(configOf(env)['AUTH_ENABLED']).toBe(true);
+    expect(configOf({ AUTH_ENABLED: 'false' })['AUTH_ENABLED']).toBe(false);
+  });
+});
+
+describe('decisions.md: Settings and command line: what settings do', () => {
+  it("DEFAULT_NETWORKS: default of an app's networks", async () => {
+    const manager = await startManager({ files: SMALL_FLEET, settings: { DEFAULT_NETWORKS: 'lan,wan' } });
+    expect((await manager.get('/api/v2/apps/web')).body.networks).toEqual(['lan', 'wan']);
+    const { body } = await manager.post('/api/v2/apps/new', { container_image: 'a' });
+    expect(body.networks).toEqual(['lan', 'wan']);
+    await manager.post('/api/v2/apps/same', { container_image: 'a', networks: ['lan', 'wan'] });
+    expect(await manager.repository.show('desired-state/apps/same.yaml')).toBe('container_image: a\n');
+    await manager.post('/api/v2/apps/other', { container_image: 'a', networks: ['nebula', 'bridge'] });
+    expect((await manager.get('/api/v2/apps/other')).body.networks).toEqual(['nebula', 'bridge']);
+    expect(await manager.repository.show('desired-state/apps/other.yaml')).toContain('nebula');
+  });
+
+  it('DATA_DIR: what the manager keeps; mode 0700, also where the folder was there before', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    expect((await stat(manager.dataFolder)).mode & 0o777).toBe(0o700);
+    const folder = await temporaryFolder();
+    await startManager({ repository: manager.repository, dataFolder: join(folder, 'a/b/data') });
+    expect((await stat(join(folder, 'a/b/data'))).mode & 0o777).toBe(0o700);
+    expect(await manager.repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('GIT_BRANCH: unset, the branch that is checked out', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await manager.repository.git('branch', 'prod');
+    await manager.post('/api/v2/apps/web/stop');
+    expect(await manager.repository.git('rev-list', '--count', 'main')).toBe('2');
+    expect(await manager.repository.git('rev-list', '--count', 'prod')).toBe('1');
+  });
+
+  it('GIT_BRANCH: another branch is followed and written to, and the checkout stays as it is', async () => {
+    const first = await startManager({ files: SMALL_FLEET });
+    await first.repository.git('branch', 'prod');
+    await first.repository.commit({ 'desired-state/apps/web.yaml': 'container_image: main:1\n' });
+    const manager = await first.restart({ GIT_BRANCH: 'prod' });
+    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('nginx:1.26');
+    const main = await manager.repository.git('rev-parse', 'HEAD');
+    const reply = await manager.put('/api/v2/apps/web/update', { container_image: 'prod:1' });
+    expect(reply.status).toBe(202);
+    expect(await manager.repository.git('rev-parse', 'HEAD')).toBe(main);
+    expect(await manager.repository.git('status', '--porcelain')).toBe('');
+    expect(await manager.repository.show('desired-state/apps/web.yaml', 'prod')).toContain('prod:1');
+    expect(reply.headers.get('holdfast-revision')).toBe(await manager.repository.git('rev-parse', 'prod'));
+  });
+
+  it('DESIRED_STATE: the folder, in a git work tree of this machine; its top works too', async () => {
+    const first = await startManager({ files: SMALL_FLEET });
+    const { repository } = first;
+    await first.stop();
+    await repository.commit({ 'apps/top.yaml': 'container_image: top:1\n' });
+    const dataFolder = join(await temporaryFolder(), 'data');
+    const manager = await startManager({
+      repository,
+      dataFolder,
+      settings: { DESIRED_STATE: repository.folder },
+    });
+    expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['top'] });
+    await manager.post('/api/v2/apps/next', { container_image: 'a' });
+    expect((await lastCommit(repository)).files).toEqual(['A apps/next.yaml']);
+  });
+
+  it('DESIRED_STATE: a folder that is in no work tree becomes one, and nothing in it is lost', async () => {
+    const folder = await temporaryFolder();
+    await writeFiles(folder, { 'apps/web.yaml': 'container_image: a\n', 'README.md': 'x\n' });
+    const manager = await startManager({ settings: { DESIRED_STATE: folder } });
+    expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['web'] });
+    await access(join(folder, '.git'));
+    expect((await manager.post('/api/v2/apps/web/stop')).status).toBe(202);
+  });
+
+  it('LOG_LEVEL and secrets: the password is in no line of the log', async () => {
+    const settings = { BASIC_AUTH_PASSWORD: 'hunter2-hunter2' };
+    const manager = await startManager({ files: SMALL_FLEET, settings });
+    const authorization = `Basic ${Buffer.from('operator:hunter2-hunter2').toString('base64')}`;
+    await manager.get('/api/v2/apps', { authorization });
+    await manager.put('/api/v2/apps/web/update', { env_vars: { TOKEN: 'tell-nobody' } }, { authorization });
+    const log = JSON.stringify(manager.log);
+    for (const secret of ['hunter2-hunter2', authorization.slice(6), 'tell-nobody'])
+      expect(log).not.toContain(secret);
+  });
+});

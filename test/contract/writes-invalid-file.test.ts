@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import { appRecord, groupRecord } from './expected.ts';
+
+const WEB = '/api/v2/apps/web';
+const EDGE = '/api/v2/device_groups/edge';
+const FILE = 'desired-state/apps/web.yaml';
+
+/** Ways in which an app's file is invalid at head, and where the problem is told. */
+const INVALID: readonly (readonly [string, Record<string, string>, string])[] = [
+  ['broken YAML', { [FILE]: '# web\ncontainer_image: [nginx\n' }, 'apps/web.yaml'],
+  ['an unknown field', { [FILE]: '# web\ncontainer_image: nginx:1.26\nruning: true\n' }, 'apps/web.yaml'],
+  ['a bad value', { [FILE]: '# web\ncontainer_image: nginx:1.26\nrunning: perhaps\n' }, 'apps/web.yaml'],
+  ['no image', { [FILE]: '# web\nrunning: false\n' }, 'apps/web.yaml'],
+  ['empty', { [FILE]: '' }, 'apps/web.yaml'],
+  ['a list', { [FILE]: '- a\n' }, 'apps/web.yaml'],
+  ['the name twice', { 'desired-state/apps/shop/web.yaml': 'container_image: nginx:2\n' }, 'apps/'],
+];
+
+async function managerWith(files: Record<string, string>): Promise<TestManager> {
+  const manager = await startManager({ files: SMALL_FLEET });
+  await manager.repository.commit(files);
+  await manager.reconcile();
+  return manager;
+}
+
+describe("decisions.md: Writes through the API: The object's file is invalid at head", () => {
+  it.each(INVALID)(
+    '409 naming file and problem; reads go on with the last good content: %s',
+    async (_, files, place) => {
+      const manager = await managerWith(files);
+      const { body: before } = await manager.get(WEB);
+      expect(before).toEqual(appRecord('web', { container_image: 'nginx:1.26', starting_ports: [80] }));
+      for (const [method, path, body] of [
+        ['PUT', `${WEB}/update`, { privileged: true }],
+        ['PATCH', `${WEB}/update`, { container_image: 'nginx:1.27' }],
+        ['POST', `${WEB}/stop`, undefined],
+      ] as const) {
+        const reply = await expectNothingWritten(manager, () => manager.request(method, path, { body }));
+        expect(reply.status, `${method} ${path}`).toBe(409);
+        expect(reply.body.error).toContain(place);
+        expect(reply.body.error.length).toBeGreaterThan(place.length + 10);
+      }
+      expect((await manager.post(`${WEB}/restart`)).body.app_id).toBe(before.app_id + 1);
+    },
+  );
+
+  it.each(INVALID)('except full update, which mends it: %s', async (_, files) => {
+    const manager = await managerWith(files);
+    const { body: before } = await manager.get(WEB);
+    const commits = await commitCount(manager.repository);
+    const reply = await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
+    expect(reply.status).toBe(202);
+    expect(reply.body).toEqual(appRecord('web', { container_image: 'nginx:1.27' }, before.app_id + 1));
+    expect(await commitCount(manager.repository)).toBe(commits + 1);
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+    expect(await manager.repository.git('status', '--porcelain')).toBe('');
+    expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
+  });
+
+  it('full update mends it: with the content that devices have already, no id rises', async () => {
+    const manager = await managerWith({ [FILE]: 'container_image: [\n' });
+    const { body: before } = await manager.get(WEB);
+    const reply = await manager.post(`${WEB}/update`, before);
+    expect(reply.status).toBe(202);
+    expect(reply.body).toEqual(before);
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+  });
+
+  it('full update mends it: comments and valid fields of the file stay', async () => {
+    const manager = await managerWith({
+      [FILE]: '# ask Pat\ncontainer_image: nginx:1.26 # pinned\nruning: true\n',
+    });
+    await manager.post(`${WEB}/update`, { container_image: 'nginx:1.26' });
+    expect(await manager.repository.show(FILE)).toBe('# ask Pat\ncontainer_image: nginx:1.26 # pinned\n');
+  });
+
+  it.each(INVALID)('except delete, which mends it: %s', async (_, files) => {
+    const manager = await managerWith(files);
+    const reply = await manager.delete(WEB);
+    expect(reply.status).toBe(200);
+    expect((await manager.get(WEB)).body).toEqual({ app_exists: false });
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+    expect(await manager.repository.git('ls-files')).not.toContain('web.yaml');
+    expect(await manager.repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('an app that was never valid: full update and delete mend it, create and partial update are 409', async () => {
+    const files = {
+      'desired-state/apps/odd.yaml': 'image: odd\n',
+      'desired-state/apps/odd2.yaml': 'image: odd\n',
+    };
+    const manager = await managerWith(files);
+    for (const reply of [
+      await expectNothingWritten(manager, () => manager.post('/api/v2/apps/odd', { container_image: 'a' })),
+      await expectNothingWritten(manager, () => manager.put('/api/v2/apps/odd/update', { running: true })),
+    ]) {
+      expect(reply.status).toBe(409);
+      expect(reply.body.error).toContain('apps/odd.yaml');
+    }
+    const mended = await manager.post('/api/v2/apps/odd/update', { container_image: 'odd:1' });
+    expect(mended.status).toBe(202);
+    expect(mended.body).toEqual(appRecord('odd', { container_image: 'odd:1' }, 1));
+    expect((await manager.delete('/api/v2/apps/odd2')).status).toBe(200);
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+  });
+
+  it('a device group: 409 for what would have to edit it, full update and delete mend it', async () => {
+    const path = 'desired-state/device-groups/edge.yaml';
+    const manager = await managerWith({ [path]: 'apps: [web, cron\n' });
+    const { body: before } = await manager.get(EDGE);
+    expect(before).toEqual(groupRecord('edge', ['web', 'cron']));
+    const mended = await manager.post(`${EDGE}/update`, { apps: ['web'] });
+    expect(mended.status).toBe(202);
+    expect(mended.body).toEqual({ ...before, apps: ['web'], device_group_id: before.device_group_id + 1 });
+    await manager.repository.commit({ [path]: 'apps: {}\n' });
+    await manager.reconcile();
+    expect((await manager.delete(EDGE)).status).toBe(200);
+    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+  });
+
+  it('delete of an app while the file of a group that lists it is invalid: 409 naming that file', async () => {
+    const manager = await managerWith({ 'desired-state/device-groups/edge.yaml': 'apps: [web, cron\n' });
+    const reply = await expectNothingWritten(manager, () => manager.delete(WEB));
+    expect(reply.status).toBe(409);
+    expect(reply.body.error).toContain('device-groups/edge.yaml');
+    expect((await manager.get(`${EDGE}/info`)).body.apps_list).toEqual(['web', 'cron']);
+  });
+
+  it('an invalid file of another object does not keep a write back', async () => {
+    const manager = await managerWith({ [FILE]: 'container_image: [\n' });
+    expect((await manager.put('/api/v2/apps/cron/update', { privileged: true })).status).toBe(202);
+    expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(200);
+    expect((await manager.put(`${EDGE}/update`, { apps: ['web', 'new'] })).status).toBe(202);
+    expect((await lastCommit(manager.repository)).files).toEqual(['M desired-state/device-groups/edge.yaml']);
+  });
+});

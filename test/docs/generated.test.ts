@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { renderedTables } from '../../scripts/tables.ts';
+import { SCHEMA_FILES } from '../../src/desired/json-schema.ts';
+import { PROJECT } from '../support/project.ts';
+
+describe('what `npm run docs` writes is up to date', async () => {
+  it.each(await renderedTables())('the table of $mark in $file', async ({ file, table }) => {
+    expect(await readFile(join(PROJECT, file), 'utf8')).toContain(table);
+  });
+
+  it.each(Object.entries(SCHEMA_FILES))('schemas/%s', async (file, text) => {
+    expect(await readFile(join(PROJECT, 'schemas', file), 'utf8')).toBe(text);
+  });
+});
+
+describe('links', () => {
+  const files = [
+    'README.md',
+    'AGENTS.md',
+    'docs/api.md',
+    'docs/architecture.md',
+    'docs/desired-state.md',
+    'docs/ids.md',
+    'examples/README.md',
+  ];
+  it.each(files)('%s leads to files that are there', async (file) => {
+    const text = await readFile(join(PROJECT, file), 'utf8');
+    const links = [...text.matchAll(/\]\(([^)#:]+)\)/g)].map(([, target = '']) => target);
+    for (const link of links) {
+      await expect(readable(join(PROJECT, file, '..', link)), link).resolves.toBe(true);
+    }
+  });
+});
+
+async function readable(path: string): Promise<boolean> {
+  const { access } = await import('node:fs/promises');
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { cloneProject, PROJECT, startProcess } from '../support/project.ts';
+
+const execute = promisify(execFile);
+
+/** A command of a document, and the output that stands below it; `…` stands for anything. */
+interface Example {
+  command: string;
+  output: string[];
+}
+
+/** The examples of all `console` blocks, in order. */
+function examplesOf(markdown: string): Example[] {
+  const examples: Example[] = [];
+  for (const [, block = ''] of markdown.matchAll(/^```console\n(.*?)^```$/gms)) {
+    for (const line of block.split('\n').slice(0, -1)) {
+      if (line.startsWith('$ ')) examples.push({ command: line.slice(2), output: [] });
+      else examples.at(-1)?.output.push(line);
+    }
+  }
+  return examples;
+}
+
+function patternOf(output: readonly string[]): RegExp {
+  const lines = output.map((line) => line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*'));
+  return new RegExp(`^${lines.join('\n')}\n?$`, 's');
+}
+
+it('says the two commands that start it', async () => {
+  const readme = await readFile(join(PROJECT, 'README.md'), 'utf8');
+  const [, first] = /^```sh\n(.*?)^```$/ms.exec(readme) ?? [];
+  expect(first).toBe('npm ci\nnpm start\n');
+});
+
+it('shows commands that do what it says, on a fresh clone', { timeout: 120_000 }, async () => {
+  const clone = await cloneProject();
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: clone.folder,
+    GIT_AUTHOR_NAME: 'Newcomer',
+    GIT_AUTHOR_EMAIL: 'new@example.com',
+    GIT_COMMITTER_NAME: 'Newcomer',
+    GIT_COMMITTER_EMAIL: 'new@example.com',
+  };
+  const manager = startProcess('npm', ['start'], { cwd: clone.folder, env: { ...env, PORT: '0' } });
+  const [, user, password] = await manager.waitFor(/Sign in as "(\w+)" with the password (\S+)/);
+  const [, address] = await manager.waitFor(/"address":"([^"]+)"/);
+  await manager.waitFor(/"msg":"applied"/);
+  const shell = { ...env, HOLDFAST: address, CREDENTIALS: `${user}:${password}` };
+  const examples = examplesOf(await readFile(join(PROJECT, 'README.md'), 'utf8'));
+  expect(examples.length).toBeGreaterThan(8);
+  for (const { command, output } of examples) {
+    const pattern = patternOf(output);
+    // A newcomer types slower than a commit is applied; a read is tried again for a while.
+    for (let tries = command.includes('/info') ? 100 : 1; tries > 0; tries--) {
+      const { stdout } = await execute('sh', ['-c', command], { cwd: clone.folder, env: shell });
+      if (tries > 1 && !pattern.test(stdout)) await sleep(50);
+      else {
+        expect(stdout, command).toMatch(pattern);
+        break;
+      }
+    }
+  }
+});

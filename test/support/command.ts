@@ -1,0 +1,45 @@
+import { runCommand } from '../../src/cli/run.ts';
+import type { Config } from '../../src/settings.ts';
+
+/** What a command line did. */
+export interface CommandResult {
+  code: number;
+  /** What it wrote for other programs, and what it complained of. */
+  out: string;
+  err: string;
+  /** The settings with which `serve` was called. */
+  served: Config | null;
+}
+
+export interface CommandEnvironment {
+  env?: Readonly<Record<string, string | undefined>>;
+  isTerminal?: boolean;
+  /** What `serve` does instead of serving. */
+  serve?: (config: Config) => Promise<0>;
+}
+
+/** Runs a command line in this process, as `main` does. */
+export async function runCli(
+  argv: readonly string[],
+  { env = {}, isTerminal = false, serve = async () => 0 }: CommandEnvironment = {},
+): Promise<CommandResult> {
+  const result: CommandResult = { code: -1, out: '', err: '', served: null };
+  result.code = await runCommand(argv, {
+    io: {
+      env: { PATH: process.env['PATH'], ...env },
+      write: (text) => {
+        result.out += text;
+      },
+      complain: (text) => {
+        result.err += text;
+      },
+      isTerminal,
+    },
+    version: '1.2.3',
+    serve: (config) => {
+      result.served = config;
+      return serve(config);
+    },
+  });
+  return result;
+}

@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { type App, appDefaults, completeApp } from '../../src/desired/app.ts';
+import type { Diagnostic } from '../../src/desired/diagnostic.ts';
+import { classifyPath } from '../../src/desired/file.ts';
+import { parseObjectText } from '../../src/desired/parse.ts';
+import { DesiredState, type FileChange, type StateFile } from '../../src/desired/state.ts';
+import { AppliedState } from '../../src/plan/applied.ts';
+import { makePlan } from '../../src/plan/plan.ts';
+
+export const DEFAULTS = appDefaults(['nebula', 'bridge']);
+
+/** An app's content with the defaults filled in. */
+export function appOf(fields: Partial<App> = {}): App {
+  return completeApp({ container_image: 'web:1', ...fields }, DEFAULTS);
+}
+
+const parsedFiles = new Map<string, StateFile | null>();
+
+/** What a text at a path means; null for a path that is left alone. Equal texts have equal blobs. Remembers. */
+export function stateFile(path: string, text: string): StateFile | null {
+  const key = `${path}\0${text}`;
+  const known = parsedFiles.get(key);
+  if (known !== undefined) return known;
+  const file = readStateFile(path, text);
+  parsedFiles.set(key, file);
+  return file;
+}
+
+function readStateFile(path: string, text: string): StateFile | null {
+  const role = classifyPath(path);
+  const blob = text;
+  if (role.role === 'ignored') return null;
+  if (role.role === 'problem')
+    return { path, blob, kind: null, problem: role.problem, severity: role.severity };
+  const parsed = parseObjectText(role.kind, text, DEFAULTS);
+  return { path, blob, kind: role.kind, name: role.name, parsed };
+}
+
+/** Files by path; null is a file that is gone. */
+export type Files = Readonly<Record<string, string | null>>;
+
+export function changesOf(files: Files): FileChange[] {
+  return Object.entries(files).map(([path, text]) => ({
+    path,
+    file: text === null ? null : stateFile(path, text),
+  }));
+}
+
+/** The state of a folder that holds these files and nothing else. */
+export function stateOf(files: Files): DesiredState {
+  const state = new DesiredState();
+  state.apply(changesOf(files));
+  return state;
+}
+
+/** What is applied once these files, and nothing before them, were applied. */
+export function appliedOf(files: Files): AppliedState {
+  const applied = new AppliedState();
+  const desired = stateOf(files);
+  applied.applySteps(makePlan(desired.keys(), desired, applied).steps);
+  return applied;
+}
+
+/** `device-groups/edge.yaml:2:5 app-unknown`, for comparing problems without their sentences. */
+export function placeOf({ file, line, column, code }: Diagnostic): string {
+  return `${file}:${line}:${column} ${code}`;
+}
+
+const APP_NAMES = ['a', 'b', 'c'];
+
+const appText = fc.constantFrom(
+  'container_image: i:1\n',
+  'container_image: i:1\n',
+  '# the same as the first\nrunning: true\ncontainer_image: "i:1"\n',
+  'container_image: i:2\nrunning: false\n',
+  'container_image: [\n',
+  'container_image: 1\n',
+  '',
+);
+
+const groupText = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.shuffledSubarray([...APP_NAMES, 'nobody']).map((apps) => `apps: [${apps.join(', ')}]\n`),
+  },
+  { weight: 4, arbitrary: fc.shuffledSubarray(APP_NAMES).map((apps) => `apps: [${apps.join(', ')}]\n`) },
+  { weight: 1, arbitrary: fc.constantFrom('apps: [a, a]\n', 'apps: {\n', '', 'apps: []\n') },
+);
+
+const appPath = fc
+  .tuple(
+    fc.constantFrom('apps', 'apps', 'apps/team'),
+    fc.constantFrom(...APP_NAMES),
+    fc.constantFrom('yaml', 'yaml', 'yml'),
+  )
+  .map(([folder, name, ending]) => `${folder}/${name}.${ending}`);
+
+const groupPath = fc
+  .tuple(fc.constantFrom('device-groups', 'device-groups', 'device-groups/x'), fc.constantFrom('g', 'h'))
+  .map(([folder, name]) => `${folder}/${name}.yaml`);
+
+const strayPath = fc.constantFrom('apps/not a name.yaml', 'notes.txt', 'README.md', 'apps/.hidden.yaml');
+
+const gone = fc.constant(null);
+
+function change(
+  path: fc.Arbitrary<string>,
+  text: fc.Arbitrary<string>,
+): fc.Arbitrary<[string, string | null]> {
+  return fc.tuple(path, fc.oneof({ weight: 3, arbitrary: text }, { weight: 1, arbitrary: gone }));
+}
+
+/**
+ * Changes of a few files, as one commit makes them. There are so few names that duplicates, dangling references and
+ * objects that come and go happen all the time.
+ */
+export const anyCommit: fc.Arbitrary<Files> = fc
+  .array(
+    fc.oneof(
+      { weight: 6, arbitrary: change(appPath, appText) },
+      { weight: 5, arbitrary: change(groupPath, groupText) },
+      { weight: 1, arbitrary: change(strayPath, appText) },
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map((changes) => Object.fromEntries(changes));

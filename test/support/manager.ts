@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { parseConfig } from '../../src/config.ts';
+import { type Service, startService } from '../../src/service/service.ts';
+import { temporaryFolder, type WhenDone } from './folder.ts';
+import { type TestRepository, testRepository } from './git.ts';
+
+export const USER = 'operator';
+export const PASSWORD = 'correct horse';
+export const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`;
+
+/** A reply, read to its end. */
+interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The body as JSON; undefined where it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
+  body: any;
+}
+
+/** Parts of a request that a test sets; credentials are those of the administrator unless given. */
+interface RequestOptions {
+  body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  raw?: string | Uint8Array;
+  headers?: Record<string, string>;
+  /** null: no credentials. */
+  authorization?: string | null;
+}
+
+/** A manager in this process: a real server on a free port, a real repository and a real database. */
+export interface TestManager {
+  service: Service;
+  repository: TestRepository;
+  dataFolder: string;
+  /** What it logged, line by line. */
+  log: Record<string, unknown>[];
+  request(method: string, path: string, options?: RequestOptions): Promise<Reply>;
+  get(path: string, options?: RequestOptions): Promise<Reply>;
+  post(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
+  put(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
+  delete(path: string, options?: RequestOptions): Promise<Reply>;
+  /** Has the manager look at the branch, and waits until it has. */
+  reconcile(): Promise<Reply>;
+  /** Stops this manager and starts another one on the same folders. */
+  restart(settings?: Record<string, string>): Promise<TestManager>;
+  stop(): Promise<void>;
+}
+
+/** What a test can put in place before a manager starts. */
+export interface ManagerOptions {
+  /** Files of the first commit, below `desired-state/`; no commit where there are none. */
+  files?: Readonly<Record<string, string>>;
+  settings?: Readonly<Record<string, string>>;
+  repository?: TestRepository;
+  dataFolder?: string;
+  /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
+  whenDone?: WhenDone;
+}
+
+/** Starts a manager that stops when the test is over. */
+export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
+  const { whenDone = onTestFinished } = options;
+  const repository = options.repository ?? (await testRepository(whenDone));
+  const files = Object.entries(options.files ?? {}).map(([path, text]) => [`desired-state/${path}`, text]);
+  if (files.length > 0) await repository.commit(Object.fromEntries(files), 'the first fleet');
+  const dataFolder = options.dataFolder ?? join(await temporaryFolder(whenDone), 'data');
+  const log: Record<string, unknown>[] = [];
+  const service = await startService(settingsOf(repository, dataFolder, options.settings), {
+    env: { PATH: process.env['PATH'] },
+    logger: pino({ level: 'trace' }, { write: (line) => void log.push(JSON.parse(line)) }),
+    announce: () => undefined,
+  });
+  let isRunning = true;
+  const stop = async (): Promise<void> => {
+    if (isRunning) await service.close();
+    isRunning = false;
+  };
+  whenDone(stop);
+  const request = requester(service.address);
+  return {
+    service,
+    repository,
+    dataFolder,
+    log,
+    request,
+    get: (path, init) => request('GET', path, init),
+    post: (path, body, init) => request('POST', path, { body, ...init }),
+    put: (path, body, init) => request('PUT', path, { body, ...init }),
+    delete: (path, init) => request('DELETE', path, init),
+    reconcile: () => request('POST', '/api/v2/reconcile'),
+    stop,
+    restart: async (settings = {}) => {
+      await stop();
+      return startManager({
+        repository,
+        dataFolder,
+        whenDone,
+        settings: { ...options.settings, ...settings },
+      });
+    },
+  };
+}
+
+function settingsOf(
+  repository: TestRepository,
+  dataFolder: string,
+  settings: Readonly<Record<string, string>> = {},
+) {
+  const result = parseConfig(
+    {
+      PORT: '0',
+      DESIRED_STATE: join(repository.folder, 'desired-state'),
+      DATA_DIR: dataFolder,
+      BASIC_AUTH_USER: USER,
+      BASIC_AUTH_PASSWORD: PASSWORD,
+      GIT_POLL_INTERVAL: '0',
+      ...settings,
+    },
+    [],
+  );
+  if (!result.ok) throw new Error(result.problems.join('\n'));
+  return result.config;
+}
+
+function requester(address: string): TestManager['request'] {
+  return async (method, path, { body, raw, headers = {}, authorization = AUTHORIZATION } = {}) => {
+    const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(address + path, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        'x-request-id': randomUUID(),
+        ...(authorization === null ? {} : { authorization }),
+        ...headers,
+      },
+      ...(payload === undefined ? {} : { body: payload as string }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A small fleet that many tests begin with. */
+export const SMALL_FLEET = {
+  'apps/web.yaml': '# the web server\ncontainer_image: nginx:1.26\nstarting_ports: [80]\n',
+  'apps/cron.yaml': 'container_image: cron:3\nrunning: false\n',
+  'device-groups/edge.yaml': 'apps:\n  - web\n  - cron\n',
+} as const;

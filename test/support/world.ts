@@ -1,0 +1,82 @@
+import { expect } from 'vitest';
+import type { TestRepository } from './git.ts';
+import type { TestManager } from './manager.ts';
+
+/** All that a request can leave a trace in: commits, checkout, and every record with its ids. */
+export interface World {
+  /** Head, branch, and every file with uncommitted, staged or unknown content, as `git status` tells them. */
+  status: string;
+  /** What differs in those files. */
+  differences: string;
+  apps: Record<string, unknown>;
+  groups: Record<string, unknown>;
+}
+
+/** Looks at everything. A head names all the commits before it, so no commit can hide. */
+export async function worldOf(manager: TestManager): Promise<World> {
+  const { git } = manager.repository;
+  const [status, apps, groups] = await Promise.all([
+    git('status', '--porcelain=v2', '--branch', '--untracked-files=all'),
+    recordsAt(manager, '/api/v2/apps', 'apps'),
+    recordsAt(manager, '/api/v2/device_groups', 'device_groups'),
+  ]);
+  const isClean = status.split('\n').every((line) => line.startsWith('# '));
+  const differences = isClean ? '' : `${await git('diff')}\n${await git('diff', '--cached')}`;
+  return { status, differences, apps, groups };
+}
+
+async function recordsAt(manager: TestManager, path: string, list: string): Promise<Record<string, unknown>> {
+  const names: string[] = (await manager.get(path)).body[list];
+  const entries = names.map(
+    async (name) => [name, (await manager.get(`${path}/${encodeURIComponent(name)}`)).body] as const,
+  );
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** Runs `act` and expects that it left no trace: no commit, no id, no byte in the checkout. */
+export async function expectNothingWritten<T>(manager: TestManager, act: () => Promise<T>): Promise<T> {
+  const before = await worldOf(manager);
+  const result = await act();
+  expect(await worldOf(manager)).toEqual(before);
+  return result;
+}
+
+/** A commit as `git log` tells it. */
+export interface LoggedCommit {
+  id: string;
+  author: string;
+  committer: string;
+  subject: string;
+  trailers: string[];
+  /** Changed paths with their status letter: `M desired-state/apps/web.yaml`. */
+  files: string[];
+}
+
+export async function lastCommit({ git }: TestRepository): Promise<LoggedCommit> {
+  const format = '%H%n%an <%ae>%n%cn <%ce>%n%s%n%(trailers:only,unfold)';
+  const [id = '', author = '', committer = '', subject = '', ...trailers] = (
+    await git('log', '-1', `--format=${format}`)
+  ).split('\n');
+  const files = await git('show', '--format=', '--name-status', '--no-renames', 'HEAD');
+  return {
+    id,
+    author,
+    committer,
+    subject,
+    trailers: trailers.filter(Boolean),
+    files: files
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.replace('\t', ' ')),
+  };
+}
+
+/** Lines that a commit took away and put in, without those that stayed: `-a`, `+b`. */
+export async function changedLines({ git }: TestRepository, path: string): Promise<string[]> {
+  const text = await git('diff', '--unified=0', 'HEAD~1', 'HEAD', '--', path);
+  return text.split('\n').filter((line) => /^[+-]/.test(line) && !/^(---|\+\+\+) /.test(line));
+}
+
+export async function commitCount({ git }: TestRepository): Promise<number> {
+  return Number(await git('rev-list', '--count', 'HEAD'));
+}

@@ -26,7 +26,7 @@ export function parseConfig(env: Env, argv: readonly string[]): ConfigResult {
     if (reading.isGiven) given.add(name);
     config[name] = reading.value;
   }
-  problems.push(...problemsBetween(given));
+  problems.push(...problemsBetween(given, config));
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as unknown as Config };
 }
 
@@ -93,14 +93,26 @@ function readSetting(name: SettingName, flag: string | undefined, variable: stri
   const parsed = setting.type.safeParse(text);
   if (parsed.success) return { value: parsed.data, isGiven: true, problem: null };
   const place = flag === undefined ? name : `--${flagOf(name)}`;
-  const shown = setting.isSecret ? '' : `, not ${JSON.stringify(text.slice(0, 100))}`;
+  const shown = setting.isSecret ? '' : `, not ${JSON.stringify(withoutCredentials(text).slice(0, 100))}`;
   const problem = `${place} ${parsed.error.issues[0]?.message}${shown}`;
   return { value: setting.fallback, isGiven: true, problem };
 }
 
+/** An address is shown without the part where credentials stand. */
+function withoutCredentials(text: string): string {
+  return text.replace(/^([a-z+]*:?\/\/)[^/]*@/i, '$1***@');
+}
+
 /** What only holds of several settings together. */
-function problemsBetween(given: ReadonlySet<SettingName>): string[] {
-  return given.has('BASIC_AUTH_USER') === given.has('BASIC_AUTH_PASSWORD')
-    ? []
-    : ['BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none'];
+function problemsBetween(given: ReadonlySet<SettingName>, config: Record<string, unknown>): string[] {
+  const problems: string[] = [];
+  if (given.has('BASIC_AUTH_USER') !== given.has('BASIC_AUTH_PASSWORD'))
+    problems.push('BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none');
+  if (given.has('GIT_REMOTE') && !isPathInside(String(config['DESIRED_STATE'])))
+    problems.push('DESIRED_STATE must be a path inside the repository when GIT_REMOTE is set');
+  return problems;
+}
+
+function isPathInside(path: string): boolean {
+  return !path.startsWith('/') && !path.split('/').includes('..') && !/\p{Cc}/u.test(path);
 }

@@ -25,6 +25,17 @@ const Flag = z
 const Text = z.string().min(1, 'must not be empty');
 const UserName = z.string().regex(/^[^:\p{Cc}]+$/u, 'must not be empty and must have no colon');
 const Email = z.string().regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an e-mail address');
+const AbsolutePath = z.string().regex(/^\/[^\p{Cc}"]*$/u, 'must be an absolute path');
+const Remote = z
+  .string()
+  .regex(
+    /^(https:\/\/[^\s/]|ssh:\/\/[^\s/-]|\/|[A-Za-z0-9_.][\w.-]*@[A-Za-z0-9][\w.-]*:)[^\p{Cc}\s]*$/u,
+    'must be https://…, ssh://…, user@host:path or an absolute path',
+  )
+  .refine(
+    (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@]*:[^/]*@/i.test(text),
+    'must not hold credentials; put them in GIT_USERNAME and GIT_TOKEN',
+  );
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const Networks = z
@@ -54,7 +65,20 @@ export const SETTINGS = {
     './desired-state',
     'folder of the desired state, in a git work tree of this machine',
   ),
-  GIT_BRANCH: optional(Text, 'branch to follow; unset follows the one that is checked out'),
+  GIT_REMOTE: optional(
+    Remote,
+    'repository elsewhere to follow instead: https or ssh address, or path of a (bare) repository; DESIRED_STATE is then a path in it',
+  ),
+  GIT_BRANCH: optional(
+    Text,
+    'branch to follow; unset follows the one that is checked out (main for a remote)',
+  ),
+  GIT_USERNAME: optional(UserName, 'name for an https remote; most forges take any'),
+  GIT_TOKEN: secret('password or access token for an https remote'),
+  GIT_SSH_KEY: optional(AbsolutePath, 'path of the private key for an ssh remote'),
+  GIT_KNOWN_HOSTS: optional(AbsolutePath, 'path of a known_hosts file for an ssh remote'),
+  GIT_CA_FILE: optional(AbsolutePath, 'path of the certificates to trust for an https remote'),
+  GIT_TIMEOUT: setting(wholeNumber(1, 3600), 20, 'seconds that one fetch or push may take'),
   GIT_POLL_INTERVAL: setting(
     wholeNumber(0, 86_400),
     30,
@@ -71,6 +95,7 @@ export const SETTINGS = {
   BASIC_AUTH_USER: optional(UserName, 'name of the administrator'),
   BASIC_AUTH_PASSWORD: secret('password of the administrator; better as a variable than as a flag'),
   BASIC_AUTH_EMAIL: optional(Email, 'e-mail of the administrator, for commits'),
+  WEBHOOK_SECRET: secret('key of POST /webhook, as set at the forge; unset turns it off'),
   AUTH_ENABLED: setting(Flag, true, 'false lets everybody do everything'),
   DEFAULT_NETWORKS: setting(
     Networks,

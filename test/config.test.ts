@@ -44,6 +44,68 @@ const TABLE: Record<
   },
   DESIRED_STATE: { fallback: './desired-state', takes: [['/srv/fleet', '/srv/fleet']], refuses: [] },
   GIT_BRANCH: { fallback: null, takes: [['release/1', 'release/1']], refuses: [] },
+  GIT_REMOTE: {
+    fallback: null,
+    takes: [
+      'https://forge.example/team/fleet.git',
+      'https://forge.example:8443/fleet',
+      'ssh://git@forge.example:2222/fleet.git',
+      'git@forge.example:team/fleet.git',
+      '/srv/git/fleet.git',
+    ].map((text) => [text, text]),
+    refuses: [
+      ...[
+        'fleet.git',
+        '../fleet.git',
+        'http://forge.example/fleet',
+        'git://forge.example/fleet',
+        'ext::sh -c x',
+        'file:///srv/fleet',
+        '--upload-pack=x',
+        'ssh://-oProxyCommand=x/fleet',
+        '-oProxyCommand=x@host:fleet',
+        'git@-oProxyCommand=x:fleet',
+        'https://forge.example/a b',
+        '/srv/a\nb',
+      ].map((text): [string, string] => [
+        text,
+        'must be https://…, ssh://…, user@host:path or an absolute path',
+      ]),
+    ],
+  },
+  GIT_USERNAME: {
+    fallback: null,
+    takes: [['robot', 'robot']],
+    refuses: [['a:b', 'must not be empty and must have no colon']],
+  },
+  GIT_TOKEN: { fallback: null, takes: [['t0ken', 't0ken']], refuses: [] },
+  GIT_SSH_KEY: {
+    fallback: null,
+    takes: [['/run/secrets/key', '/run/secrets/key']],
+    refuses: [
+      ['key', 'must be an absolute path'],
+      ['/a"b', 'must be an absolute path'],
+    ],
+  },
+  GIT_KNOWN_HOSTS: {
+    fallback: null,
+    takes: [['/etc/known', '/etc/known']],
+    refuses: [['~/x', 'must be an absolute path']],
+  },
+  GIT_CA_FILE: {
+    fallback: null,
+    takes: [['/etc/ca.pem', '/etc/ca.pem']],
+    refuses: [['ca.pem', 'must be an absolute path']],
+  },
+  GIT_TIMEOUT: {
+    fallback: 20,
+    takes: [['1', 1]],
+    refuses: [
+      ['0', 'must be a whole number from 1 to 3600'],
+      ['3601', 'must be a whole number from 1 to 3600'],
+    ],
+  },
+  WEBHOOK_SECRET: { fallback: null, takes: [['s', 's']], refuses: [] },
   GIT_POLL_INTERVAL: {
     fallback: 30,
     takes: [
@@ -220,6 +282,22 @@ describe('all settings together', () => {
     const problems = problemsOf(env, argv);
     expect(problems.length).toBeGreaterThan(0);
     expect(problems.join('\n')).not.toMatch(/hunter2|-h is|-u is/);
+  });
+
+  it.each([
+    'https://robot:hunter2@forge.example/fleet',
+    'https://hunter2@forge.example/fleet',
+    'ssh://git:hunter2@forge.example/fleet',
+    'http://robot:hunter2@forge.example/fleet',
+  ])('never shows credentials in an address: %s', (GIT_REMOTE) => {
+    const problems = problemsOf({ GIT_REMOTE });
+    expect(problems).toEqual([expect.stringMatching(/^GIT_REMOTE must .*\*\*\*@forge\.example/)]);
+    expect(problems[0]).not.toContain('hunter2');
+  });
+
+  it.each(['/srv/fleet', '../fleet', 'a/../../b'])('of a remote, %s is no path inside of it', (path) => {
+    expect(problemsOf({ GIT_REMOTE: '/srv/a.git', DESIRED_STATE: path })).toHaveLength(1);
+    expect(problemsOf({ DESIRED_STATE: path })).toEqual([]);
   });
 
   it('shows the beginning of a value that is refused, and nothing that moves a cursor', () => {

@@ -237,12 +237,23 @@ async function publishRefused(
 ): Promise<Request[]> {
   if (kindOf(error) === 'moved-on') return drafted.map(({ request }) => request);
   if (kindOf(error) !== 'conflict' || drafted.length === 1) {
-    for (const { request } of drafted) request.reject(error);
+    drafted.forEach(({ request }, index) => {
+      request.reject(ownFailure(error, index));
+    });
     return [];
   }
   const later: Request[] = [];
   for (const { request } of drafted) later.push(...(await tryOnce([request], dependencies)));
   return later;
+}
+
+/** Where nobody knows what was published, each caller learns of its own commit. */
+function ownFailure(error: unknown, index: number): unknown {
+  if (!(error instanceof HoldfastError)) return error;
+  const { commits } = error.details as { commits?: readonly string[] };
+  if (commits === undefined) return error;
+  const details = { revision: commits[index], applied: false };
+  return new HoldfastError(error.kind, error.message, details, error);
 }
 
 /** The commits are published: the same road that a person's push takes brings them into the store. */

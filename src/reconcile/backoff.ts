@@ -1,4 +1,5 @@
-import type { ErrorKind } from '../errors.ts';
+import type { ErrorKind, HoldfastError } from '../errors.ts';
+import type { PassError } from './status.ts';
 
 /** What a failed pass waits for. */
 export type Reaction =
@@ -32,4 +33,22 @@ export function retryDelay(reaction: Reaction, failures: number, random: number)
   const { first, longest } = DELAYS[reaction];
   const delay = Math.min(longest, first * 2 ** Math.max(0, failures - 1));
   return Math.round(delay / 2 + (delay / 2) * random);
+}
+
+/** A failure as the status tells it; `before` is the failure in front of it, if there was one. */
+export function describeError(
+  error: HoldfastError,
+  before: PassError | null,
+  now: number,
+  random: number,
+): PassError {
+  const failures = (before?.failures ?? 0) + 1;
+  const delay = retryDelay(reactionTo(error.kind), failures, random);
+  return {
+    kind: error.kind,
+    message: error.message,
+    since: before?.since ?? now,
+    failures,
+    retryAt: delay === null ? null : now + delay,
+  };
 }

@@ -2,10 +2,11 @@ import { keyOf } from '../desired/name.ts';
 import { HoldfastError, kindOf, messageOf } from '../errors.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
-import { reactionTo, retryDelay } from './backoff.ts';
+import { describeError } from './backoff.ts';
+import { createOriginWatch } from './origin-watch.ts';
 import { createPassRunner, type PassDependencies, type PassReport, type PassRunner } from './pass.ts';
 import { createSingleFlight } from './single-flight.ts';
-import { ageProblems, type PassError, STARTING, type Status } from './status.ts';
+import { ageProblems, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
 
 /** How a pass ended; it never rejects. */
 export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
@@ -24,12 +25,17 @@ export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader'>
   onPass(outcome: PassOutcome, status: Status): void;
 }
 
+/** Milliseconds; a clock that was set back must not put the next look off for hours. */
+const LONGEST_WAIT = 300_000;
+
 /** Keeps the store at the head of the branch. */
 export interface Reconciler {
   /** Runs the first pass and begins to watch; resolves when that pass is over, whatever came of it. */
   start(): Promise<PassOutcome>;
-  /** Resolves with a pass that begins after this call. */
+  /** Resolves with a pass that begins after this call, on what was fetched last. */
   reconcile(): Promise<PassOutcome>;
+  /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */
+  look(): Promise<PassOutcome>;
   status(): Status;
   /** What passes know; the write road reads it between two passes, in one turn. */
   readonly passes: Pick<PassRunner, 'desired' | 'memory' | 'head' | 'problems'>;
@@ -40,8 +46,10 @@ export interface Reconciler {
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
   const passes = createPassRunner({ ...dependencies, reader: source.reader });
-  const clock = createClock(() => void flight.request());
+  const clock = createClock(() => void looks.request());
+  const origin = createOriginWatch(source.origin, now, random);
   let status = STARTING;
+  let passError: PassError | null = null;
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;
 
@@ -51,26 +59,35 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const outcome = await attempt(passes);
     const appliedKeys = outcome.ok ? outcome.report.steps.map(({ kind, name }) => keyOf(kind, name)) : [];
     if (outcome.ok && appliedKeys.length > 0) onApplied(appliedKeys, outcome.report);
-    status = summarize(passes, outcome, status, now(), random());
+    passError = outcome.ok ? null : describeError(outcome.error, passError, now(), random());
+    status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: now() });
     onPass(outcome, status);
-    clock.set(nextLook(status, pollInterval, now()));
+    clock.set(nextLook(status, pollInterval, origin.lookedAt(), now()));
     return outcome;
   };
   const flight = createSingleFlight(pass);
+  const looks = createSingleFlight(async () => {
+    await origin.refresh();
+    return flight.request();
+  });
 
   return {
     passes,
     status: () => status,
     reconcile: () => flight.request(),
+    look: () => looks.request(),
     start: async () => {
       const watcher = await source.watch(() => void flight.request());
       stopWatching = () => watcher.close();
-      return flight.request();
+      // What was fetched in an earlier life is served while origin is asked.
+      if (source.origin !== null) await flight.request();
+      return looks.request();
     },
     close: async () => {
       isClosed = true;
       clock.set(null);
       await stopWatching();
+      await looks.idle();
       await flight.idle();
     },
   };
@@ -86,27 +103,37 @@ async function attempt(passes: PassRunner): Promise<PassOutcome> {
   }
 }
 
+/** A pass that is over, and what was known before it. */
+interface Ending {
+  passes: PassRunner;
+  outcome: PassOutcome;
+  passError: PassError | null;
+  before: Status;
+  origin: OriginStatus | null;
+  now: number;
+}
+
 /** The one place where a status is made: at the end of every pass, also of a failed one. */
-function summarize(
-  passes: PassRunner,
-  outcome: PassOutcome,
-  before: Status,
-  now: number,
-  random: number,
-): Status {
+function summarize({ passes, outcome, passError, before, origin, now }: Ending): Status {
   const store = passes.memory()?.store;
   const head = passes.head();
   const rewrittenFrom = outcome.ok ? outcome.report.rewrittenFrom : null;
   return {
-    state: outcome.ok ? 'applied' : kindOf(outcome.error) === 'stalled' ? 'refused' : 'failing',
+    state: stateOf(outcome, origin),
+    origin,
     branch: head?.branch?.replace(/^refs\/heads\//, '') ?? null,
     attempted: attemptedBy(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
     applied: store?.applied ?? before.applied,
-    error: outcome.ok ? null : describeError(outcome.error, before.error, now, random),
+    error: passError ?? origin?.error ?? null,
     rewritten:
       rewrittenFrom === null ? before.rewritten : { from: rewrittenFrom, to: head?.revision ?? '', at: now },
     problems: ageProblems(passes.problems(), before.problems, now),
   };
+}
+
+function stateOf(outcome: PassOutcome, origin: OriginStatus | null): Status['state'] {
+  if (!outcome.ok) return kindOf(outcome.error) === 'stalled' ? 'refused' : 'failing';
+  return origin?.error == null ? 'applied' : 'failing';
 }
 
 function attemptedBy(
@@ -119,28 +146,14 @@ function attemptedBy(
   return { revision, at: now };
 }
 
-function describeError(
-  error: HoldfastError,
-  before: PassError | null,
-  now: number,
-  random: number,
-): PassError {
-  const failures = (before?.failures ?? 0) + 1;
-  const delay = retryDelay(reactionTo(error.kind), failures, random);
-  return {
-    kind: error.kind,
-    message: error.message,
-    since: before?.since ?? now,
-    failures,
-    retryAt: delay === null ? null : now + delay,
-  };
-}
-
 /** Milliseconds until the loop looks by itself again; null: only when something tells it to. */
-function nextLook(status: Status, pollInterval: number, now: number): number | null {
+function nextLook(status: Status, pollInterval: number, lookedAt: number, now: number): number | null {
   const retryAt = status.error?.retryAt ?? null;
-  if (retryAt !== null) return Math.max(0, retryAt - now);
-  return pollInterval === 0 ? null : pollInterval;
+  // Writes run passes, too; however many there are, the next look by the clock stays where it is.
+  const pollAt = pollInterval === 0 ? null : lookedAt + pollInterval;
+  if (retryAt === null && pollAt === null) return null;
+  const at = retryAt ?? pollAt ?? now;
+  return Math.min(Math.max(0, at - now), Math.max(pollInterval, LONGEST_WAIT));
 }
 
 /** One timer: setting it again replaces what was set before. */

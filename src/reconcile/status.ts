@@ -7,7 +7,7 @@ export interface StandingProblem extends Diagnostic {
   since: number;
 }
 
-/** Why the last pass failed. Times are Unix milliseconds. */
+/** Why the last pass, or the last fetch, failed. Times are Unix milliseconds. */
 export interface PassError {
   kind: ErrorKind;
   message: string;
@@ -19,12 +19,23 @@ export interface PassError {
   retryAt: number | null;
 }
 
+/** How the last fetch from a repository elsewhere went. */
+export interface OriginStatus {
+  /** When it was reached last, in this process; Unix milliseconds. */
+  reachedAt: number | null;
+  error: PassError | null;
+  /** What the error came from, for the log. */
+  cause: unknown;
+}
+
 /** How the manager stands, as of the end of its last pass. */
 export interface Status {
   /** `starting` before the first pass; `refused` when the revision itself is not acceptable. */
   state: 'starting' | 'applied' | 'refused' | 'failing';
   /** Short name of the branch; null when HEAD is detached. */
   branch: string | null;
+  /** Null where the repository that is read is the origin. */
+  origin: OriginStatus | null;
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;
   error: PassError | null;
@@ -37,6 +48,7 @@ export interface Status {
 export const STARTING: Status = {
   state: 'starting',
   branch: null,
+  origin: null,
   attempted: null,
   applied: null,
   error: null,

@@ -11,6 +11,7 @@ const MAX_LINES = 50;
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => void {
   let told = new Set<string>();
   let lastError: string | null = null;
+  let lastOrigin: string | null = null;
 
   const tellProblems = ({ problems }: Status): void => {
     const now = new Set<string>();
@@ -26,8 +27,21 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
     told = now;
   };
 
+  const tellOrigin = ({ origin }: Status): void => {
+    const message = origin?.error?.message ?? null;
+    if (message === lastOrigin) return;
+    if (message === null) logger.info('origin is reached again');
+    else
+      logger.error(
+        { reason: message, err: origin?.cause, retryAt: origin?.error?.retryAt },
+        'origin is not reached',
+      );
+    lastOrigin = message;
+  };
+
   return (outcome, status) => {
     tellProblems(status);
+    tellOrigin(status);
     if (outcome.ok) {
       if (lastError !== null) logger.info('reconciling works again');
       lastError = null;

@@ -13,11 +13,11 @@ import { infoRecord } from '../http/records.ts';
 import { createServer } from '../http/server.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
-import { openCheckout } from '../source/git/checkout.ts';
 import type { Source } from '../source/source.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
+import { openSource } from './open-source.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
@@ -37,9 +37,6 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Milliseconds that one git call on this machine may take. */
-const GIT_TIME_LIMIT = 30_000;
-
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -49,7 +46,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
   const authenticator = await openAuthenticator(config, data, environment);
-  const source = await openSource(config, environment);
+  const source = await openSource(config, data, environment);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
   const engine = buildEngine(config, { source, store, defaults, logger });
@@ -63,7 +60,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
     await server.close();
     await engine.writer.close();
     await engine.reconciler.close();
-    await Promise.all([source.reader.close(), source.publisher.close()]);
+    await source.close();
     await store.close();
   };
   return { address, close };
@@ -94,17 +91,6 @@ async function openAuthenticator(
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
   return createAuthenticator([account], Date.now);
-}
-
-async function openSource(config: Config, { env, logger }: ServiceEnvironment): Promise<Source> {
-  const machine = { env, timeLimit: GIT_TIME_LIMIT };
-  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine);
-  if (source.isNew)
-    logger.warn(
-      { folder: source.repository.context.folder },
-      'the folder was in no git repository: made one, with a first commit',
-    );
-  return source;
 }
 
 interface EngineParts {

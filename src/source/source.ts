@@ -77,7 +77,8 @@ export interface Publisher {
    *
    * Rejects as `moved-on` when the branch is not at `base` any more, as `conflict` when the checkout or the
    * branch refuses (with `details.paths`, the paths of the drafts), as `unavailable` when git or origin cannot
-   * be reached. After a rejection nothing is published.
+   * be reached. After a rejection nothing is published, except with `details.commits`: nobody knows whether these
+   * commits, one a draft, arrived.
    */
   publish(base: Head, drafts: readonly CommitDraft[]): Promise<string[]>;
   close(): Promise<void>;
@@ -88,10 +89,20 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
+/** A repository elsewhere that a source follows. */
+export interface SourceOrigin {
+  /** Brings what is read to where origin is. Rejects as `unavailable`, with a sentence that says what to look at. */
+  refresh(): Promise<void>;
+}
+
 /** Where revisions come from and go to. */
 export interface Source {
   reader: Reader;
   publisher: Publisher;
+  /** Null where the repository that is read is the origin. */
+  origin: SourceOrigin | null;
+  /** Ends every process and closes reader and publisher. */
+  close(): Promise<void>;
   /** Calls `onChange` whenever the head may have moved, until closed. */
   watch(onChange: () => void): Promise<Watcher>;
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { Status } from '../../reconcile/status.ts';
+import type { PassError, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
 import { commonErrors, documented } from '../replies.ts';
 
@@ -16,24 +16,27 @@ const Problem = z.object({
   since: z.string(),
 });
 
+const Failure = z
+  .object({
+    kind: z.string(),
+    message: z.string(),
+    since: z.string(),
+    failures: z.int(),
+    retry_at: z.string().nullable(),
+  })
+  .nullable();
+
 const Reconcile = z
   .object({
     state: z.enum(['starting', 'applied', 'refused', 'failing']),
     branch: z.string().nullable(),
+    origin: z.object({ reached_at: z.string().nullable(), error: Failure }).nullable(),
     revision_attempted: z.string().nullable(),
     attempted_at: z.string().nullable(),
     revision_applied: z.string().nullable(),
     applied_at: z.string().nullable(),
     history_rewritten: z.object({ from: z.string(), to: z.string(), at: z.string() }).nullable(),
-    error: z
-      .object({
-        kind: z.string(),
-        message: z.string(),
-        since: z.string(),
-        failures: z.int(),
-        retry_at: z.string().nullable(),
-      })
-      .nullable(),
+    error: Failure,
     problems: z.array(Problem),
   })
   .meta({ id: 'Reconcile' });
@@ -89,7 +92,7 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): 
     errors: commonErrors,
   });
   app.post('/api/v2/reconcile', lookDocs, async (_request, reply) => {
-    await reconciler.reconcile();
+    await reconciler.look();
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
     return reconcileRecord(status);
@@ -106,27 +109,25 @@ async function answers(call: Promise<void>): Promise<boolean> {
 }
 
 function reconcileRecord(status: Status): z.infer<typeof Reconcile> {
-  const { state, branch, attempted, applied, rewritten, error, problems } = status;
+  const { state, branch, origin, attempted, applied, rewritten, error, problems } = status;
   return {
     state,
     branch,
+    origin: origin === null ? null : { reached_at: time(origin.reachedAt), error: errorRecord(origin.error) },
     revision_attempted: attempted?.revision ?? null,
     attempted_at: time(attempted?.at),
     revision_applied: applied?.revision ?? null,
     applied_at: time(applied?.at),
     history_rewritten: rewritten === null ? null : { ...rewritten, at: new Date(rewritten.at).toISOString() },
-    error:
-      error === null
-        ? null
-        : {
-            kind: error.kind,
-            message: error.message,
-            since: new Date(error.since).toISOString(),
-            failures: error.failures,
-            retry_at: time(error.retryAt),
-          },
+    error: errorRecord(error),
     problems: problems.map((problem) => ({ ...problem, since: new Date(problem.since).toISOString() })),
   };
+}
+
+function errorRecord(error: PassError | null): z.infer<typeof Failure> {
+  if (error === null) return null;
+  const { kind, message, since, failures, retryAt } = error;
+  return { kind, message, since: new Date(since).toISOString(), failures, retry_at: time(retryAt) };
 }
 
 function time(milliseconds: number | null | undefined): string | null {

@@ -4,6 +4,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { commands, refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
+import type { Maintenance } from './maintenance.ts';
 import type { ObjectReader } from './objects.ts';
 import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
@@ -25,7 +26,11 @@ const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
  * tree follow: only the paths of the commits are touched, and git refuses where one of them has uncommitted
  * work.
  */
-export function createCheckoutPublisher(repository: Repository, objects: ObjectReader): Publisher {
+export function createCheckoutPublisher(
+  repository: Repository,
+  objects: ObjectReader,
+  maintenance: Maintenance,
+): Publisher {
   const { context, prefix } = repository;
   const writer = openCommitWriter(context, prefix);
 
@@ -42,6 +47,7 @@ export function createCheckoutPublisher(repository: Repository, objects: ObjectR
         await refuseDirtyFiles(repository, objects, base.revision ?? repository.emptyTree, lastEdits(drafts));
       else await refuseCheckedOutElsewhere(repository, branch);
       await follow(repository, branch, base.revision, commits.at(-1) as string, isCheckedOut);
+      void maintenance.run();
       return commits;
     } catch (error) {
       throw publishError(error, paths);

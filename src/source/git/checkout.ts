@@ -3,6 +3,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { Source } from '../source.ts';
 import { createCheckoutPublisher } from './checkout-publisher.ts';
 import { refName } from './commands.ts';
+import { createMaintenance } from './maintenance.ts';
 import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
 import {
@@ -44,13 +45,20 @@ export async function openCheckout(
     throw new HoldfastError('invalid', 'the folder has a line break in its name');
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
+  const reader = createReader(repository, objects, () =>
+    fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
+  );
+  const maintenance = createMaintenance(repository);
+  const publisher = createCheckoutPublisher(repository, objects, maintenance);
   return {
     repository,
     isNew: found === null,
-    reader: createReader(repository, objects, () =>
-      fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
-    ),
-    publisher: createCheckoutPublisher(repository, objects),
+    reader,
+    publisher,
+    origin: null,
     watch: (onChange) => watchRepository(repository, onChange),
+    close: async () => {
+      await Promise.all([reader.close(), publisher.close(), maintenance.close()]);
+    },
   };
 }

@@ -29,6 +29,11 @@ export function refName(text: string): string {
   throw new HoldfastError('invalid', `"${text.slice(0, 200)}" cannot be the name of a branch`);
 }
 
+/** Where the mirror keeps what a branch of origin was at when it was last seen. */
+export function trackingRef(branch: string): string {
+  return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
+}
+
 export const commands = {
   version: () => command('version'),
   /** Where the repository of the current folder keeps its things. */
@@ -42,6 +47,39 @@ export const commands = {
       '--show-prefix',
     ),
   objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
+  /** A repository without a work tree, for what is fetched. */
+  initBare: () => command('init', '--quiet', '--bare'),
+  bareFolder: () => command('rev-parse', '--absolute-git-dir'),
+  /** Whether everything that a ref needs is there and whole. */
+  checkObjects: (ref: string) =>
+    command('fsck', '--no-dangling', '--no-progress', '--end-of-options', refName(ref)),
+  fetch: (branch: string) =>
+    command(
+      'fetch',
+      '--quiet',
+      '--no-tags',
+      '--no-write-fetch-head',
+      '--no-auto-maintenance',
+      '--no-show-forced-updates',
+      '--end-of-options',
+      'origin',
+      `+${refName(branch)}:${trackingRef(branch)}`,
+      '+refs/holdfast/ids*:refs/holdfast/origin-ids*',
+    ),
+  /** Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. */
+  push: (ref: string, from: string | null, to: string) =>
+    command(
+      'push',
+      '--porcelain',
+      '--no-verify',
+      '--no-progress',
+      `--force-with-lease=${refName(ref)}:${from === null ? '' : objectId(from)}`,
+      '--end-of-options',
+      'origin',
+      `${objectId(to)}:${refName(ref)}`,
+    ),
+  /** Makes few large packs of many small ones; what no ref reaches stays. */
+  repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   init: () => command('init', '--quiet'),
   addAll: () => command('add', '--all', '--', '.'),
   writeTree: () => command('write-tree'),

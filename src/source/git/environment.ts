@@ -39,6 +39,7 @@ export const COMMITTER = { name: 'Holdfast', email: 'holdfast@holdfast.invalid' 
 export function gitEnvironment(
   machine: Readonly<Record<string, string | undefined>>,
   safeDirectories: readonly string[],
+  more: readonly (readonly [string, string])[] = [],
 ): Record<string, string> {
   const env: Record<string, string> = {
     HOME: '/nonexistent',
@@ -60,7 +61,7 @@ export function gitEnvironment(
     const value = machine[name];
     if (value !== undefined) env[name] = value;
   }
-  const config = [...CONFIG, ...safeDirectories.map((path) => ['safe.directory', path] as const)];
+  const config = [...CONFIG, ...safeDirectories.map((path) => ['safe.directory', path] as const), ...more];
   env['GIT_CONFIG_COUNT'] = String(config.length);
   config.forEach(([key, value], index) => {
     env[`GIT_CONFIG_KEY_${index}`] = key;

@@ -48,7 +48,12 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   if (located === null) return null;
   const [top = '', gitFolder = '', commonFolder = '', subfolder = ''] = located.split('\n');
   const prefix = [subfolder.replace(/\/$/, ''), missing].filter(Boolean).join('/');
-  return describe({ ...contextOf(top, machine, [top, gitFolder]) }, gitFolder, commonFolder, prefix);
+  return describeRepository(
+    { ...contextOf(top, machine, [top, gitFolder]) },
+    gitFolder,
+    commonFolder,
+    prefix,
+  );
 }
 
 /** What git says of the repository that it runs in; null where it runs in none. */
@@ -112,7 +117,8 @@ function contextOf(folder: string, machine: Machine, safe: readonly string[]): G
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
 }
 
-async function describe(
+/** What else is known of a repository whose folders were found. */
+export async function describeRepository(
   context: GitContext,
   gitFolder: string,
   commonFolder: string,

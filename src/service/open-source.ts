@@ -1,0 +1,57 @@
+import { posix, resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../settings.ts';
+import { openCheckout } from '../source/git/checkout.ts';
+import { openRemote } from '../source/git/origin/remote.ts';
+import type { Source } from '../source/source.ts';
+
+/** What opening the source takes from the process that it runs in. */
+export interface SourceEnvironment {
+  env: Readonly<Record<string, string | undefined>>;
+  logger: Logger;
+}
+
+/** Milliseconds that one git call on this machine may take. */
+const GIT_TIME_LIMIT = 30_000;
+/** Milliseconds for the first fetch, which brings the whole history; a line that stands still is noticed earlier. */
+const FIRST_FETCH_LIMIT = 3_600_000;
+
+/** Opens the source that the settings name; `data` is the manager's own folder. */
+export async function openSource(
+  config: Config,
+  data: string,
+  environment: SourceEnvironment,
+): Promise<Source> {
+  return config.GIT_REMOTE === null
+    ? openLocal(config, environment)
+    : openOrigin(config, config.GIT_REMOTE, data, environment);
+}
+
+async function openLocal(config: Config, { env, logger }: SourceEnvironment): Promise<Source> {
+  const machine = { env, timeLimit: GIT_TIME_LIMIT };
+  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine);
+  if (source.isNew)
+    logger.warn(
+      { folder: source.repository.context.folder },
+      'the folder was in no git repository: made one, with a first commit',
+    );
+  return source;
+}
+
+function openOrigin(config: Config, url: string, data: string, { env }: SourceEnvironment): Promise<Source> {
+  return openRemote({
+    dataFolder: data,
+    branch: config.GIT_BRANCH ?? 'main',
+    prefix: posix.join('.', config.DESIRED_STATE, '.').replace(/^\.$|\/$/, ''),
+    access: {
+      url,
+      username: config.GIT_USERNAME,
+      token: config.GIT_TOKEN,
+      sshKey: config.GIT_SSH_KEY,
+      knownHosts: config.GIT_KNOWN_HOSTS,
+      caFile: config.GIT_CA_FILE,
+    },
+    machine: { env, timeLimit: GIT_TIME_LIMIT },
+    limits: { first: FIRST_FETCH_LIMIT, usual: config.GIT_TIMEOUT * 1000 },
+  });
+}

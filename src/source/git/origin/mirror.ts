@@ -1,0 +1,117 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HoldfastError } from '../../../errors.ts';
+import { commands } from '../commands.ts';
+import { gitEnvironment } from '../environment.ts';
+import { describeRepository, type Machine, type Repository } from '../repository.ts';
+import { type GitContext, GitFailure, runGit } from '../run.ts';
+import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
+
+/** Where the mirror lies, and what it mirrors. */
+export interface MirrorOptions {
+  /** The manager's own folder. */
+  dataFolder: string;
+  access: OriginAccess;
+  /** Path of the desired-state folder inside the repository, without slashes at its ends. */
+  prefix: string;
+  machine: Machine;
+}
+
+/** A bare repository of the manager's own, which nobody else works in. */
+export interface Mirror {
+  repository: Repository;
+  /** How to run the commands that reach origin. */
+  transfer: GitContext;
+}
+
+const FOLDER = 'mirror.git';
+/** In the mirror: the address of what it mirrors. */
+const ADDRESS_FILE = 'holdfast-origin';
+
+/**
+ * Opens the mirror and clears away what a killed process left; makes a new one where there is none, where it mirrors
+ * something else, or where git cannot use it: everything in it can be had from origin again.
+ */
+export async function openMirror(options: MirrorOptions): Promise<Mirror> {
+  const folder = join(options.dataFolder, FOLDER);
+  const context = localContext(folder, options);
+  if (await isUsable(context, options.access.url)) await removeLeftovers(folder);
+  else await makeMirror(folder, options);
+  return describeMirror(folder, options);
+}
+
+/** Puts an empty mirror in the place of the present one. */
+export async function makeMirror(folder: string, options: MirrorOptions): Promise<void> {
+  const fresh = `${folder}.new`;
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(fresh, { recursive: true, mode: 0o700 });
+  await runGit(localContext(fresh, options), commands.initBare());
+  await writeFile(join(fresh, ADDRESS_FILE), options.access.url);
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  await rename(fresh, folder);
+}
+
+/** Whether git takes the mirror for a repository, and whether it is one of this origin. */
+export async function isUsable(context: GitContext, url: string): Promise<boolean> {
+  try {
+    const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
+    await runGit(context, commands.bareFolder());
+    return address === url;
+  } catch (error) {
+    // A git that cannot be run says nothing about the mirror.
+    if (error instanceof GitFailure && error.exitCode === null) throw noGit(error);
+    return false;
+  }
+}
+
+function noGit(error: unknown): HoldfastError {
+  return new HoldfastError('invalid', 'git cannot be run; install git 2.36 or newer', {}, error);
+}
+
+async function describeMirror(folder: string, options: MirrorOptions): Promise<Mirror> {
+  const context = localContext(folder, options);
+  const repository = await describeRepository(context, folder, folder, options.prefix);
+  return { repository, transfer: await transferContext(folder, options) };
+}
+
+function localContext(folder: string, { machine }: MirrorOptions): GitContext {
+  const env = { ...gitEnvironment(machine.env, [folder]), GIT_DIR: folder };
+  return { folder, env, timeLimit: machine.timeLimit };
+}
+
+/**
+ * git on the other side of a path (origin is a folder of this machine) drops the settings that come by the environment;
+ * a file of settings reaches it, with whose repository may be used, and that what it takes has to be durable.
+ */
+async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
+  const { access, machine } = options;
+  const env = gitEnvironment(machine.env, [folder], accessConfig(access));
+  const file = join(options.dataFolder, 'transfer.gitconfig');
+  const safe = access.url.startsWith('/') ? [access.url, join(access.url, '.git')] : [];
+  const lines = [
+    '[core]\n\tfsync = committed,reference\n\tfsyncMethod = fsync\n',
+    ...safe.map((path) => `[safe]\n\tdirectory = ${quoted(path)}\n`),
+  ];
+  await writeFile(file, lines.join(''), { mode: 0o600 });
+  return {
+    folder,
+    env: { ...env, ...accessEnvironment(access, machine.env), GIT_DIR: folder, GIT_CONFIG_GLOBAL: file },
+    timeLimit: machine.timeLimit,
+  };
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** Locks and half-written packs: the one process that works here has just begun. */
+async function removeLeftovers(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const leftovers = entries.filter(
+    (entry) =>
+      entry.isFile() &&
+      (entry.name.endsWith('.lock') ||
+        (entry.name.startsWith('tmp_') && entry.parentPath.includes('objects'))),
+  );
+  await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
+}

@@ -1,0 +1,111 @@
+import { HoldfastError } from '../../../errors.ts';
+import { commands } from '../commands.ts';
+import { GitFailure, redact } from '../run.ts';
+import type { Transfers } from './transfer.ts';
+
+/** Milliseconds. The first fetch brings the whole history, later ones what is new. */
+export interface TransferLimits {
+  first: number;
+  usual: number;
+}
+
+/** What became of a push: done, or the branch is not where it was thought to be. */
+export type PushOutcome = 'done' | 'moved';
+
+/** Origin cannot be reached now. */
+export class OriginUnavailable extends HoldfastError {
+  /** `refused`: it has taken nothing. `unknown`: what was sent may have arrived all the same. */
+  readonly outcome: 'refused' | 'unknown';
+
+  constructor(message: string, outcome: 'refused' | 'unknown', cause: unknown) {
+    super('unavailable', message, {}, cause);
+    this.outcome = outcome;
+  }
+}
+
+/** A repository elsewhere, as seen from the mirror. */
+export interface Origin {
+  /**
+   * Brings the branch and the refs of ours into the mirror. Resolves to false when origin answers but has no such
+   * branch. Rejects with an OriginUnavailable, whose message says what to look at.
+   */
+  fetch(isFirst: boolean): Promise<boolean>;
+  /**
+   * Moves a ref from one commit to another (null: it must not be there yet), and does nothing when it is elsewhere.
+   * Rejects as `conflict` when origin refuses the change, with an OriginUnavailable when it cannot be reached.
+   */
+  push(ref: string, from: string | null, to: string): Promise<PushOutcome>;
+}
+
+export function createOrigin(transfers: Transfers, branch: string, limits: TransferLimits): Origin {
+  return {
+    fetch: async (isFirst) => {
+      try {
+        await transfers.run(commands.fetch(branch), isFirst ? limits.first : limits.usual);
+        return true;
+      } catch (error) {
+        if (error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr)) return false;
+        throw unreachable(error);
+      }
+    },
+    push: async (ref, from, to) => {
+      try {
+        await transfers.run(commands.push(ref, from, to), limits.usual);
+        return 'done';
+      } catch (error) {
+        return pushFailure(error);
+      }
+    },
+  };
+}
+
+/** Lines of `push --porcelain`: `!<TAB><from>:<to><TAB>[rejected] (<why>)`. */
+const REJECTION = /^!\t[^\t]*\t\[(?:remote )?rejected\] \((.*)\)$/m;
+const MOVED =
+  /stale info|fetch first|non-fast-forward|cannot lock ref|failed to (update|lock)|incorrect old value|already exists|reference already exists/;
+
+function pushFailure(error: unknown): PushOutcome {
+  const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
+  if (why === undefined) throw unreachable(error);
+  if (MOVED.test(why)) return 'moved';
+  throw new HoldfastError(
+    'conflict',
+    `origin refuses the push: ${shown(error as GitFailure, why)}`,
+    {},
+    error,
+  );
+}
+
+/** What a hook of origin told the person who pushes says more than "pre-receive hook declined". */
+function shown({ stderr }: GitFailure, why: string): string {
+  const told = [...stderr.matchAll(/^remote: (.*\S)\s*$/gm)].map(([, line]) => line).join(' ');
+  return redact(told === '' ? why : `${why}: ${told}`)
+    .replace(/\p{Cc}+/gu, ' ')
+    .slice(0, 300);
+}
+
+/** What git says, what it means for people, and whether a push can have reached origin all the same. */
+const CAUSES: readonly (readonly [RegExp, string])[] = [
+  [
+    /Authentication failed|could not read (Username|Password)|terminal prompts disabled|error: 40[13]\b/,
+    'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
+  ],
+  [/Permission denied|publickey/, 'origin does not accept the key; look at GIT_SSH_KEY'],
+  [/Host key verification failed/, 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
+  [/dubious ownership/, 'the repository at GIT_REMOTE belongs to another user'],
+  [
+    /not appear to be a git repository|repository .*not found|not found$|does not exist/im,
+    'there is no repository at GIT_REMOTE',
+  ],
+  [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
+  [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
+];
+
+function unreachable(error: unknown): OriginUnavailable {
+  const text = error instanceof GitFailure ? error.stderr : String(error);
+  const known = CAUSES.find(([pattern]) => pattern.test(text))?.[1];
+  if (known !== undefined) return new OriginUnavailable(known, 'refused', error);
+  const isLate = /not done within/.test(text);
+  const message = isLate ? 'origin does not answer in time' : 'the connection to origin broke';
+  return new OriginUnavailable(message, 'unknown', error);
+}

@@ -1,0 +1,97 @@
+import { HoldfastError } from '../../../errors.ts';
+import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
+import { commands, trackingRef } from '../commands.ts';
+import type { CommitWriter } from '../commit-writer.ts';
+import type { Maintenance } from '../maintenance.ts';
+import type { Repository } from '../repository.ts';
+import { GitFailure, runGit } from '../run.ts';
+import type { Exclusive } from './exclusive.ts';
+import { type Origin, OriginUnavailable } from './origin.ts';
+
+/** What publishing at origin needs. */
+export interface PushPublisherParts {
+  /** Full name of the branch. */
+  branch: string;
+  origin: Origin;
+  writer: CommitWriter;
+  reader: Reader;
+  repository: Repository;
+  /** Fetches and pushes take turns: a fetch that began before a push would bring back where the branch was. */
+  exclusive: Exclusive;
+  /** Brings the mirror to where origin is. */
+  fetch(): Promise<void>;
+  maintenance: Maintenance;
+}
+
+/** Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there. */
+export function createPushPublisher(parts: PushPublisherParts): Publisher {
+  const { writer, exclusive, maintenance } = parts;
+
+  const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
+    const commits = await makeCommits(writer, base, drafts);
+    await exclusive(() => pushCommits(parts, base.revision, commits));
+    void maintenance.run();
+    return commits;
+  };
+
+  return { publish, close: () => writer.close() };
+}
+
+async function makeCommits(
+  writer: CommitWriter,
+  base: Head,
+  drafts: readonly CommitDraft[],
+): Promise<string[]> {
+  try {
+    return await writer.write(base.revision, drafts);
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    throw new HoldfastError('unavailable', 'git could not make the commit', {}, error);
+  }
+}
+
+async function pushCommits(parts: PushPublisherParts, from: string | null, commits: string[]): Promise<void> {
+  const { branch, origin, fetch } = parts;
+  const tip = commits.at(-1) as string;
+  try {
+    const outcome = await origin.push(branch, from, tip);
+    if (outcome === 'done') {
+      await advance(parts, from, tip);
+      return;
+    }
+  } catch (error) {
+    if (!(error instanceof OriginUnavailable) || error.outcome === 'refused') throw error;
+    if (await hasArrived(parts, commits, error)) return;
+    throw error;
+  }
+  await fetch();
+  throw new HoldfastError('moved-on', 'the branch moved meanwhile');
+}
+
+/** What was pushed is where the branch is now: nobody has to fetch to know it. */
+async function advance(
+  { repository, branch, fetch }: PushPublisherParts,
+  from: string | null,
+  to: string,
+): Promise<void> {
+  const expected = from ?? '0'.repeat(repository.emptyTree.length);
+  const update = `update ${trackingRef(branch)}\0${to}\0${expected}\0`;
+  // The commit is at origin: whatever hinders this must not look like a failed write.
+  await runGit(repository.context, commands.updateRefs(), update).catch(() => fetch().catch(() => undefined));
+}
+
+/** Whether commits whose push was cut off are at origin. Rejects where origin does not tell. */
+async function hasArrived(
+  { fetch, reader }: PushPublisherParts,
+  commits: string[],
+  cause: OriginUnavailable,
+): Promise<boolean> {
+  try {
+    await fetch();
+    const { revision } = await reader.head();
+    return revision !== null && (await reader.isAncestor(commits.at(-1) as string, revision));
+  } catch {
+    const message = `${cause.message}; the change may have arrived there all the same`;
+    throw new HoldfastError('unavailable', message, { commits }, cause);
+  }
+}

@@ -1,0 +1,134 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+
+const WEB = '/api/v2/apps/web';
+
+describe('a repository elsewhere', () => {
+  it('is followed: what a person pushes is served after a look', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.26');
+    const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' });
+    const { body } = await manager.reconcile();
+    expect(body).toMatchObject({ revision_applied: id, state: 'applied', branch: 'main', error: null });
+    expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.27');
+  });
+
+  it('gets a commit for each write, attributed, and answers when it is there', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const reply = await manager.put(`${WEB}/update`, { container_image: 'nginx:1.28' });
+    expect(reply.status).toBe(202);
+    expect(await origin.bare.git('log', '-1', '--format=%an|%s', 'main')).toBe(
+      'operator|app web: container_image 1.26 -> 1.28',
+    );
+    expect(reply.headers.get('holdfast-revision')).toBe(await origin.bare.git('rev-parse', 'main'));
+    expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toBe(
+      '# the web server\ncontainer_image: nginx:1.28\nstarting_ports: [80]\n',
+    );
+  });
+
+  it('that moved since the last look gets the same change on its new head', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await origin.push({
+      'desired-state/apps/web.yaml': '# mine\ncontainer_image: mine:1\nprivileged: true\n',
+    });
+    const reply = await manager.put(`${WEB}/update`, { container_image: 'nginx:1.28' });
+    expect(reply.status).toBe(202);
+    expect(reply.body).toMatchObject({ container_image: 'nginx:1.28', privileged: true });
+    expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toBe(
+      '# mine\ncontainer_image: nginx:1.28\nprivileged: true\n',
+    );
+  });
+
+  it('without the branch is an empty fleet, and the first write makes the first commit', async () => {
+    const origin = await testOrigin();
+    const manager = await startFollower(origin);
+    expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: [] });
+    expect((await manager.post(WEB, { container_image: 'a' })).status).toBe(200);
+    expect(await origin.bare.git('log', '--format=%s', 'main')).toBe('app web: create');
+    const id = await origin.push({ 'desired-state/apps/b.yaml': 'container_image: b\n' });
+    expect((await manager.reconcile()).body.revision_applied).toBe(id);
+  });
+
+  it('is followed on the branch and in the folder that the settings name', async () => {
+    const origin = await testOrigin();
+    await origin.push({ 'README.md': 'x\n' });
+    await origin.person.git('switch', '--quiet', '-c', 'release/1');
+    await origin.person.commit({ 'fleets/north/apps/web.yaml': 'container_image: a\n' });
+    await origin.person.git('push', '--quiet', 'origin', 'release/1');
+    const settings = { GIT_BRANCH: 'release/1', DESIRED_STATE: './fleets/north/' };
+    const manager = await startFollower(origin, { settings });
+    expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['web'] });
+    expect((await manager.delete(WEB)).status).toBe(200);
+    expect(await origin.bare.git('ls-tree', '-r', '--name-only', 'release/1')).toBe('README.md');
+    expect(await origin.bare.git('ls-tree', '-r', '--name-only', 'main')).toBe('README.md');
+  });
+
+  it('runs its own hooks, and what they refuse is a conflict that says why', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    await writeFile(
+      join(origin.url, 'hooks/pre-receive'),
+      '#!/bin/sh\necho frozen until Monday >&2\nexit 1\n',
+      {
+        mode: 0o755,
+      },
+    );
+    const manager = await startFollower(origin);
+    const before = (await manager.get(WEB)).body;
+    const reply = await manager.put(`${WEB}/update`, { container_image: 'x' });
+    expect(reply.status).toBe(409);
+    expect(reply.body.error).toContain('frozen until Monday');
+    expect((await manager.get(WEB)).body).toEqual(before);
+  });
+
+  it('takes many writes at once in few pushes, one commit each', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    await writeFile(join(origin.url, 'hooks/post-receive'), `#!/bin/sh\necho x >> "${origin.url}/pushes"\n`, {
+      mode: 0o755,
+    });
+    const manager = await startFollower(origin);
+    const names = Array.from({ length: 40 }, (_, index) => `app-${index}`);
+    const replies = await Promise.all(
+      names.map((name) => manager.post(`/api/v2/apps/${name}`, { container_image: name })),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(names.map(() => 200));
+    const subjects = (await origin.bare.git('log', '--format=%s', 'main')).split('\n');
+    expect(subjects.sort()).toEqual(
+      ['the first fleet', ...names.map((name) => `app ${name}: create`)].sort(),
+    );
+    const pushes = (await readFile(join(origin.url, 'pushes'), 'utf8')).split('\n');
+    expect(pushes.length).toBeLessThan(10);
+    await origin.bare.git('fsck', '--strict');
+  });
+});
+
+describe('a restart', () => {
+  it('serves what was fetched before, also while origin is away', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const before = (await manager.get('/api/v2/device_groups/edge/info')).text;
+    await rm(origin.url, { recursive: true });
+    const next = await manager.restart();
+    expect((await next.get('/api/v2/device_groups/edge/info')).text).toBe(before);
+    expect((await next.get('/readyz')).status).toBe(200);
+    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
+      state: 'failing',
+      error: { kind: 'unavailable', message: 'there is no repository at GIT_REMOTE', failures: 1 },
+    });
+  });
+
+  it('with another address takes nothing of the old mirror over', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const other = await testOrigin({ 'apps/web.yaml': 'container_image: other:1\n' });
+    const next = await manager.restart({ GIT_REMOTE: other.url });
+    expect((await next.get('/api/v2/apps')).body).toEqual({ apps: ['web'] });
+    expect((await next.get('/api/v2/reconcile')).body.history_rewritten).not.toBeNull();
+    expect((await readdir(manager.dataFolder)).sort()).not.toContain('mirror.git.new');
+  });
+});

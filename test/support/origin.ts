@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { temporaryFolder, type WhenDone } from './folder.ts';
+import { repositoryAt, type TestRepository, testRepository } from './git.ts';
+import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
+
+/** A bare repository that people push to, and one person's clone of it. */
+export interface TestOrigin {
+  /** Path of the bare repository. */
+  url: string;
+  bare: TestRepository;
+  person: TestRepository;
+  /** Commits in the person's clone and pushes; brings what others pushed first. Resolves to the commit. */
+  push(files: Readonly<Record<string, string | null>>, message?: string): Promise<string>;
+  /** Another person's clone. */
+  clone(): Promise<TestRepository>;
+}
+
+export async function testOrigin(
+  files: Readonly<Record<string, string>> = {},
+  whenDone: WhenDone = onTestFinished,
+): Promise<TestOrigin> {
+  const url = join(await temporaryFolder(whenDone), 'fleet.git');
+  const person = await testRepository(whenDone);
+  await person.git('init', '--quiet', '--bare', '--initial-branch=main', url);
+  await person.git('remote', 'add', 'origin', url);
+  const push: TestOrigin['push'] = async (changes, message) => {
+    const isThere = await person.git('ls-remote', 'origin', 'refs/heads/main');
+    if (isThere !== '') {
+      await person.git('fetch', '--quiet', 'origin', 'main');
+      await person.git('reset', '--quiet', '--hard', 'FETCH_HEAD');
+    }
+    const id = await person.commit(changes, message);
+    await person.git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
+    return id;
+  };
+  const clone = async (): Promise<TestRepository> => {
+    const folder = await temporaryFolder(whenDone);
+    await person.git('clone', '--quiet', url, folder);
+    return repositoryAt(folder);
+  };
+  const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
+  if (below.length > 0) await push(Object.fromEntries(below), 'the first fleet');
+  return { url, bare: repositoryAt(url), person, push, clone };
+}
+
+/** A manager that follows an origin; polls only when a test asks for it. */
+export function startFollower(
+  origin: Pick<TestOrigin, 'url' | 'person'>,
+  options: Omit<ManagerOptions, 'repository' | 'files'> = {},
+): Promise<TestManager> {
+  const settings = { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state', ...options.settings };
+  return startManager({ ...options, repository: origin.person, settings });
+}

@@ -9,6 +9,14 @@ import type { AtRevision, OperationContext, Store } from '../store/store.ts';
 import type { User } from './authentication.ts';
 import type { InfoCache } from './info-cache.ts';
 
+/** Figures for monitoring. */
+export interface Metrics {
+  /** `route` is what the route was registered as. */
+  countRequest(method: string, route: string, status: number): void;
+  /** All figures in the text format of Prometheus, with its content type. */
+  render(): Promise<{ type: string; text: string }>;
+}
+
 /** What the routes work with. */
 export interface Api {
   store: Store;
@@ -16,6 +24,7 @@ export interface Api {
   reconciler: Reconciler;
   info: InfoCache;
   defaults: AppDefaults;
+  metrics: Metrics;
   /** Unix milliseconds. */
   now(): number;
 }

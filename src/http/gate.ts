@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HoldfastError } from '../errors.ts';
 import type { Authenticator } from './authentication.ts';
 
-/** Everything below this path needs credentials, also what is not there (decisions, "Everything else"). */
-const GUARDED = /^\/api(\/|\?|$)/;
+/** Everything below these paths needs credentials, also what is not there (decisions, "Everything else"). */
+const GUARDED = /^\/(api|metrics)(\/|\?|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
 

@@ -21,9 +21,11 @@ import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { infoRoutes } from './routes/info.ts';
+import { metricsRoutes } from './routes/metrics.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
+import { useWebhook } from './routes/webhook.ts';
 
 /** How the server is set up. */
 export interface ServerOptions {
@@ -32,6 +34,8 @@ export interface ServerOptions {
   logger: FastifyBaseLogger;
   /** Bytes. */
   bodyLimit: number;
+  /** Key of the webhook; null turns it off. */
+  webhookSecret: string | null;
   version: string;
 }
 
@@ -70,6 +74,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const complete = completeMethods(app);
   await useOpenApi(app, version);
   for (const routes of ROUTES) routes(app, api);
+  await useWebhook(app, api, options.webhookSecret);
   complete();
   return app;
 }
@@ -82,6 +87,7 @@ const ROUTES = [
   pruneRoutes,
   reportRoutes,
   statusRoutes,
+  metricsRoutes,
 ];
 
 /** A caller's id is taken over when it is harmless in logs and commits. */

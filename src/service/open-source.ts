@@ -2,6 +2,7 @@ import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../settings.ts';
 import { openCheckout } from '../source/git/checkout.ts';
+import type { TransferObserver } from '../source/git/origin/origin.ts';
 import { openRemote } from '../source/git/origin/remote.ts';
 import type { Source } from '../source/source.ts';
 
@@ -9,6 +10,8 @@ import type { Source } from '../source/source.ts';
 export interface SourceEnvironment {
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
+  /** Told of every fetch and push. */
+  onTransfer: TransferObserver;
 }
 
 /** Milliseconds that one git call on this machine may take. */
@@ -38,7 +41,12 @@ async function openLocal(config: Config, { env, logger }: SourceEnvironment): Pr
   return source;
 }
 
-function openOrigin(config: Config, url: string, data: string, { env }: SourceEnvironment): Promise<Source> {
+function openOrigin(
+  config: Config,
+  url: string,
+  data: string,
+  { env, onTransfer }: SourceEnvironment,
+): Promise<Source> {
   return openRemote({
     dataFolder: data,
     branch: config.GIT_BRANCH ?? 'main',
@@ -53,5 +61,6 @@ function openOrigin(config: Config, url: string, data: string, { env }: SourceEn
     },
     machine: { env, timeLimit: GIT_TIME_LIMIT },
     limits: { first: FIRST_FETCH_LIMIT, usual: config.GIT_TIMEOUT * 1000 },
+    onTransfer,
   });
 }

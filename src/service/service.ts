@@ -17,6 +17,7 @@ import type { Source } from '../source/source.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
+import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
@@ -46,11 +47,12 @@ export async function startService(config: Config, environment: ServiceEnvironme
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
   const authenticator = await openAuthenticator(config, data, environment);
-  const source = await openSource(config, data, environment);
+  const metrics = createMetrics();
+  const source = await openSource(config, data, { ...environment, onTransfer: metrics.countTransfer });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger });
-  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger });
+  const engine = buildEngine(config, { source, store, defaults, logger, metrics });
+  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, metrics });
   const address = await server.listen({ host: config.HOST, port: config.PORT });
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
@@ -98,6 +100,7 @@ interface EngineParts {
   store: Store;
   defaults: AppDefaults;
   logger: Logger;
+  metrics: ServiceMetrics;
 }
 
 interface Engine {
@@ -106,8 +109,9 @@ interface Engine {
   info: InfoCache;
 }
 
-function buildEngine(config: Config, { source, store, defaults, logger }: EngineParts): Engine {
+function buildEngine(config: Config, { source, store, defaults, logger, metrics }: EngineParts): Engine {
   const now = Date.now;
+  const tellLog = createPassLog(logger);
   const info = createInfoCache({
     groupInfo: (name) => store.groupInfo(name),
     render: (group) => JSON.stringify(infoRecord(group)),
@@ -123,7 +127,10 @@ function buildEngine(config: Config, { source, store, defaults, logger }: Engine
     now,
     random: Math.random,
     onApplied: (keys) => info.invalidate(keys),
-    onPass: createPassLog(logger),
+    onPass: (outcome, status) => {
+      tellLog(outcome, status);
+      metrics.countPass(outcome, status);
+    },
   });
   const { reader, publisher } = source;
   const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict: config.STRICT, now });
@@ -135,6 +142,7 @@ interface ServerParts extends Engine {
   defaults: AppDefaults;
   authenticator: Authenticator;
   logger: Logger;
+  metrics: ServiceMetrics;
 }
 
 async function buildServer(config: Config, parts: ServerParts): Promise<FastifyInstance> {
@@ -144,6 +152,7 @@ async function buildServer(config: Config, parts: ServerParts): Promise<FastifyI
     authenticator,
     logger,
     bodyLimit: config.BODY_LIMIT,
+    webhookSecret: config.WEBHOOK_SECRET,
     version: await productVersion(),
   });
 }

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../../errors.ts';
+import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands } from '../commands.ts';
 import { GitFailure, redact } from '../run.ts';
 import type { Transfers } from './transfer.ts';
@@ -56,6 +56,31 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
         return pushFailure(error);
       }
     },
+  };
+}
+
+/** Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `moved`, or the kind). */
+export type TransferObserver = (kind: 'fetch' | 'push', outcome: string) => void;
+
+/** The same origin; tells how each transfer ended. */
+export function observed(origin: Origin, observe: TransferObserver): Origin {
+  const telling = async <T>(
+    kind: 'fetch' | 'push',
+    act: Promise<T>,
+    tell: (value: T) => string,
+  ): Promise<T> => {
+    try {
+      const value = await act;
+      observe(kind, tell(value));
+      return value;
+    } catch (error) {
+      observe(kind, kindOf(error));
+      throw error;
+    }
+  };
+  return {
+    fetch: (isFirst) => telling('fetch', origin.fetch(isFirst), (isThere) => (isThere ? 'done' : 'gone')),
+    push: (ref, from, to) => telling('push', origin.push(ref, from, to), (outcome) => outcome),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Repository } from '../repository.ts';
 import { GitFailure, runGit } from '../run.ts';
 import { createExclusive } from './exclusive.ts';
 import { isUsable, type MirrorOptions, makeMirror, openMirror } from './mirror.ts';
-import { createOrigin, type Origin, type TransferLimits } from './origin.ts';
+import { createOrigin, type Origin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
 import { createPushPublisher } from './push-publisher.ts';
 import { createTransfers } from './transfer.ts';
 
@@ -18,6 +18,7 @@ export interface RemoteOptions extends MirrorOptions {
   /** Short name of the branch. */
   branch: string;
   limits: TransferLimits;
+  onTransfer: TransferObserver;
 }
 
 /** The git source of a repository elsewhere. */
@@ -36,7 +37,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const { repository, transfer } = await openMirror(options);
   const { context } = repository;
   const transfers = createTransfers(transfer);
-  const origin = createOrigin(transfers, branch, options.limits);
+  const origin = observed(createOrigin(transfers, branch, options.limits), options.onTransfer);
   const objects = openObjects(context);
   const inner = createReader(repository, objects, async () => trackingRef(branch));
   const writer = openCommitWriter(context, repository.prefix);

@@ -1,0 +1,75 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Metrics } from '../http/api.ts';
+import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { Status } from '../reconcile/status.ts';
+import type { TransferObserver } from '../source/git/origin/origin.ts';
+
+/** What the parts of the service tell about themselves. */
+export interface ServiceMetrics extends Metrics {
+  countPass(outcome: PassOutcome, status: Status): void;
+  countTransfer: TransferObserver;
+}
+
+/** One registry for one service. */
+export function createMetrics(): ServiceMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'holdfast_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  });
+  const transfers = new Counter({
+    name: 'holdfast_origin_transfers_total',
+    help: 'Fetches from and pushes to the repository elsewhere, by how they ended.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+  const countPass = createPassMetrics(registers);
+  let isCollecting = false;
+  return {
+    countRequest: (method, route, status) => requests.inc({ method, route, status }),
+    countTransfer: (kind, outcome) => transfers.inc({ kind, outcome }),
+    countPass,
+    render: async () => {
+      // Measuring the event loop costs something; nobody pays who never asks.
+      if (!isCollecting) collectDefaultMetrics({ register: registry });
+      isCollecting = true;
+      return { type: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+function createPassMetrics(registers: Registry[]): ServiceMetrics['countPass'] {
+  const passes = new Counter({
+    name: 'holdfast_passes_total',
+    help: 'Passes of the reconciler, by how they ended.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const changes = new Counter({
+    name: 'holdfast_applied_changes_total',
+    help: 'Apps and device groups that passes created, changed or deleted.',
+    registers,
+  });
+  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
+  const problems = gauge('holdfast_problems', 'Problems in the desired state, as of the last pass.');
+  const applied = gauge('holdfast_applied_timestamp_seconds', 'When a revision was applied last.');
+  const failures = gauge(
+    'holdfast_failures_in_a_row',
+    'Passes or fetches that have failed since the last good one.',
+  );
+  const reached = gauge(
+    'holdfast_origin_reached_timestamp_seconds',
+    'When the repository elsewhere was reached last.',
+  );
+  return (outcome, status) => {
+    passes.inc({ outcome: outcome.ok ? 'ok' : outcome.error.kind });
+    if (outcome.ok) changes.inc(outcome.report.steps.length);
+    problems.set(status.problems.length);
+    failures.set(status.error?.failures ?? 0);
+    if (status.applied !== null) applied.set(status.applied.at / 1000);
+    if (status.origin?.reachedAt != null) reached.set(status.origin.reachedAt / 1000);
+  };
+}

@@ -1,0 +1,149 @@
+import { createHmac } from 'node:crypto';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+import { suiteManager } from '../support/suite.ts';
+
+const SECRET = 'a secret with "signs" – and more';
+const PAYLOAD = '{"ref":"refs/heads/main"}';
+const sign = (body: string | Uint8Array, key = SECRET): string =>
+  createHmac('sha256', key).update(body).digest('hex');
+
+describe('decisions.md: Beyond the contract: POST /webhook', () => {
+  const manager = suiteManager({ files: SMALL_FLEET, settings: { WEBHOOK_SECRET: SECRET } });
+  const call = (headers: Record<string, string>, raw: string | Uint8Array = PAYLOAD) =>
+    manager().request('POST', '/webhook', { raw, headers, authorization: null });
+
+  it.each([
+    ['GitHub', { 'x-hub-signature-256': `sha256=${sign(PAYLOAD)}` }],
+    ['Gitea', { 'x-gitea-signature': sign(PAYLOAD) }],
+    [
+      'Gitea, with both',
+      { 'x-gitea-signature': sign(PAYLOAD), 'x-hub-signature-256': `sha256=${sign(PAYLOAD)}` },
+    ],
+  ])('202 at once for a signature of %s', async (_, headers) => {
+    const reply = await call(headers);
+    expect(reply.status).toBe(202);
+    expect(reply.body).toEqual({ accepted: true });
+  });
+
+  it('202 for the token of GitLab', async () => {
+    const plain = await startManager({ files: SMALL_FLEET, settings: { WEBHOOK_SECRET: 'plain' } });
+    const reply = await plain.request('POST', '/webhook', {
+      raw: PAYLOAD,
+      headers: { 'x-gitlab-token': 'plain' },
+      authorization: null,
+    });
+    expect(reply.status).toBe(202);
+  });
+
+  it.each([
+    ['none at all', {}],
+    ['an empty one', { 'x-hub-signature-256': '' }],
+    ['another key', { 'x-hub-signature-256': `sha256=${sign(PAYLOAD, 'other')}` }],
+    ['another body', { 'x-hub-signature-256': `sha256=${sign(`${PAYLOAD} `)}` }],
+    ['capitals', { 'x-hub-signature-256': `sha256=${sign(PAYLOAD).toUpperCase()}` }],
+    ['no prefix', { 'x-hub-signature-256': sign(PAYLOAD) }],
+    ['the old algorithm', { 'x-hub-signature': `sha1=${sign(PAYLOAD)}` }],
+    ['a wrong token', { 'x-gitlab-token': 'x' }],
+    ['credentials instead', { authorization: 'Basic b3BlcmF0b3I6Y29ycmVjdCBob3JzZQ==' }],
+  ])('401 for %s', async (_, headers) => {
+    expect((await call(headers as Record<string, string>)).status).toBe(401);
+  });
+
+  it.each([
+    ['a form', 'application/x-www-form-urlencoded', 'payload=%7B%7D'],
+    ['bytes that are no text', 'application/octet-stream', Uint8Array.of(0xff, 0, 0xfe)],
+    ['nothing', 'application/json', ''],
+  ])('the signature is over the very bytes: %s', async (_, type, raw) => {
+    const reply = await call({ 'content-type': type, 'x-hub-signature-256': `sha256=${sign(raw)}` }, raw);
+    expect(reply.status).toBe(202);
+  });
+
+  it('413 above 64 KiB, before it is read', async () => {
+    const { hostname, port } = new URL(manager().service.address);
+    const socket = connect(Number(port), hostname);
+    const head = `POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n`;
+    socket.write(head);
+    const reply = await new Promise<string>((resolve, reject) => {
+      socket.once('data', (data) => resolve(data.toString()));
+      socket.once('error', reject);
+    });
+    socket.destroy();
+    expect(reply).toMatch(/^HTTP\/1\.1 413 /);
+    const full = 'x'.repeat(65_536);
+    expect((await call({ 'x-hub-signature-256': `sha256=${sign(full)}` }, full)).status).toBe(202);
+  });
+
+  it('405 for another method, and 404 without a secret', async () => {
+    expect((await manager().get('/webhook', { authorization: null })).status).toBe(405);
+    const none = await startManager({ files: SMALL_FLEET });
+    const headers = { 'x-hub-signature-256': `sha256=${sign(PAYLOAD, '')}`, 'x-gitlab-token': '' };
+    const reply = await none.request('POST', '/webhook', { raw: PAYLOAD, headers, authorization: null });
+    expect(reply.status).toBe(404);
+  });
+
+  it('has the same effect as a look: what was pushed is served', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const follower = await startFollower(origin, { settings: { WEBHOOK_SECRET: SECRET } });
+    const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
+    const headers = { 'x-hub-signature-256': `sha256=${sign(PAYLOAD)}` };
+    const reply = await follower.request('POST', '/webhook', { raw: PAYLOAD, headers, authorization: null });
+    expect(reply.status).toBe(202);
+    await expect
+      .poll(async () => (await follower.get('/api/v2/reconcile')).body.revision_applied, { timeout: 10_000 })
+      .toBe(id);
+  });
+
+  it('many at once lead to few looks, and the last push is seen', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const follower = await startFollower(origin, { settings: { WEBHOOK_SECRET: SECRET } });
+    const headers = { 'x-hub-signature-256': `sha256=${sign(PAYLOAD)}` };
+    const options = { raw: PAYLOAD, headers, authorization: null };
+    const flood = () =>
+      Promise.all(Array.from({ length: 200 }, () => follower.request('POST', '/webhook', options)));
+    const fetches = async (): Promise<number> => {
+      const { text } = await follower.get('/metrics');
+      return Number(/holdfast_origin_transfers_total\{kind="fetch",outcome="done"\} (\d+)/.exec(text)?.[1]);
+    };
+    const before = await fetches();
+    const first = flood();
+    const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:2\n' });
+    await first;
+    await flood();
+    await expect
+      .poll(async () => (await follower.get('/api/v2/reconcile')).body.revision_applied, { timeout: 10_000 })
+      .toBe(id);
+    expect((await fetches()) - before).toBeLessThan(100);
+  });
+});
+
+describe('GET /metrics', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it('needs credentials', async () => {
+    for (const path of ['/metrics', '/metrics/', '//metrics', '/metrics?x', '/%6detrics'])
+      expect((await manager().get(path, { authorization: null })).status, path).toBe(401);
+  });
+
+  it('tells of passes, requests, problems and the process', async () => {
+    await manager().get('/api/v2/apps');
+    const { status, headers, text } = await manager().get('/metrics');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(text).toMatch(/^holdfast_passes_total\{outcome="ok"\} [1-9]/m);
+    expect(text).toMatch(
+      /^holdfast_http_requests_total\{method="GET",route="\/api\/v2\/apps",status="200"\} [1-9]/m,
+    );
+    expect(text).toMatch(/^holdfast_problems 0$/m);
+    expect(text).toMatch(/^holdfast_applied_timestamp_seconds \d{10}/m);
+    expect(text).toMatch(/^process_resident_memory_bytes \d+/m);
+  });
+
+  it('counts problems', async () => {
+    await manager().repository.commit({ 'desired-state/apps/bad.yaml': 'x: 1\n' });
+    await manager().reconcile();
+    expect((await manager().get('/metrics')).text).toMatch(/^holdfast_problems [1-9]/m);
+  });
+});

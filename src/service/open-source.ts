@@ -18,6 +18,8 @@ export interface SourceEnvironment {
 const GIT_TIME_LIMIT = 30_000;
 /** Milliseconds for the first fetch, which brings the whole history; a line that stands still is noticed earlier. */
 const FIRST_FETCH_LIMIT = 3_600_000;
+/** How many times the usual limit the first fetch may say nothing: origin has to count what it will send. */
+const FIRST_FETCH_PATIENCE = 3;
 
 /** Opens the source that the settings name; `data` is the manager's own folder. */
 export async function openSource(
@@ -47,6 +49,7 @@ function openOrigin(
   data: string,
   { env, onTransfer }: SourceEnvironment,
 ): Promise<Source> {
+  const usual = config.GIT_TIMEOUT * 1000;
   return openRemote({
     dataFolder: data,
     branch: config.GIT_BRANCH ?? 'main',
@@ -60,7 +63,10 @@ function openOrigin(
       caFile: config.GIT_CA_FILE,
     },
     machine: { env, timeLimit: GIT_TIME_LIMIT },
-    limits: { first: FIRST_FETCH_LIMIT, usual: config.GIT_TIMEOUT * 1000 },
+    limits: {
+      first: { total: FIRST_FETCH_LIMIT, silence: usual * FIRST_FETCH_PATIENCE },
+      usual: { total: usual, silence: usual },
+    },
     onTransfer,
   });
 }

@@ -53,10 +53,11 @@ export const commands = {
   /** Whether everything that a ref needs is there and whole. */
   checkObjects: (ref: string) =>
     command('fsck', '--no-dangling', '--no-progress', '--end-of-options', refName(ref)),
-  fetch: (branch: string) =>
+  /** With progress it says something every second, so that silence tells of a line that stands still. */
+  fetch: (branch: string, isTalkative: boolean) =>
     command(
       'fetch',
-      '--quiet',
+      isTalkative ? '--progress' : '--quiet',
       '--no-tags',
       '--no-write-fetch-head',
       '--no-auto-maintenance',

@@ -1,12 +1,12 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands } from '../commands.ts';
 import { GitFailure, redact } from '../run.ts';
-import type { Transfers } from './transfer.ts';
+import type { TransferLimit, Transfers } from './transfer.ts';
 
-/** Milliseconds. The first fetch brings the whole history, later ones what is new. */
+/** The first fetch brings the whole history, later ones what is new. */
 export interface TransferLimits {
-  first: number;
-  usual: number;
+  first: TransferLimit;
+  usual: TransferLimit;
 }
 
 /** What became of a push: done, or the branch is not where it was thought to be. */
@@ -41,7 +41,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
   return {
     fetch: async (isFirst) => {
       try {
-        await transfers.run(commands.fetch(branch), isFirst ? limits.first : limits.usual);
+        await transfers.run(commands.fetch(branch, isFirst), isFirst ? limits.first : limits.usual);
         return true;
       } catch (error) {
         if (error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr)) return false;

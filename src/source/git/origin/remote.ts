@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../../errors.ts';
+import { HoldfastError, messageOf } from '../../../errors.ts';
 import type { Head, Reader, Source } from '../../source.ts';
 import { commands, refName, trackingRef } from '../commands.ts';
 import { openCommitWriter } from '../commit-writer.ts';
@@ -76,8 +76,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
 
 /** What is known of the mirror between two fetches. */
 interface MirrorState {
-  /** Whether origin was ever reached: what was never fetched is not an empty branch. */
-  wasReached(): Promise<boolean>;
+  /** Rejects as `unavailable` where origin was never reached: what was never fetched is not an empty branch. */
+  requireReached(): Promise<void>;
   /** A failure to read may mean that the mirror is damaged: the next fetch looks. */
   suspect(): void;
   /** Brings the mirror to where origin is; makes a new one first, where it is damaged. */
@@ -94,6 +94,7 @@ function createMirrorState(
   const folder = repository.gitFolder;
   let isReached = false;
   let isSuspect = false;
+  let failure: string | null = null;
 
   const hasTip = async (): Promise<boolean> => {
     const tip = await runGit(repository.context, commands.branchTip(trackingRef(branch))).catch(() => '');
@@ -114,6 +115,7 @@ function createMirrorState(
     const isFirst = !(await hasTip());
     const isThere = await origin.fetch(isFirst).catch((error: unknown) => {
       isSuspect = isDamage(error);
+      failure = messageOf(error);
       throw error;
     });
     if (!isThere && !isFirst) {
@@ -127,7 +129,10 @@ function createMirrorState(
     suspect: () => {
       isSuspect = true;
     },
-    wasReached: async () => isReached || (await hasTip()),
+    requireReached: async () => {
+      if (isReached || (await hasTip())) return;
+      throw new HoldfastError('unavailable', failure ?? 'origin was not reached yet');
+    },
   };
 }
 
@@ -137,7 +142,7 @@ async function isWhole(
   branch: string,
   { access, limits }: RemoteOptions,
 ): Promise<boolean> {
-  const context = { ...repository.context, timeLimit: limits.first };
+  const context = { ...repository.context, timeLimit: limits.first.total };
   if (!(await isUsable(context, access.url))) return false;
   try {
     const tip = await runGit(context, commands.branchTip(trackingRef(branch))).catch(() => '');
@@ -159,10 +164,14 @@ const DAMAGE =
 
 /** Reads the mirror as if it were the repository that it mirrors. */
 function mirrorReader(inner: Reader, branch: string, mirror: MirrorState): Reader {
+  let hadTip = false;
   const head = async (): Promise<Head> => {
     const { revision } = await inner.head();
-    if (revision === null && !(await mirror.wasReached()))
-      throw new HoldfastError('unavailable', 'origin was not reached yet');
+    if (revision === null) await mirror.requireReached();
+    // Nobody takes the tip away: a mirror that has lost it is damaged, and nothing may be taken for deleted.
+    if (revision === null && hadTip)
+      throw new HoldfastError('unavailable', 'the mirror of origin is damaged; it is made again');
+    hadTip = revision !== null;
     return { revision, branch };
   };
   const noting =

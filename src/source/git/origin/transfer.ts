@@ -6,13 +6,19 @@ import { type GitContext, GitFailure } from '../run.ts';
 /** Longest text that is kept of what a transfer says, in characters. */
 const MAX_OUTPUT = 200_000;
 
+/** Milliseconds that a transfer may take in all, and that it may say nothing. */
+export interface TransferLimit {
+  total: number;
+  silence: number;
+}
+
 /** Runs the git commands that talk to another machine. */
 export interface Transfers {
   /**
-   * Runs a command to its end and resolves to what it printed. Rejects with a GitFailure when it fails or takes longer
-   * than `timeLimit` milliseconds; nothing that it started lives on then.
+   * Runs a command to its end and resolves to what it printed. Rejects with a GitFailure when it fails or exceeds a
+   * limit; nothing that it started lives on then.
    */
-  run(command: GitCommand, timeLimit: number): Promise<string>;
+  run(command: GitCommand, limit: TransferLimit): Promise<string>;
   /** Ends what is under way. */
   close(): void;
 }
@@ -26,26 +32,22 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
 export function createTransfers(context: GitContext): Transfers {
   const running = new Set<Child>();
 
-  const run = (command: GitCommand, timeLimit: number): Promise<string> =>
+  const run = (command: GitCommand, limit: TransferLimit): Promise<string> =>
     new Promise((resolve, reject) => {
       const child = startGroup(context, command);
       running.add(child);
       const said = { out: '', err: '' };
+      const watch = watchLimit(limit, () => endGroup(child));
       collect(child.stdout, (text) => {
         said.out = (said.out + text).slice(-MAX_OUTPUT);
       });
       collect(child.stderr, (text) => {
+        watch.heard();
         said.err = (said.err + text).slice(-MAX_OUTPUT);
       });
-      let isLate = false;
-      const timer = setTimeout(() => {
-        isLate = true;
-        endGroup(child);
-      }, timeLimit);
       const finish = (code: number | null, reason: string): void => {
-        clearTimeout(timer);
         running.delete(child);
-        const why = isLate ? `not done within ${timeLimit} ms` : `${reason}${said.out}`;
+        const why = watch.end() ?? `${reason}${said.out}`;
         if (code === 0) resolve(said.out);
         else reject(new GitFailure(command, code, why));
       };
@@ -54,6 +56,33 @@ export function createTransfers(context: GitContext): Transfers {
     });
 
   return { run, close: () => running.forEach(endGroup) };
+}
+
+interface LimitWatch {
+  heard(): void;
+  /** Ends the watch; why the transfer was ended, or null where it was not. */
+  end(): string | null;
+}
+
+function watchLimit({ total, silence }: TransferLimit, onExceeded: () => void): LimitWatch {
+  let why: string | null = null;
+  const exceed = (limit: number) => (): void => {
+    why = `not done within ${limit} ms`;
+    onExceeded();
+  };
+  const whole = setTimeout(exceed(total), total);
+  let pause = setTimeout(exceed(silence), silence);
+  return {
+    heard: () => {
+      clearTimeout(pause);
+      pause = setTimeout(exceed(silence), silence);
+    },
+    end: () => {
+      clearTimeout(whole);
+      clearTimeout(pause);
+      return why;
+    },
+  };
 }
 
 function startGroup(context: GitContext, command: GitCommand): Child {

@@ -1,0 +1,138 @@
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { HAS_OPENSSL, serveHttps } from '../support/https-origin.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+
+const WEB = '/api/v2/apps/web';
+const TOKEN = 's3cret-token';
+
+if (!HAS_OPENSSL) process.stdout.write('no openssl here: origin over https is not tested\n');
+
+/** No place that people see, or that outlives the process, holds the token. */
+async function expectNoTrace(manager: TestManager): Promise<void> {
+  const reconcile = (await manager.get('/api/v2/reconcile')).text;
+  expect(reconcile + JSON.stringify(manager.log)).not.toContain(TOKEN);
+  const files = await readdir(manager.dataFolder, { recursive: true, withFileTypes: true });
+  for (const file of files.filter((entry) => entry.isFile())) {
+    expect(await readFile(join(file.parentPath, file.name), 'latin1'), file.name).not.toContain(TOKEN);
+  }
+}
+
+describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
+  const settingsFor = (caFile: string) => ({
+    GIT_USERNAME: 'robot',
+    GIT_TOKEN: TOKEN,
+    GIT_CA_FILE: caFile,
+  });
+
+  it('is read and written with the name and the token', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`);
+    const manager = await startFollower({ ...origin, url }, { settings: settingsFor(caFile) });
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
+    expect((await manager.put(`${WEB}/update`, { container_image: 'https:1' })).status).toBe(202);
+    expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toContain('https:1');
+    await expectNoTrace(manager);
+  });
+
+  it.each([
+    ['a wrong token', { GIT_TOKEN: `${TOKEN}x` }],
+    ['a wrong name', { GIT_USERNAME: 'someone' }],
+    ['no token', { GIT_TOKEN: '' }],
+  ])('with %s says what to look at', async (_, wrong) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`);
+    const manager = await startFollower(
+      { ...origin, url },
+      { settings: { ...settingsFor(caFile), ...wrong } },
+    );
+    expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
+      'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
+    );
+    expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(503);
+    await expectNoTrace(manager);
+  });
+
+  it('with a certificate that is not trusted says so, and sends nothing', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const { url, seen } = await serveHttps(origin.url, `robot:${TOKEN}`);
+    const settings = { GIT_USERNAME: 'robot', GIT_TOKEN: TOKEN };
+    const manager = await startFollower({ ...origin, url }, { settings });
+    expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
+      'the certificate of origin is not trusted; look at GIT_CA_FILE',
+    );
+    expect(seen).toEqual([]);
+  });
+
+  it('that leads to another host: that one gets no credentials', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const thief = await serveHttps(origin.url, 'nobody:knows');
+    const elsewhere = `https://127.0.0.1:${thief.port}/fleet.git`;
+    const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`, elsewhere);
+    const both = join(await temporaryFolder(), 'both.pem');
+    await writeFile(both, (await readFile(caFile, 'utf8')) + (await readFile(thief.caFile, 'utf8')));
+    const manager = await startFollower({ ...origin, url }, { settings: settingsFor(both) });
+    expect((await manager.get('/api/v2/reconcile')).body.state).toBe('failing');
+    expect(thief.seen.length).toBeGreaterThan(0);
+    expect(thief.seen.filter((header) => header !== null)).toEqual([]);
+  });
+});
+
+describe('origin over ssh', () => {
+  it('is reached with the key and the known hosts of the settings, and without any question', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const folder = await temporaryFolder();
+    const calls = join(folder, 'calls');
+    // Stands for ssh: notes how it was called, and runs on this machine what it was to run there.
+    const program = `#!/bin/sh\nfor a in "$@"; do printf '%s\\n' "$a" >> '${calls}'; done\nfor last; do :; done\nexec sh -c "$last"\n`;
+    await writeFile(join(folder, 'ssh'), program);
+    await chmod(join(folder, 'ssh'), 0o755);
+    const path = process.env['PATH'];
+    process.env['PATH'] = `${folder}:${path}`;
+    try {
+      const settings = { GIT_SSH_KEY: "/run/it's a key", GIT_KNOWN_HOSTS: '/etc/known hosts' };
+      const manager = await startFollower(
+        { ...origin, url: `ssh://git@forge.example${origin.url}` },
+        { settings },
+      );
+      expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
+      expect((await manager.put(`${WEB}/update`, { container_image: 'ssh:1' })).status).toBe(202);
+    } finally {
+      process.env['PATH'] = path;
+    }
+    const told = (await readFile(calls, 'utf8')).split('\n');
+    for (const option of [
+      'BatchMode=yes',
+      'StrictHostKeyChecking=yes',
+      'IdentitiesOnly=yes',
+      'IdentityFile="/run/it\'s a key"',
+      'UserKnownHostsFile="/etc/known hosts"',
+      'git@forge.example',
+    ])
+      expect(told).toContain(option);
+  });
+
+  it.each([
+    ['Host key verification failed.', 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
+    [
+      'git@forge.example: Permission denied (publickey).',
+      'origin does not accept the key; look at GIT_SSH_KEY',
+    ],
+    ['ssh: connect to host forge.example port 22: Connection refused', 'origin cannot be reached'],
+  ])('that ends with "%s" says what to look at', async (text, message) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const folder = await temporaryFolder();
+    await writeFile(join(folder, 'ssh'), `#!/bin/sh\necho '${text}' >&2\nexit 255\n`, { mode: 0o755 });
+    const path = process.env['PATH'];
+    process.env['PATH'] = `${folder}:${path}`;
+    try {
+      const manager = await startFollower({ ...origin, url: 'ssh://git@forge.example/fleet.git' });
+      expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(message);
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import { execFile, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { temporaryFolder } from './folder.ts';
+
+const execute = promisify(execFile);
+
+/** Whether a certificate can be made here. */
+export const HAS_OPENSSL = await execute('openssl', ['version']).then(
+  () => true,
+  () => false,
+);
+
+/** A forge as git sees it: https, with a name and a token. */
+export interface HttpsOrigin {
+  url: string;
+  /** Path of the certificate to trust. */
+  caFile: string;
+  port: number;
+  /** `Authorization` of every request, null where there was none. */
+  seen: (string | null)[];
+}
+
+/** Serves a bare repository over https until the test is over; `redirectTo` sends everybody elsewhere instead. */
+export async function serveHttps(
+  bare: string,
+  credentials: string,
+  redirectTo?: string,
+): Promise<HttpsOrigin> {
+  const folder = await temporaryFolder();
+  const [keyFile, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  await execute('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', keyFile, '-out', caFile]);
+  const seen: (string | null)[] = [];
+  const expected = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  const server = createServer(
+    { key: await readFile(keyFile), cert: await readFile(caFile) },
+    (request, response) => {
+      seen.push(request.headers.authorization ?? null);
+      if (redirectTo !== undefined) {
+        response.writeHead(302, { location: `${redirectTo}${request.url?.replace(/^\/[^/]*/, '')}` }).end();
+      } else if (request.headers.authorization !== expected) {
+        response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+      } else runBackend(bare, request, response);
+    },
+  );
+  const port = await listen(server);
+  return { url: `https://localhost:${port}/fleet.git`, caFile, port, seen };
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as { port: number }).port;
+}
+
+/** git's own server, a CGI program. */
+function runBackend(bare: string, request: IncomingMessage, response: ServerResponse): void {
+  const [path = '', query = ''] = (request.url ?? '').split('?');
+  const backend = spawn('git', ['http-backend'], {
+    env: {
+      PATH: process.env['PATH'],
+      GIT_PROJECT_ROOT: join(bare, '..'),
+      GIT_HTTP_EXPORT_ALL: '1',
+      REMOTE_USER: 'robot',
+      PATH_INFO: path,
+      QUERY_STRING: query,
+      REQUEST_METHOD: request.method,
+      CONTENT_TYPE: request.headers['content-type'] ?? '',
+      CONTENT_LENGTH: request.headers['content-length'] ?? '',
+      HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
+      GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
+    },
+  });
+  request.pipe(backend.stdin);
+  const chunks: Buffer[] = [];
+  backend.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  backend.on('close', () => {
+    const output = Buffer.concat(chunks);
+    const end = output.indexOf('\r\n\r\n');
+    const headers = output.subarray(0, end).toString().split('\r\n');
+    const pairs = headers.map((line) => line.split(/: (.*)/) as [string, string]);
+    const status = pairs.find(([name]) => name.toLowerCase() === 'status')?.[1];
+    response.writeHead(
+      Number(status?.split(' ')[0] ?? 200),
+      Object.fromEntries(pairs.filter(([name]) => name.toLowerCase() !== 'status')),
+    );
+    response.end(output.subarray(end + 4));
+  });
+}

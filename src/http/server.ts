@@ -21,6 +21,7 @@ import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { infoRoutes } from './routes/info.ts';
+import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
@@ -80,6 +81,7 @@ const ROUTES = [
   deviceGroupRoutes,
   infoRoutes,
   pruneRoutes,
+  operationRoutes,
   reportRoutes,
   statusRoutes,
 ];

@@ -25,6 +25,7 @@ import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
+import { useShutdown } from './shutdown.ts';
 
 /** How the server is set up. */
 export interface ServerOptions {
@@ -41,6 +42,8 @@ const HEADERS_TIMEOUT = 20_000;
 const REQUEST_TIMEOUT = 30_000;
 /** Longer than devices usually wait between two polls, so that they keep their connection. */
 const KEEP_ALIVE_TIMEOUT = 75_000;
+/** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`main`). */
+const CLOSE_GRACE = 5000;
 const MAX_PARAM_LENGTH = 512;
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -65,6 +68,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useErrorReplies(app);
   useGate(app, authenticator);
   useHeaders(app, api);
+  useShutdown(app, CLOSE_GRACE);
   app.setNotFoundHandler((request) => {
     throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });
   });

@@ -18,6 +18,7 @@ import type { Source } from '../source/source.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
+import { listen } from './listen.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
@@ -54,7 +55,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
   const engine = buildEngine(config, { source, store, defaults, logger });
   const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger });
-  const address = await server.listen({ host: config.HOST, port: config.PORT });
+  const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, logger);

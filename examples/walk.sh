@@ -44,6 +44,9 @@ curl --silent --fail --user "$CREDENTIALS" --json '{"apps": ["node-exporter", "w
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/device_groups/walkers/prune
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/prune
 
+# Who restarted and pruned what, and when: newest first.
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/operations?page_size=10"
+
 # Reports: what a device sends, and how to ask for it.
 curl --silent --fail --user "$CREDENTIALS" --json '[{"hostname": "till-1", "device_group": "walkers", "report_creation_time": 1700000000, "updated": true}]' $HOLDFAST/api/v2/reports
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/reports?hostname=till-1&report_creation_time=1600000000&report_creation_time_filter=gt&page_size=5"

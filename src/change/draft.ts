@@ -1,4 +1,5 @@
 import { classifyPath } from '../desired/file.ts';
+import { parseKey } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
@@ -42,7 +43,7 @@ export function draftWrite(
   const { desired, applied } = view;
   return desired.preview(changes, (touched) => {
     const plan = makePlan(touched, desired, applied);
-    refuseProblems(plan, view, rules.strict);
+    refuseProblems(plan, touched, view, rules.strict);
     const message = messageOf(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
     const author = { name: context.user, email: context.email };
     return { commit: { edits, message, author, at: rules.at }, changes };
@@ -62,18 +63,20 @@ function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange
   return { path, file };
 }
 
-/** What the plan could not do after the edit, the API would promise in vain. */
-function refuseProblems(plan: Plan, { desired }: WriteView, strict: boolean): void {
-  const between = [...plan.problems.values()].flat();
-  const own = [...plan.problems.keys()].flatMap((key) => {
-    const [kind, name] = [
-      key.startsWith('app/') ? 'app' : 'device_group',
-      key.slice(key.indexOf('/') + 1),
-    ] as const;
-    return desired.problemsOf(kind, name);
-  });
-  const elsewhere = strict ? desired.problems().filter(({ severity }) => severity === 'error') : [];
-  const problems = [...own, ...between, ...elsewhere];
+/**
+ * What the plan could not do with the objects of the edit, the API would promise in vain. What is wrong with others,
+ * such as a group that names a missing app beside this one, blocks only them, unless STRICT refuses the commit whole.
+ */
+function refuseProblems(
+  plan: Plan,
+  touched: ReadonlySet<string>,
+  { desired }: WriteView,
+  strict: boolean,
+): void {
+  const between = [...plan.problems].flatMap(([key, found]) => (strict || touched.has(key) ? found : []));
+  const own = [...touched].map(parseKey).flatMap(({ kind, name }) => desired.problemsOf(kind, name));
+  const inFiles = strict ? desired.problems().filter(({ severity }) => severity === 'error') : own;
+  const problems = [...inFiles, ...between];
   if (problems.length > 0) throw blocked(problems, '');
 }
 

@@ -22,10 +22,12 @@ import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
+import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
+import { useShutdown } from './shutdown.ts';
 
 /** How the server is set up. */
 export interface ServerOptions {
@@ -44,6 +46,8 @@ const HEADERS_TIMEOUT = 20_000;
 const REQUEST_TIMEOUT = 30_000;
 /** Longer than devices usually wait between two polls, so that they keep their connection. */
 const KEEP_ALIVE_TIMEOUT = 75_000;
+/** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`main`). */
+const CLOSE_GRACE = 5000;
 const MAX_PARAM_LENGTH = 512;
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -68,6 +72,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useErrorReplies(app);
   useGate(app, authenticator);
   useHeaders(app, api);
+  useShutdown(app, CLOSE_GRACE);
   app.setNotFoundHandler((request) => {
     throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });
   });
@@ -85,6 +90,7 @@ const ROUTES = [
   deviceGroupRoutes,
   infoRoutes,
   pruneRoutes,
+  operationRoutes,
   reportRoutes,
   statusRoutes,
   metricsRoutes,

@@ -17,6 +17,7 @@ import type { Source } from '../source/source.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
+import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
 import { createPassLog } from './pass-log.ts';
@@ -53,7 +54,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
   const engine = buildEngine(config, { source, store, defaults, logger, metrics });
   const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, metrics });
-  const address = await server.listen({ host: config.HOST, port: config.PORT });
+  const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, logger);

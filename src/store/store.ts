@@ -99,6 +99,9 @@ export interface CounterSeed extends CounterRow {
   floor: number;
 }
 
+/** Everything that raises an id without a commit. */
+export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
+
 /** Who did what, when: everything that raises an id without a commit. */
 export interface OperationEntry {
   /** Grows with every entry. */
@@ -106,7 +109,7 @@ export interface OperationEntry {
   /** Unix milliseconds. */
   at: number;
   actor: string;
-  action: 'restart' | 'prune' | 'prune-all';
+  action: (typeof OPERATIONS)[number];
   /** The app or group; null for a prune of all. */
   name: string | null;
   requestId: string;

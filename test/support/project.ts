@@ -38,6 +38,8 @@ export async function cloneProject(): Promise<TestRepository> {
 export interface TestProcess {
   child: ChildProcess;
   output(): string;
+  /** What it has written to its standard output alone. */
+  stdout(): string;
   /** Resolves with the first match of its output; rejects when it ends without one. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves to its exit code. */
@@ -52,13 +54,15 @@ export function startProcess(
 ): TestProcess {
   const child = spawn(command, [...args], { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
+  let stdout = '';
   const listeners = new Set<() => void>();
   const tell = (): void => {
     for (const listener of [...listeners]) listener();
   };
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+      if (stream === child.stdout) stdout += chunk;
       tell();
     });
   }
@@ -87,5 +91,5 @@ export function startProcess(
       listeners.add(look);
       look();
     });
-  return { child, output: () => output, waitFor, ended };
+  return { child, output: () => output, stdout: () => stdout, waitFor, ended };
 }

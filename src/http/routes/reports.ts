@@ -4,14 +4,11 @@ import { explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { Report, type ReportQuery, TIME_COMPARISONS } from '../../store/report.ts';
 import { type Api, send } from '../api.ts';
-import { badFields, readJson } from '../body.ts';
+import { readJson } from '../body.ts';
+import { One, pageSize, readQuery, WholeNumber } from '../query.ts';
 import { commonErrors, documented, writeErrors } from '../replies.ts';
 
 const OID = /^[0-9a-f]{24}$/i;
-
-/** One text, as it stands in the query: a key that is repeated becomes a list, which no parameter is. */
-const One = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
-const WholeNumber = One.regex(/^\d{1,15}$/, 'must be a whole number').transform(Number);
 
 /** A page's last id, plain or as the JSON that a page shows. */
 const LastId = One.transform((text, context) => {
@@ -24,9 +21,7 @@ const LastId = One.transform((text, context) => {
 /** The parameters of a query (contract, "Reports query"; decisions, "Reports"). */
 const Query = z
   .object({
-    page_size: WholeNumber.pipe(
-      z.int().min(1, 'must be 1 or more').max(1000, 'must be 1000 or less'),
-    ).default(10),
+    page_size: pageSize(10),
     hostname: One.optional(),
     device_group: One.optional(),
     report_creation_time: WholeNumber.optional(),
@@ -66,7 +61,7 @@ const postDocs = documented({
 /** Reports of devices. */
 export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
   app.get('/api/v2/reports', queryDocs, async (request, reply) => {
-    const { value, revision } = await store.reports(readQuery(request));
+    const { value, revision } = await store.reports(reportQuery(request));
     const data = value.data.map(({ oid, report }) => ({ ...report, _id: { $oid: oid } }));
     return send(reply, 200, revision, {
       data,
@@ -81,11 +76,8 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
   });
 }
 
-function readQuery(request: FastifyRequest): ReportQuery {
-  refuseOperators(request.query as Record<string, unknown>);
-  const parsed = Query.safeParse(request.query, { reportInput: true });
-  if (!parsed.success) throw badFields(parsed.error.issues, []);
-  const query = parsed.data;
+function reportQuery(request: FastifyRequest): ReportQuery {
+  const query = readQuery(request, Query);
   const seconds = query.report_creation_time;
   return {
     pageSize: query.page_size,
@@ -97,16 +89,6 @@ function readQuery(request: FastifyRequest): ReportQuery {
     ...(query.updated === undefined ? {} : { updated: query.updated.toLowerCase() === 'true' }),
     ...(query.last_id === undefined ? {} : { after: query.last_id }),
   };
-}
-
-/** Unknown parameters are ignored, but not attempts to smuggle in an operator: `hostname[$ne]=x`. */
-function refuseOperators(query: Record<string, unknown>): void {
-  const operators = Object.keys(query).filter((key) => key.includes('$'));
-  if (operators.length === 0) return;
-  const why = 'operators are not taken';
-  throw new HoldfastError('invalid', why, {
-    invalid_parameters: Object.fromEntries(operators.map((key) => [key, why])),
-  });
 }
 
 /** One report or many; a bad one keeps all of them out, and its place is named. */

@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
+import type { Api } from '../api.ts';
+import { pageSize, readQuery, WholeNumber } from '../query.ts';
+import { commonErrors, documented, writeErrors } from '../replies.ts';
+
+const Query = z.object({
+  page_size: pageSize(100).describe('Entries of a page.'),
+  before: WholeNumber.pipe(z.int().min(1, 'must be 1 or more'))
+    .optional()
+    .describe(
+      'Entries with a lower id than this one; the id of the last entry of a page gives the next page.',
+    ),
+});
+
+const Operation = z.object({
+  id: z.int(),
+  at: z.iso.datetime(),
+  actor: z.string(),
+  action: z.enum(OPERATIONS),
+  name: z.string().nullable().describe('The app or device group; null for a prune of all.'),
+  request_id: z.string(),
+  ids: z.record(z.string(), z.int()).describe('The ids that it gave, by app or device group.'),
+});
+
+const docs = documented({
+  summary: 'What was restarted and pruned: by whom, when; newest first',
+  tag: 'manager',
+  querystring: Query,
+  reply: [200, z.object({ operations: z.array(Operation) }).meta({ id: 'Operations' })],
+  errors: { ...commonErrors, 400: writeErrors[400] },
+});
+
+/** The operations log: what raised ids without a commit, which git's history does not tell. */
+export function operationRoutes(app: FastifyInstance, { store }: Api): void {
+  app.get('/api/v2/operations', docs, async (request) => {
+    const { before, page_size: size } = readQuery(request, Query);
+    const entries = await store.operations(before ?? null, size);
+    return { operations: entries.map(operationRecord) };
+  });
+}
+
+function operationRecord({ requestId, at, ...entry }: OperationEntry): z.infer<typeof Operation> {
+  return { ...entry, at: new Date(at).toISOString(), request_id: requestId };
+}

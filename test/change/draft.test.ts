@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { draftWrite } from '../../src/change/draft.ts';
+import type { WriteView } from '../../src/change/view.ts';
+import type { Write } from '../../src/change/write.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';
+
+const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
+const RULES = { strict: false, allowEmpty: 'Allow-Empty: true', at: 1_700_000_000_000 };
+
+/** The fleet after `applied` was brought into the store, with these files at head. */
+function viewOf(files: Files, applied: Files = files): WriteView {
+  const texts = Object.entries(files).flatMap(([path, text]) =>
+    text === null ? [] : [[path, text] as const],
+  );
+  return {
+    desired: stateOf(files),
+    applied: appliedOf(applied),
+    defaults: DEFAULTS,
+    texts: new Map(texts),
+  };
+}
+
+function draft(write: Write, view: WriteView, rules = RULES, context = CONTEXT) {
+  return draftWrite(write, context, view, rules);
+}
+
+function refusal(write: Write, view: WriteView, rules = RULES): HoldfastError {
+  try {
+    draft(write, view, rules);
+  } catch (error) {
+    if (error instanceof HoldfastError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+const WEB = 'container_image: nginx:1.26\n';
+const SOUND: Files = {
+  'apps/web.yaml': WEB,
+  'apps/cron.yaml': 'container_image: cron:3\n',
+  'device-groups/edge.yaml': 'apps: [web, cron]\n',
+};
+const DANGLING: Files = { ...SOUND, 'device-groups/edge.yaml': 'apps: [web, cron, ghost]\n' };
+const TWINS: Files = { ...SOUND, 'device-groups/x/edge.yaml': 'apps: [web]\n' };
+
+const setImage: Write = { kind: 'app', op: 'change', name: 'web', fields: { container_image: 'nginx:2' } };
+
+describe('what is wrong elsewhere', () => {
+  it.each([
+    ['a group of the app that names a missing app', DANGLING],
+    ['a group of the app that two files claim', TWINS],
+  ])('does not keep a write back: %s', (_, files) => {
+    const drafted = draft(setImage, viewOf(files, SOUND));
+    expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: 'container_image: nginx:2\n' }]);
+  });
+
+  it.each([
+    ['a missing app', DANGLING],
+    ['a name that two files claim', TWINS],
+  ])('does where STRICT would refuse the commit whole: %s', (_, files) => {
+    const error = refusal(setImage, viewOf(files, SOUND), { ...RULES, strict: true });
+    expect(error.kind).toBe('conflict');
+  });
+});
+
+describe('what the write could not reach', () => {
+  it('is refused: an app that a group’s last good content holds back', () => {
+    const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
+    const error = refusal(write, viewOf(DANGLING, SOUND));
+    expect(error.kind).toBe('conflict');
+    const problems = error.details['problems'] as Parameters<typeof placeOf>[0][];
+    expect(problems.map(placeOf)).toContain('device-groups/edge.yaml:1:1 app-retained');
+  });
+
+  it('is refused: a file that would be too large to be read again', () => {
+    const env_vars = Object.fromEntries(
+      Array.from({ length: 5 }, (_, index) => [`V${index}`, 'x'.repeat(60_000)]),
+    );
+    const write: Write = { kind: 'app', op: 'change', name: 'web', fields: { env_vars } };
+    expect(refusal(write, viewOf(SOUND)).kind).toBe('invalid');
+  });
+});
+
+describe('the commit', () => {
+  it('tells in its body what a delete does to groups', () => {
+    const drafted = draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(SOUND));
+    expect(drafted?.commit.message).toBe(
+      [
+        'app cron: delete',
+        '',
+        'device group edge: remove cron',
+        '',
+        'Request-Id: r-1',
+        'Api-User: pat',
+        '',
+      ].join('\n'),
+    );
+    expect(drafted?.commit.author).toEqual({ name: 'pat', email: 'pat@example.com' });
+    expect(drafted?.commit.at).toBe(RULES.at);
+  });
+
+  it('says that it empties the folder on purpose, when the last object goes', () => {
+    const drafted = draft({ kind: 'app', op: 'delete', name: 'web' }, viewOf({ 'apps/web.yaml': WEB }));
+    expect(drafted?.commit.message.trimEnd().split('\n').at(-1)).toBe('Allow-Empty: true');
+  });
+
+  it('has one line a trailer, whatever the name of the user holds', () => {
+    const user = 'pat\nAllow-Empty: true\r\u0085x';
+    const message = draft(setImage, viewOf(SOUND), RULES, { ...CONTEXT, user })?.commit.message ?? '';
+    expect(message.split('\n').filter((line) => /^[\w-]+: /.test(line))).toEqual([
+      'Request-Id: r-1',
+      'Api-User: pat Allow-Empty: true x',
+    ]);
+  });
+
+  it('names a mended file where devices see no difference', () => {
+    const files = { ...SOUND, 'apps/web.yaml': 'container_image: nginx:1.26\nrunnin: true\n' };
+    const write: Write = {
+      kind: 'app',
+      op: 'replace',
+      name: 'web',
+      fields: { container_image: 'nginx:1.26' },
+    };
+    const drafted = draft(write, viewOf(files, SOUND));
+    expect(drafted?.commit.message.split('\n')[0]).toBe('app web: mend the file');
+    expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: WEB }]);
+  });
+
+  it('is none where the files say it already, and the state is as it was', () => {
+    const view = viewOf(SOUND);
+    const write: Write = { kind: 'app', op: 'change', name: 'web', fields: { running: true } };
+    expect(draft(write, view)).toBeNull();
+    draft(setImage, view);
+    expect(view.desired.app('web')?.content?.container_image).toBe('nginx:1.26');
+  });
+});

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { lastCommit } from '../support/world.ts';
+import { makePlace, type Program, serve, stop } from './program.ts';
+
+const INFO = '/api/v2/device_groups/edge/info';
+const WEB = '/api/v2/apps/web';
+const FILE = 'desired-state/apps/web.yaml';
+
+interface Shown {
+  user: string;
+  password: string;
+}
+
+async function shownPassword(program: Program): Promise<Shown> {
+  const [, user = '', password = ''] = await program.waitFor(/Sign in as "(\w+)" with the password (\S+)/);
+  return { user, password };
+}
+
+/** Sends requests with these credentials, and looks at the body. */
+function client({ address }: Program, { user, password }: Shown) {
+  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+  return async (path: string, init: RequestInit = {}) => {
+    const headers = { authorization, 'content-type': 'application/json', ...init.headers };
+    const reply = await fetch(address + path, { ...init, headers });
+    return { status: reply.status, headers: reply.headers, body: (await reply.json()) as Info };
+  };
+}
+
+interface Info {
+  apps: { app_name: string; container_image: string }[];
+}
+
+function imageIn(info: Info): string | undefined {
+  return info.apps.find(({ app_name: name }) => name === 'web')?.container_image;
+}
+
+describe('the built program', () => {
+  it('serves a fleet from its first start on, through commits, writes and restarts', async () => {
+    const place = await makePlace();
+    const first = await serve(place);
+    const shown = await shownPassword(first);
+    const ask = client(first, shown);
+
+    // A device polls.
+    const before = await ask(INFO);
+    expect([before.status, imageIn(before.body)]).toEqual([200, 'nginx:1.26']);
+
+    // A team commits, and the device sees it with one of its next polls.
+    await place.repository.commit({ [FILE]: '# the web server\ncontainer_image: nginx:1.27\n' });
+    await expect.poll(async () => imageIn((await ask(INFO)).body), { timeout: 20_000 }).toBe('nginx:1.27');
+
+    // An operator writes, and the team finds a commit.
+    const written = await ask(`${WEB}/update`, {
+      method: 'PUT',
+      body: JSON.stringify({ container_image: 'nginx:1.28' }),
+      headers: { 'x-request-id': 'roll-out-28' },
+    });
+    expect(written.status).toBe(202);
+    expect(await lastCommit(place.repository)).toMatchObject({
+      id: written.headers.get('holdfast-revision'),
+      author: 'admin <admin@holdfast.invalid>',
+      subject: 'app web: container_image 1.27 -> 1.28',
+      trailers: ['Request-Id: roll-out-28', 'Api-User: admin'],
+      files: [`M ${FILE}`],
+    });
+    const text = '# the web server\ncontainer_image: nginx:1.28\n';
+    expect(await readFile(join(place.repository.folder, FILE), 'utf8')).toBe(text);
+    await ask(`${WEB}/restart`, { method: 'POST' });
+    const last = await ask(INFO);
+
+    // The machine is restarted: the password of the first start works, and no id has moved.
+    expect(await stop(first)).toBe(0);
+    const second = await serve(place);
+    const again = await client(second, shown)(INFO);
+    expect(again.body).toEqual(last.body);
+    expect(again.headers.get('etag')).toBe(last.headers.get('etag'));
+
+    // It is killed: the same.
+    expect(await stop(second, 'SIGKILL')).toBe(null);
+    const third = await serve(place);
+    expect((await client(third, shown)(INFO)).body).toEqual(last.body);
+
+    // What is secret was shown once, to a person, and is in no log.
+    for (const program of [second, third]) expect(program.output()).not.toContain('Sign in');
+    expect(first.output().split(shown.password)).toHaveLength(2);
+    const basic = Buffer.from(`${shown.user}:${shown.password}`).toString('base64');
+    for (const program of [first, second, third]) {
+      for (const secret of [shown.password, basic]) expect(program.stdout()).not.toContain(secret);
+    }
+  });
+
+  it('writes one line of JSON an event, and says why each object was applied', async () => {
+    const place = await makePlace();
+    const settings = { BASIC_AUTH_USER: 'pat', BASIC_AUTH_PASSWORD: 'hunter-2\u00e9', LOG_LEVEL: 'trace' };
+    const program = await serve(place, settings);
+    const ask = client(program, { user: 'pat', password: settings.BASIC_AUTH_PASSWORD });
+    await ask(`${WEB}/stop`, { method: 'POST' });
+    await client(program, { user: 'pat', password: 'a-wrong-guess' })(WEB);
+    const revision = await place.repository.git('rev-parse', 'HEAD');
+    expect(await stop(program)).toBe(0);
+    for (const line of program.log()) {
+      expect(line).toMatchObject({ level: expect.any(Number), msg: expect.any(String) });
+      expect(new Date(String(line['time'])).toISOString()).toBe(line['time']);
+    }
+    expect(program.log()).toContainEqual(
+      expect.objectContaining({
+        msg: 'app web: running true -> false',
+        kind: 'app',
+        name: 'web',
+        id: expect.any(Number),
+        file: 'apps/web.yaml',
+        revision,
+      }),
+    );
+    const messages = program.log().map(({ msg }) => msg);
+    expect(messages.slice(-2)).toEqual(['stopping', 'stopped']);
+    for (const password of [settings.BASIC_AUTH_PASSWORD, 'a-wrong-guess']) {
+      expect(program.output()).not.toContain(password);
+      expect(program.output()).not.toContain(Buffer.from(`pat:${password}`).toString('base64'));
+    }
+  });
+});

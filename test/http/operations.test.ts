@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { PASSWORD, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
+
+const URL = '/api/v2/operations';
+
+interface Entry {
+  id: number;
+  at: string;
+  action: string;
+  name: string | null;
+}
+
+describe('GET /api/v2/operations', () => {
+  const manager = suiteManager({ files: SMALL_FLEET }, async (m) => {
+    await m.post('/api/v2/apps/web/restart', undefined, { headers: { 'x-request-id': 'one' } });
+    await m.post('/api/v2/device_groups/edge/prune', undefined, { headers: { 'x-request-id': 'two' } });
+    await m.post('/api/v2/prune', undefined, { headers: { 'x-request-id': 'three' } });
+    await m.post('/api/v2/apps/cron/restart', undefined, { headers: { 'x-request-id': 'four' } });
+  });
+  const page = async (query = ''): Promise<Entry[]> => (await manager().get(URL + query)).body.operations;
+
+  it('tells who did what, when, and which ids that gave; newest first', async () => {
+    const { status, body } = await manager().get(URL);
+    expect(status).toBe(200);
+    const [id, at] = [expect.any(Number), expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/)];
+    const common = { id, at, actor: USER };
+    // The ids are those that the records have: a restart of a stopped app starts it by a commit, and counts too.
+    const web = (await manager().get('/api/v2/apps/web')).body.app_id;
+    const cron = (await manager().get('/api/v2/apps/cron')).body.app_id;
+    const prune = (await manager().get('/api/v2/device_groups/edge')).body.prune_id;
+    expect(body).toEqual({
+      operations: [
+        { ...common, action: 'restart', name: 'cron', request_id: 'four', ids: { cron } },
+        { ...common, action: 'prune-all', name: null, request_id: 'three', ids: { edge: prune } },
+        { ...common, action: 'prune', name: 'edge', request_id: 'two', ids: { edge: prune - 1 } },
+        { ...common, action: 'restart', name: 'web', request_id: 'one', ids: { web } },
+      ],
+    });
+  });
+
+  it('pages: before is the id of the last entry that was seen', async () => {
+    const all = await page();
+    const ids = all.map(({ id }) => id);
+    expect(ids).toEqual([...ids].sort((a, b) => b - a));
+    expect(await page('?page_size=3')).toEqual(all.slice(0, 3));
+    expect(await page(`?page_size=3&before=${ids[2]}`)).toEqual(all.slice(3));
+    expect(await page(`?before=${ids[3]}`)).toEqual([]);
+    expect(await page('?before=999999999999999&page_size=1000')).toEqual(all);
+  });
+
+  it.each([
+    ['page_size=0', 'page_size'],
+    ['page_size=1001', 'page_size'],
+    ['page_size=', 'page_size'],
+    ['page_size=ten', 'page_size'],
+    ['page_size=1&page_size=2', 'page_size'],
+    ['before=0', 'before'],
+    ['before=-1', 'before'],
+    ['before=1.5', 'before'],
+    ['before=1&before=2', 'before'],
+    ['before[$gt]=1', 'before[$gt]'],
+  ])('400 naming the parameter: %s', async (query, parameter) => {
+    const { status, body } = await manager().get(`${URL}?${query}`);
+    expect(status).toBe(400);
+    expect(body).toEqual({ invalid_parameters: { [parameter]: expect.any(String) } });
+  });
+
+  it('names every bad parameter at once, and ignores unknown ones', async () => {
+    const { body } = await manager().get(`${URL}?page_size=x&before=y`);
+    expect(Object.keys(body.invalid_parameters).sort()).toEqual(['before', 'page_size']);
+    expect((await manager().get(`${URL}?colour=red`)).status).toBe(200);
+  });
+
+  it('needs credentials; other methods are 405', async () => {
+    const wrong = `Basic ${Buffer.from(`${USER}:${PASSWORD}x`).toString('base64')}`;
+    for (const authorization of [null, wrong]) {
+      const { status, text } = await manager().get(URL, { authorization });
+      expect([status, text]).toEqual([401, '{"access_allowed":false}']);
+    }
+    const { status, headers } = await manager().delete(URL);
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+
+  it('is described', async () => {
+    const { body } = await manager().get('/openapi.json');
+    const { get } = body.paths[URL];
+    expect(get.parameters.map(({ name }: { name: string }) => name)).toEqual(['page_size', 'before']);
+    expect(Object.keys(get.responses)).toEqual(['200', '400', '401', '500', '503']);
+  });
+});
+
+it('GET /api/v2/operations: the log outlives the process, and configuration changes are not in it', async () => {
+  const first = await startManager({ files: SMALL_FLEET });
+  expect((await first.get(URL)).body).toEqual({ operations: [] });
+  await first.put('/api/v2/apps/web/update', { container_image: 'nginx:1.27' });
+  await first.post('/api/v2/prune');
+  const next = await first.restart();
+  const { operations } = (await next.get(URL)).body;
+  expect(operations.map(({ action }: Entry) => action)).toEqual(['prune-all']);
+});
+
+it('GET /api/v2/operations: 503 while the store cannot be read', async () => {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 1000 });
+  onTestFinished(() => db.close());
+  db.exec('ALTER TABLE operations RENAME TO away');
+  const { status, body } = await manager.get(URL);
+  expect([status, body]).toMatchObject([503, { error: expect.any(String), request_id: expect.any(String) }]);
+  db.exec('ALTER TABLE away RENAME TO operations');
+  expect((await manager.get(URL)).status).toBe(200);
+});

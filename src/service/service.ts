@@ -6,6 +6,8 @@ import type { Logger } from 'pino';
 import type { Writer } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
+import { messageOf } from '../errors.ts';
+import { createFaults, type Faults } from '../faults.ts';
 import { adminAccount, identity } from '../http/admin.ts';
 import { type Authenticator, allowEverybody, createAuthenticator } from '../http/authentication.ts';
 import { createInfoCache, type InfoCache } from '../http/info-cache.ts';
@@ -13,7 +15,7 @@ import { infoRecord } from '../http/records.ts';
 import { createServer } from '../http/server.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
-import { openCheckout } from '../source/git/checkout.ts';
+import { type CheckoutSource, openCheckout } from '../source/git/checkout.ts';
 import type { Source } from '../source/source.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
@@ -49,10 +51,11 @@ export async function startService(config: Config, environment: ServiceEnvironme
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
   const authenticator = await openAuthenticator(config, data, environment);
-  const source = await openSource(config, environment);
+  const faults = createFaults(environment.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
+  const source = await openSource(config, environment, faults);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger });
+  const engine = buildEngine(config, { source, store, defaults, logger, faults });
   const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger });
   const address = await server.listen({ host: config.HOST, port: config.PORT });
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
@@ -96,15 +99,33 @@ async function openAuthenticator(
   return createAuthenticator([account], Date.now);
 }
 
-async function openSource(config: Config, { env, logger }: ServiceEnvironment): Promise<Source> {
+async function openSource(
+  config: Config,
+  { env, logger }: ServiceEnvironment,
+  faults: Faults,
+): Promise<Source> {
   const machine = { env, timeLimit: GIT_TIME_LIMIT };
-  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine);
+  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine, {
+    faults,
+    onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
+  });
   if (source.isNew)
     logger.warn(
       { folder: source.repository.context.folder },
       'the folder was in no git repository: made one, with a first commit',
     );
+  await recoverCheckout(source, logger);
   return source;
+}
+
+/** What cannot be mended now is no reason not to serve: the next write tries again, and says so if it fails. */
+async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
+  try {
+    const undone = await source.recover();
+    if (undone !== null) logger.warn(undone, 'undid an unfinished write in the work tree');
+  } catch (error) {
+    logger.error({ reason: messageOf(error), err: error }, 'an unfinished write is still in the work tree');
+  }
 }
 
 interface EngineParts {
@@ -112,6 +133,7 @@ interface EngineParts {
   store: Store;
   defaults: AppDefaults;
   logger: Logger;
+  faults: Faults;
 }
 
 interface Engine {
@@ -120,7 +142,7 @@ interface Engine {
   info: InfoCache;
 }
 
-function buildEngine(config: Config, { source, store, defaults, logger }: EngineParts): Engine {
+function buildEngine(config: Config, { source, store, defaults, logger, faults }: EngineParts): Engine {
   const now = Date.now;
   const info = createInfoCache({
     groupInfo: (name) => store.groupInfo(name),
@@ -136,11 +158,13 @@ function buildEngine(config: Config, { source, store, defaults, logger }: Engine
     pollInterval: config.GIT_POLL_INTERVAL * 1000,
     now,
     random: Math.random,
+    faults,
     onApplied: (keys) => info.invalidate(keys),
     onPass: createPassLog(logger),
   });
   const { reader, publisher } = source;
-  const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict: config.STRICT, now });
+  const { STRICT: strict } = config;
+  const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict, now, faults });
   return { reconciler, writer, info };
 }
 

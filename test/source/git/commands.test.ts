@@ -114,10 +114,15 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'fastImport', takes: [] },
   { name: 'switchTree', takes: ['id', 'id'] },
   { name: 'deletedFiles', takes: [] },
+  { name: 'changedFiles', takes: [] },
+  { name: 'listIndex', takes: [] },
+  { name: 'setIndex', takes: [] },
+  { name: 'checkOutFiles', takes: [] },
+  { name: 'hashFiles', takes: [] },
+  { name: 'filterSettings', takes: [] },
   { name: 'listWorkTrees', takes: [] },
   { name: 'refreshIndex', takes: [] },
   { name: 'updateRefs', takes: [] },
-  { name: 'branchTip', takes: ['ref'] },
 ];
 
 const MARKS = { id: ID, ref: 'refs/heads/mark', path: '\u0001mark' } as const;

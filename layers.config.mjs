@@ -7,6 +7,7 @@
  */
 export const layers = {
   errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
+  faults: { may: ['errors'], pure: [], promise: 'points at which tests let the process die' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
   config: {
     may: ['settings'],
@@ -23,14 +24,14 @@ export const layers = {
     pure: [],
     promise: 'desired and applied to ordered steps; ids; how to tell people',
   },
-  source: { may: ['errors', 'desired'], promise: 'where revisions come from and where commits go' },
+  source: { may: ['errors', 'faults', 'desired'], promise: 'where revisions come from and where commits go' },
   store: { may: ['errors', 'desired', 'plan'], promise: 'applied objects, ids, operations, reports' },
   reconcile: {
-    may: ['errors', 'desired', 'plan', 'source', 'store'],
+    may: ['errors', 'faults', 'desired', 'plan', 'source', 'store'],
     promise: 'one pass, the loop, the status',
   },
   change: {
-    may: ['errors', 'desired', 'plan', 'source', 'store', 'reconcile'],
+    may: ['errors', 'faults', 'desired', 'plan', 'source', 'store', 'reconcile'],
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
   http: {

@@ -1,6 +1,7 @@
 import type { AppDefaults } from '../desired/app.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf, messageOf } from '../errors.ts';
+import type { Faults } from '../faults.ts';
 import type { AppliedState } from '../plan/applied.ts';
 import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
@@ -25,6 +26,7 @@ export interface WriterDependencies {
   strict: boolean;
   /** Unix milliseconds. */
   now(): number;
+  faults: Faults;
 }
 
 /** A write on its way: what is wished for, and how to tell whoever waits. */
@@ -260,9 +262,10 @@ function ownFailure(error: unknown, index: number): unknown {
 async function confirm(
   drafted: Drafted[],
   revisions: string[],
-  { reconciler }: WriterDependencies,
+  { reconciler, faults }: WriterDependencies,
 ): Promise<void> {
   const outcome = await reconciler.reconcile();
+  faults.pass('write-done');
   drafted.forEach(({ request }, index) => {
     const revision = revisions[index] as string;
     if (outcome.ok) request.resolve({ revision });

@@ -1,5 +1,6 @@
 import { keyOf, parseKey } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
+import type { Faults } from '../faults.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { Origin, Step } from '../plan/step.ts';
 import type { Reader } from '../source/source.ts';
@@ -18,6 +19,7 @@ export interface AdvanceContext {
   memory: Memory;
   /** See `ApplyBatch`. */
   rules: string;
+  faults: Faults;
 }
 
 /** What changed on the way. */
@@ -54,7 +56,7 @@ export async function advanceStore(context: AdvanceContext, revision: string | n
 }
 
 async function applyPlan(
-  { reader, store, memory, rules, now }: AdvanceContext,
+  { reader, store, memory, rules, now, faults }: AdvanceContext,
   revision: string,
   steps: readonly Step[],
   origins: ApplyBatch['origins'],
@@ -62,10 +64,13 @@ async function applyPlan(
   const before = memory.store.applied?.revision ?? null;
   const isRewritten = before !== null && before !== revision && !(await reader.isAncestor(before, revision));
   const at = now();
+  faults.pass('claim-begins');
   const sequence = await store.claimHead(memory.store.sequence, revision, at);
+  faults.pass('claim-done');
   memory.store.sequence = sequence;
   memory.store.attempted = { revision, at };
   const ids = await store.apply({ revision, sequence, at, steps, rules, origins });
+  faults.pass('apply-done');
   memory.store.applied = { revision, at };
   memory.store.rules = rules;
   memory.applied.applySteps(steps);

@@ -2,6 +2,7 @@ import { type AppDefaults, readingRules } from '../desired/app.ts';
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { kindOf } from '../errors.ts';
+import type { Faults } from '../faults.ts';
 import type { Head, Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
@@ -17,6 +18,7 @@ export interface PassDependencies {
   strict: boolean;
   /** Unix milliseconds. */
   now(): number;
+  faults: Faults;
 }
 
 /** What a pass did, for whoever has to tell people. */
@@ -42,7 +44,7 @@ export interface PassRunner {
 }
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, store, now } = dependencies;
+  const { reader, store, now, faults } = dependencies;
   const snapshot = createSnapshot(reader, dependencies.defaults);
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
@@ -55,6 +57,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     if (memory !== null) return { known: memory, seeding: null };
     const { seeded } = await store.state();
     const seeding = seeded ? null : await seedFromHistory(store, reader, now());
+    if (seeding !== null) faults.pass('seed-done');
     const loaded = await loadMemory(store);
     for (const key of desired.keys()) loaded.pending.add(key);
     memory = loaded;
@@ -74,6 +77,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   };
 
   const run = async (): Promise<PassReport> => {
+    faults.pass('pass-begins');
     const seen = await reader.head();
     head = seen;
     const { known, seeding } = await remember();

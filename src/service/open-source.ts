@@ -1,7 +1,9 @@
 import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { messageOf } from '../errors.ts';
+import type { Faults } from '../faults.ts';
 import type { Config } from '../settings.ts';
-import { openCheckout } from '../source/git/checkout.ts';
+import { type CheckoutSource, openCheckout } from '../source/git/checkout.ts';
 import type { TransferObserver } from '../source/git/origin/origin.ts';
 import { openRemote } from '../source/git/origin/remote.ts';
 import type { Source } from '../source/source.ts';
@@ -12,6 +14,7 @@ export interface SourceEnvironment {
   logger: Logger;
   /** Told of every fetch and push. */
   onTransfer: TransferObserver;
+  faults: Faults;
 }
 
 /** Milliseconds that one git call on this machine may take. */
@@ -32,22 +35,36 @@ export async function openSource(
     : openOrigin(config, config.GIT_REMOTE, data, environment);
 }
 
-async function openLocal(config: Config, { env, logger }: SourceEnvironment): Promise<Source> {
+async function openLocal(config: Config, { env, logger, faults }: SourceEnvironment): Promise<Source> {
   const machine = { env, timeLimit: GIT_TIME_LIMIT };
-  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine);
+  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine, {
+    faults,
+    onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
+  });
   if (source.isNew)
     logger.warn(
       { folder: source.repository.context.folder },
       'the folder was in no git repository: made one, with a first commit',
     );
+  await recoverCheckout(source, logger);
   return source;
+}
+
+/** What cannot be mended now is no reason not to serve: the next write tries again, and says so if it fails. */
+async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
+  try {
+    const undone = await source.recover();
+    if (undone !== null) logger.warn(undone, 'undid an unfinished write in the work tree');
+  } catch (error) {
+    logger.error({ reason: messageOf(error), err: error }, 'an unfinished write is still in the work tree');
+  }
 }
 
 function openOrigin(
   config: Config,
   url: string,
   data: string,
-  { env, onTransfer }: SourceEnvironment,
+  { env, onTransfer, faults }: SourceEnvironment,
 ): Promise<Source> {
   const usual = config.GIT_TIMEOUT * 1000;
   return openRemote({
@@ -68,5 +85,6 @@ function openOrigin(
       usual: { total: usual, silence: usual },
     },
     onTransfer,
+    faults,
   });
 }

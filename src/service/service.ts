@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Writer } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
+import { createFaults, type Faults } from '../faults.ts';
 import { adminAccount, identity } from '../http/admin.ts';
 import { type Authenticator, allowEverybody, createAuthenticator } from '../http/authentication.ts';
 import { createInfoCache, type InfoCache } from '../http/info-cache.ts';
@@ -49,10 +50,15 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const data = await openDataFolder(config.DATA_DIR);
   const authenticator = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
-  const source = await openSource(config, data, { ...environment, onTransfer: metrics.countTransfer });
+  const faults = createFaults(environment.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
+  const source = await openSource(config, data, {
+    ...environment,
+    onTransfer: metrics.countTransfer,
+    faults,
+  });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger, metrics });
+  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults });
   const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, metrics });
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
@@ -102,6 +108,7 @@ interface EngineParts {
   defaults: AppDefaults;
   logger: Logger;
   metrics: ServiceMetrics;
+  faults: Faults;
 }
 
 interface Engine {
@@ -110,7 +117,10 @@ interface Engine {
   info: InfoCache;
 }
 
-function buildEngine(config: Config, { source, store, defaults, logger, metrics }: EngineParts): Engine {
+function buildEngine(
+  config: Config,
+  { source, store, defaults, logger, metrics, faults }: EngineParts,
+): Engine {
   const now = Date.now;
   const tellLog = createPassLog(logger);
   const info = createInfoCache({
@@ -127,6 +137,7 @@ function buildEngine(config: Config, { source, store, defaults, logger, metrics 
     pollInterval: config.GIT_POLL_INTERVAL * 1000,
     now,
     random: Math.random,
+    faults,
     onApplied: (keys) => info.invalidate(keys),
     onPass: (outcome, status) => {
       tellLog(outcome, status);
@@ -134,7 +145,8 @@ function buildEngine(config: Config, { source, store, defaults, logger, metrics 
     },
   });
   const { reader, publisher } = source;
-  const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict: config.STRICT, now });
+  const { STRICT: strict } = config;
+  const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict, now, faults });
   return { reconciler, writer, info };
 }
 

@@ -1,38 +1,61 @@
-import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, posix } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { commands, refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
-import type { Maintenance } from './maintenance.ts';
-import type { ObjectReader } from './objects.ts';
-import { currentBranch, type Repository } from './repository.ts';
+import { withoutFilters } from './filters.ts';
+import { isLocked } from './locks.ts';
+import { currentBranch } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
+import { fileMark, openSwitchNotes, type SwitchNote, type SwitchNotes } from './switch-note.ts';
+import { syncFolder, syncFoldersUpTo } from './sync.ts';
+import { undoSwitch } from './undo-switch.ts';
 import {
+  type Checkout,
   dirtyFiles,
-  isLocked,
   refuseCheckedOutElsewhere,
   refuseDirtyFiles,
   switchTree,
-  whileLocked,
 } from './work-tree.ts';
 
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
 const UNMERGED = /resolve your current index first/;
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
+/** What an earlier write left half done in the checkout was undone; `commit` is not published. */
+export interface Undone {
+  commit: string;
+}
+
+/** The publisher of a work tree, which can be caught between two of its steps. */
+export interface CheckoutPublisher extends Publisher {
+  /**
+   * Undoes what an earlier process, or a failed write, left half done in the work tree. Resolves to null where there
+   * was nothing. Rejects as `conflict` while another process is at it, and where a living process holds a lock.
+   */
+  recover(): Promise<Undone | null>;
+}
+
+/** A move of the branch, and whether index and work tree go with it. */
+interface Move {
+  branch: string;
+  from: string | null;
+  to: string;
+  /** Paths from the top of the work tree. */
+  paths: string[];
+  isCheckedOut: boolean;
+}
+
 /**
  * Publishes into the branch of a repository on this machine. Where the branch is checked out, index and work
  * tree follow: only the paths of the commits are touched, and git refuses where one of them has uncommitted
  * work.
  */
-export function createCheckoutPublisher(
-  repository: Repository,
-  objects: ObjectReader,
-  maintenance: Maintenance,
-): Publisher {
+export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
+  const { repository, faults, maintenance } = checkout;
   const { context, prefix } = repository;
   const writer = openCommitWriter(context, prefix);
+  const notes = openSwitchNotes(repository);
 
   const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
     if (base.branch === null) {
@@ -41,12 +64,18 @@ export function createCheckoutPublisher(
     const branch = refName(base.branch);
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
     try {
+      await recover(checkout, notes);
       const commits = await writer.write(base.revision, drafts);
+      await syncFolder(`${repository.commonFolder}/objects/pack`);
+      faults.pass('commit-written');
       const isCheckedOut = (await currentBranch(repository)) === branch;
+      const quiet = isCheckedOut ? await withoutFilters(checkout) : checkout;
       if (isCheckedOut)
-        await refuseDirtyFiles(repository, objects, base.revision ?? repository.emptyTree, lastEdits(drafts));
+        await refuseDirtyFiles(quiet, base.revision ?? repository.emptyTree, lastEdits(drafts));
       else await refuseCheckedOutElsewhere(repository, branch);
-      await follow(repository, branch, base.revision, commits.at(-1) as string, isCheckedOut);
+      const to = commits.at(-1) as string;
+      const full = paths.map((path) => posix.join(prefix, path));
+      await move(quiet, notes, { branch, from: base.revision, to, paths: full, isCheckedOut });
       void maintenance.run();
       return commits;
     } catch (error) {
@@ -54,7 +83,27 @@ export function createCheckoutPublisher(
     }
   };
 
-  return { publish, close: () => writer.close() };
+  return {
+    publish,
+    recover: () =>
+      recover(checkout, notes).catch((error) => {
+        throw publishError(error, []);
+      }),
+    close: async () => {
+      await writer.close();
+      await notes.close();
+    },
+  };
+}
+
+async function recover(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
+  const note = await notes.read();
+  if (note === null) return null;
+  checkout.faults.pass('undo-begins');
+  const isUndone = await undoSwitch(await withoutFilters(checkout), note);
+  checkout.faults.pass('undo-done');
+  await notes.clear();
+  return isUndone ? { commit: note.to } : null;
 }
 
 /** What all drafts together leave in each file. */
@@ -62,51 +111,52 @@ function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
   return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
 }
 
-async function follow(
-  repository: Repository,
-  branch: string,
-  from: string | null,
-  to: string,
-  isCheckedOut: boolean,
-): Promise<void> {
-  const before = from ?? repository.emptyTree;
-  if (isCheckedOut) await switchTree(repository, before, to);
+/** Index and work tree first, then the branch; a note says so for as long as they are apart. */
+async function move(checkout: Checkout, notes: SwitchNotes, move: Move): Promise<void> {
+  const { repository, faults } = checkout;
+  if (move.isCheckedOut) await switchNoted(checkout, notes, move);
+  faults.pass('tree-switched');
   try {
-    await moveBranch(repository, branch, from, to);
+    await moveBranch(checkout, move);
   } catch (error) {
-    if (isCheckedOut) await retreat(repository, branch, to);
+    // Where this fails too, the note stays, and the next write or the next start begins with it.
+    await recover(checkout, notes).catch(() => undefined);
     throw error;
   }
-  await syncFolder(`${repository.commonFolder}/${dirname(branch)}`);
+  faults.pass('branch-moved');
+  const heads = `${repository.commonFolder}/refs/heads`;
+  await syncFoldersUpTo(heads, `${repository.commonFolder}/${dirname(move.branch)}`);
+  faults.pass('branch-synced');
+  if (move.isCheckedOut) await notes.clear();
+  faults.pass('publish-done');
 }
 
-/**
- * Takes index and work tree from a commit that was not published to where the branch is now. That can be
- * further than where it was: whoever moved it may even have committed what was staged here for a moment.
- */
-async function retreat(repository: Repository, branch: string, from: string): Promise<void> {
-  const tip = await runGit(repository.context, commands.branchTip(branch)).catch(() => '');
-  await switchTree(repository, from, tip.trim() || repository.emptyTree);
-}
-
-async function moveBranch(
-  { context, emptyTree }: Repository,
-  branch: string,
-  from: string | null,
-  to: string,
-): Promise<void> {
-  const expected = from ?? '0'.repeat(emptyTree.length);
-  await whileLocked(() => runGit(context, commands.updateRefs(), `update ${branch}\0${to}\0${expected}\0`));
-}
-
-/** Makes a rename in a folder outlive a loss of power. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, paths }: Move): Promise<void> {
+  const { repository, faults } = checkout;
+  const before = from ?? repository.emptyTree;
+  const files: SwitchNote['files'] = {};
+  for (const path of paths) files[path] = await fileMark(`${repository.context.folder}/${path}`);
+  await notes.write({ to, files });
+  faults.pass('switch-noted');
   try {
-    await folder.sync();
-  } finally {
-    await folder.close();
+    await switchTree(checkout, before, to);
+  } catch (error) {
+    if (isRefusal(error)) await notes.clear();
+    else await recover(checkout, notes).catch(() => undefined);
+    throw error;
   }
+}
+
+/** git looked at everything, and touched nothing. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof GitFailure)) return false;
+  return isLocked(error) || UNMERGED.test(error.stderr) || DIRTY.test(error.stderr);
+}
+
+async function moveBranch({ repository, locks }: Checkout, { branch, from, to }: Move): Promise<void> {
+  const { context, emptyTree } = repository;
+  const expected = from ?? '0'.repeat(emptyTree.length);
+  await locks.wait(() => runGit(context, commands.updateRefs(), `update ${branch}\0${to}\0${expected}\0`));
 }
 
 function publishError(error: unknown, paths: string[]): HoldfastError {

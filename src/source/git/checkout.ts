@@ -1,18 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { HoldfastError } from '../../errors.ts';
+import { type Faults, NO_FAULTS } from '../../faults.ts';
 import type { Source } from '../source.ts';
-import { createCheckoutPublisher } from './checkout-publisher.ts';
+import { createCheckoutPublisher, type Undone } from './checkout-publisher.ts';
 import { refName } from './commands.ts';
+import { createLocks } from './locks.ts';
 import { createMaintenance } from './maintenance.ts';
+import { createRepository, dropUnfinished } from './new-repository.ts';
 import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
-import {
-  createRepository,
-  currentBranch,
-  findRepository,
-  type Machine,
-  type Repository,
-} from './repository.ts';
+import { currentBranch, findRepository, type Machine, type Repository } from './repository.ts';
 import { watchRepository } from './watch.ts';
 
 /** The git source of a folder in a work tree of this machine. */
@@ -20,6 +17,15 @@ export interface CheckoutSource extends Source {
   repository: Repository;
   /** The folder was in no repository and got one. */
   isNew: boolean;
+  /** Removes the locks of dead processes, and undoes what one left half done in the work tree; see `CheckoutPublisher`. */
+  recover(): Promise<Undone | null>;
+}
+
+/** What the manager itself adds; commands do without. */
+export interface CheckoutOptions {
+  faults: Faults;
+  /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
+  onLocksCleared(files: string[]): void;
 }
 
 /**
@@ -30,9 +36,11 @@ export async function openCheckout(
   folder: string,
   branch: string | null,
   machine: Machine,
+  { faults, onLocksCleared }: CheckoutOptions = { faults: NO_FAULTS, onLocksCleared: () => undefined },
 ): Promise<CheckoutSource> {
   const kind = await stat(folder).catch(() => null);
   if (kind !== null && !kind.isDirectory()) throw new HoldfastError('invalid', `${folder} is not a folder`);
+  await dropUnfinished(folder);
   const found = await findRepository(folder, machine);
   if (found === null && kind === null) {
     throw new HoldfastError(
@@ -40,22 +48,27 @@ export async function openCheckout(
       `${folder} does not exist; create it, or set DESIRED_STATE to the folder`,
     );
   }
-  const repository = found ?? (await createRepository(folder, machine));
+  const repository = found ?? (await createRepository(folder, machine, faults));
   if (/[\r\n]/.test(repository.prefix))
     throw new HoldfastError('invalid', 'the folder has a line break in its name');
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
+  const locks = createLocks(repository, onLocksCleared);
   const reader = createReader(repository, objects, () =>
     fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
   );
   const maintenance = createMaintenance(repository);
-  const publisher = createCheckoutPublisher(repository, objects, maintenance);
+  const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
   return {
     repository,
     isNew: found === null,
     reader,
     publisher,
     origin: null,
+    recover: async () => {
+      await locks.clear();
+      return publisher.recover();
+    },
     watch: (onChange) => watchRepository(repository, onChange),
     close: async () => {
       await Promise.all([reader.close(), publisher.close(), maintenance.close()]);

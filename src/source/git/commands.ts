@@ -79,6 +79,9 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
+  /** The commit that a ref of ours or a branch is at. */
+  tip: (ref: string) =>
+    command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(ref)}^{commit}`),
   /** Makes few large packs of many small ones; what no ref reaches stays. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   init: () => command('init', '--quiet'),
@@ -120,9 +123,18 @@ export const commands = {
     command('read-tree', '-u', '-m', '--end-of-options', objectId(from), objectId(to)),
   /** Files of the index that are not on the disk, without those that a sparse checkout leaves out. */
   deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
+  /** Files that are not as the index has them, deleted ones among them. */
+  changedFiles: () => command('diff-files', '--name-only', '-z', '--ignore-submodules'),
+  listIndex: () => command('ls-files', '--stage', '-z'),
+  /** Takes `<mode> SP <id> TAB <path> NUL` lines; mode 0 drops a path. */
+  setIndex: () => command('update-index', '-z', '--index-info'),
+  /** Writes the files that are named as the index has them, over what is there. */
+  checkOutFiles: () => command('checkout-index', '--force', '--index', '-z', '--stdin'),
+  /** Ids of files as git would store them, one path a line. */
+  hashFiles: () => command('hash-object', '--stdin-paths'),
+  /** Names of the programs that the machine's owner lets work on files, if any. */
+  filterSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^filter\\.'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
   refreshIndex: () => command('update-index', '-q', '--refresh'),
   updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),
-  branchTip: (branch: string) =>
-    command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(branch)}^{commit}`),
 } as const;

@@ -61,11 +61,23 @@ export function gitEnvironment(
     const value = machine[name];
     if (value !== undefined) env[name] = value;
   }
-  const config = [...CONFIG, ...safeDirectories.map((path) => ['safe.directory', path] as const), ...more];
-  env['GIT_CONFIG_COUNT'] = String(config.length);
-  config.forEach(([key, value], index) => {
-    env[`GIT_CONFIG_KEY_${index}`] = key;
-    env[`GIT_CONFIG_VALUE_${index}`] = value;
+  return withConfig(env, [
+    ...CONFIG,
+    ...safeDirectories.map((path) => ['safe.directory', path] as const),
+    ...more,
+  ]);
+}
+
+/** The same environment with more settings for git; the last one of a name wins. */
+export function withConfig(
+  env: Readonly<Record<string, string>>,
+  settings: readonly (readonly [string, string])[],
+): Record<string, string> {
+  const more: Record<string, string> = {};
+  const count = Number(env['GIT_CONFIG_COUNT'] ?? 0);
+  settings.forEach(([key, value], index) => {
+    more[`GIT_CONFIG_KEY_${count + index}`] = key;
+    more[`GIT_CONFIG_VALUE_${count + index}`] = value;
   });
-  return env;
+  return { ...env, ...more, GIT_CONFIG_COUNT: String(count + settings.length) };
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import { commands } from './commands.ts';
@@ -82,38 +82,8 @@ function refuseDamaged(folder: string, cause: GitFailure): void {
   }
 }
 
-/** Makes a repository of a folder that is in none, with everything in it as the first commit; or none at all. */
-export async function createRepository(folder: string, machine: Machine): Promise<Repository> {
-  const context = contextOf(folder, machine, [folder]);
-  await mkdir(folder, { recursive: true });
-  await runGit(context, commands.init());
-  try {
-    return await commitAll(context, folder, machine);
-  } catch (error) {
-    // Half a repository would be taken for a whole one at the next start, with a fleet of nothing.
-    await rm(`${folder}/.git`, { recursive: true, force: true });
-    throw error;
-  }
-}
-
-async function commitAll(context: GitContext, folder: string, machine: Machine): Promise<Repository> {
-  await runGit(context, commands.addAll());
-  const tree = (await runGit(context, commands.writeTree())).trim();
-  const repository = await findRepository(folder, machine);
-  if (repository === null) throw new HoldfastError('unavailable', 'git init made no repository');
-  if (tree !== repository.emptyTree) await commitFirst(repository, tree);
-  return repository;
-}
-
-async function commitFirst({ context, emptyTree }: Repository, tree: string): Promise<void> {
-  const message = 'Take the desired state under version control\n';
-  const commit = (await runGit(context, commands.commitTree(tree), message)).trim();
-  const branch = (await runGit(context, commands.symbolicHead())).trim();
-  const none = '0'.repeat(emptyTree.length);
-  await runGit(context, commands.updateRefs(), `update ${branch}\0${commit}\0${none}\0`);
-}
-
-function contextOf(folder: string, machine: Machine, safe: readonly string[]): GitContext {
+/** Runs git in a folder; `safe` are the folders whose repositories may belong to somebody else. */
+export function contextOf(folder: string, machine: Machine, safe: readonly string[]): GitContext {
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
 }
 

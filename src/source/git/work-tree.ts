@@ -1,35 +1,22 @@
 import { lstat } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
+import type { Faults } from '../../faults.ts';
 import type { FileEdit } from '../source.ts';
 import { commands } from './commands.ts';
+import { isLocked, type Locks } from './locks.ts';
+import type { Maintenance } from './maintenance.ts';
 import type { ObjectReader } from './objects.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
 
-/** How long a lock of another git process on the index is waited for, and how often it is tried; milliseconds. */
-const LOCK_PATIENCE = 5000;
-const LOCK_INTERVAL = 50;
-
-const LOCKED = /Unable to create '.*\.lock'|cannot lock ref .*: Unable to create/;
-
-/** Whether git failed because another process of git is at work in the repository. */
-export function isLocked(error: unknown): boolean {
-  return error instanceof GitFailure && LOCKED.test(error.stderr);
-}
-
-/** Tries again for some seconds while another process of git holds a lock. */
-export async function whileLocked<T>(act: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + LOCK_PATIENCE;
-  for (;;) {
-    try {
-      return await act();
-    } catch (error) {
-      if (!isLocked(error) || performance.now() > deadline) throw error;
-      await sleep(LOCK_INTERVAL);
-    }
-  }
+/** A work tree of this machine, and what working on it needs. */
+export interface Checkout {
+  repository: Repository;
+  objects: ObjectReader;
+  locks: Locks;
+  faults: Faults;
+  maintenance: Maintenance;
 }
 
 /** The refusal of a write on whose files a person has work that is not committed. */
@@ -42,15 +29,23 @@ export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastE
  * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
  * refuses where a file that differs has uncommitted work.
  */
-export async function switchTree({ context }: Repository, from: string, to: string): Promise<void> {
+export async function switchTree({ repository, locks }: Checkout, from: string, to: string): Promise<void> {
+  const { context } = repository;
   try {
-    await whileLocked(() => runGit(context, commands.switchTree(from, to)));
+    await locks.wait(() => runGit(context, commands.switchTree(from, to)));
   } catch (error) {
     if (!(error instanceof GitFailure) || !/not uptodate/.test(error.stderr)) throw error;
-    // A file that was only touched looks changed until the index has looked at it again.
-    await whileLocked(() => runGit(context, commands.refreshIndex()).catch(ignoreDirty));
-    await whileLocked(() => runGit(context, commands.switchTree(from, to)));
+    await refreshIndex({ repository, locks });
+    await locks.wait(() => runGit(context, commands.switchTree(from, to)));
   }
+}
+
+/** A file that was only touched looks changed until the index has looked at it again. */
+export async function refreshIndex({
+  repository: { context },
+  locks,
+}: Pick<Checkout, 'repository' | 'locks'>): Promise<void> {
+  await locks.wait(() => runGit(context, commands.refreshIndex()).catch(ignoreDirty));
 }
 
 /** Refreshing ends with 1 when some file is really changed; which one matters is told by what comes after. */
@@ -64,8 +59,7 @@ function ignoreDirty(error: unknown): string {
  * a file that is ignored for one of no worth. Rejects as `conflict`.
  */
 export async function refuseDirtyFiles(
-  repository: Repository,
-  objects: ObjectReader,
+  { repository, objects }: Checkout,
   base: string,
   edits: readonly FileEdit[],
 ): Promise<void> {

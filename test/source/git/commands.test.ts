@@ -98,6 +98,13 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'version', takes: [] },
   { name: 'locate', takes: [] },
   { name: 'objectFormat', takes: [] },
+  { name: 'initBare', takes: [] },
+  { name: 'bareFolder', takes: [] },
+  { name: 'checkObjects', takes: ['ref'] },
+  { name: 'fetch', takes: ['ref'] },
+  { name: 'push', takes: ['ref', 'id', 'id'] },
+  { name: 'tip', takes: ['ref'] },
+  { name: 'repack', takes: [] },
   { name: 'init', takes: [] },
   { name: 'addAll', takes: [] },
   { name: 'writeTree', takes: [] },
@@ -114,11 +121,28 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'fastImport', takes: [] },
   { name: 'switchTree', takes: ['id', 'id'] },
   { name: 'deletedFiles', takes: [] },
+  { name: 'changedFiles', takes: [] },
+  { name: 'listIndex', takes: [] },
+  { name: 'setIndex', takes: [] },
+  { name: 'checkOutFiles', takes: [] },
+  { name: 'hashFiles', takes: [] },
+  { name: 'filterSettings', takes: [] },
   { name: 'listWorkTrees', takes: [] },
   { name: 'refreshIndex', takes: [] },
   { name: 'updateRefs', takes: [] },
-  { name: 'branchTip', takes: ['ref'] },
 ];
+
+const NAME = String.raw`refs\/[^\s:-][^\s:]*`;
+const HASH = '([0-9a-f]{40}|[0-9a-f]{64})';
+/** What an argument that was given something can look like. */
+const SHAPES = [
+  `^${HASH}$`,
+  `^${NAME}$`,
+  String.raw`^${NAME}\^\{commit\}$`,
+  String.raw`^\+${NAME}:refs\/remotes\/origin\/[^\s:]+$`,
+  `^${HASH}:${NAME}$`,
+  `^--force-with-lease=${NAME}:${HASH}$`,
+].map((shape) => new RegExp(shape, 'u'));
 
 const MARKS = { id: ID, ref: 'refs/heads/mark', path: '\u0001mark' } as const;
 
@@ -161,7 +185,7 @@ describe('commands', () => {
           // What differs is an object id or a ref of the right shape, or a path behind the end of the options.
           const end = template.findIndex((given) => given === '--' || given === '--end-of-options');
           const isPath = mark === MARKS.path && end >= 0 && end < index;
-          expect(isPath || /^([0-9a-f]{40}|[0-9a-f]{64}|refs\/[^\s-][^\s]*)$/u.test(arg)).toBe(true);
+          expect(isPath || SHAPES.some((shape) => shape.test(arg))).toBe(true);
         }
       }),
       { numRuns: takes.length === 0 ? 1 : 200 },

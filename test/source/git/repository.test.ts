@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createRepository, currentBranch, findRepository } from '../../../src/source/git/repository.ts';
+import { NO_FAULTS } from '../../../src/faults.ts';
+import { createRepository } from '../../../src/source/git/new-repository.ts';
+import { currentBranch, findRepository } from '../../../src/source/git/repository.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../support/git.ts';
 import { folderOfFile, MACHINE, newRepository } from './support.ts';
@@ -187,7 +189,7 @@ describe('createRepository', () => {
       ignored: '',
     });
     await writeFile(join(folder, 'run.sh'), '', { mode: 0o755 });
-    const repository = await createRepository(folder, MACHINE);
+    const repository = await createRepository(folder, MACHINE, NO_FAULTS);
     expect(repository.prefix).toBe('');
     const { git } = repositoryAt(folder);
     expect((await git('ls-files', '-s', '-z')).split('\0').map((line) => line.replace(/ .*\t/, ' '))).toEqual(
@@ -202,7 +204,7 @@ describe('createRepository', () => {
 
   it('makes no commit of an empty folder', async () => {
     const folder = await temporaryFolder();
-    const repository = await createRepository(folder, MACHINE);
+    const repository = await createRepository(folder, MACHINE, NO_FAULTS);
     expect(await currentBranch(repository)).toBe('refs/heads/main');
     await expect(repositoryAt(folder).git('rev-parse', '--verify', 'HEAD')).rejects.toThrow();
   });
@@ -212,10 +214,10 @@ describe('createRepository', () => {
     await writeFiles(folder, { 'apps/web.yaml': 'a', 'inner/.git/HEAD': 'ref: refs/heads/main\n' });
     await writeFiles(folder, { 'inner/.git/objects/x': '', 'inner/.git/refs/x': '' });
     // A repository without a commit inside the folder cannot be added.
-    await expect(createRepository(folder, MACHINE)).rejects.toThrow();
+    await expect(createRepository(folder, MACHINE, NO_FAULTS)).rejects.toThrow();
     expect(await findRepository(folder, MACHINE)).toBeNull();
     await rm(join(folder, 'inner'), { recursive: true });
-    await createRepository(folder, MACHINE);
+    await createRepository(folder, MACHINE, NO_FAULTS);
     expect(await repositoryAt(folder).git('ls-files')).toBe('apps/web.yaml');
   });
 });

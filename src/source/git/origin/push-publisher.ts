@@ -1,4 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
+import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
 import { commands, trackingRef } from '../commands.ts';
 import type { CommitWriter } from '../commit-writer.ts';
@@ -21,14 +22,16 @@ export interface PushPublisherParts {
   /** Brings the mirror to where origin is. */
   fetch(): Promise<void>;
   maintenance: Maintenance;
+  faults: Faults;
 }
 
 /** Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
-  const { writer, exclusive, maintenance } = parts;
+  const { writer, exclusive, maintenance, faults } = parts;
 
   const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
     const commits = await makeCommits(writer, base, drafts);
+    faults.pass('commit-written');
     await exclusive(() => pushCommits(parts, base.revision, commits));
     void maintenance.run();
     return commits;
@@ -56,6 +59,7 @@ async function pushCommits(parts: PushPublisherParts, from: string | null, commi
   try {
     const outcome = await origin.push(branch, from, tip);
     if (outcome === 'done') {
+      parts.faults.pass('branch-moved');
       await advance(parts, from, tip);
       return;
     }

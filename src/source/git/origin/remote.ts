@@ -1,4 +1,5 @@
 import { HoldfastError, messageOf } from '../../../errors.ts';
+import type { Faults } from '../../../faults.ts';
 import type { Head, Reader, Source } from '../../source.ts';
 import { commands, refName, trackingRef } from '../commands.ts';
 import { openCommitWriter } from '../commit-writer.ts';
@@ -19,6 +20,7 @@ export interface RemoteOptions extends MirrorOptions {
   branch: string;
   limits: TransferLimits;
   onTransfer: TransferObserver;
+  faults: Faults;
 }
 
 /** The git source of a repository elsewhere. */
@@ -63,6 +65,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
       exclusive,
       fetch,
       maintenance,
+      faults: options.faults,
     }),
     watch: async () => ({ close: async () => undefined }),
     origin: { refresh: () => exclusive(fetch) },
@@ -97,7 +100,7 @@ function createMirrorState(
   let failure: string | null = null;
 
   const hasTip = async (): Promise<boolean> => {
-    const tip = await runGit(repository.context, commands.branchTip(trackingRef(branch))).catch(() => '');
+    const tip = await runGit(repository.context, commands.tip(trackingRef(branch))).catch(() => '');
     return tip !== '';
   };
 
@@ -145,7 +148,7 @@ async function isWhole(
   const context = { ...repository.context, timeLimit: limits.first.total };
   if (!(await isUsable(context, access.url))) return false;
   try {
-    const tip = await runGit(context, commands.branchTip(trackingRef(branch))).catch(() => '');
+    const tip = await runGit(context, commands.tip(trackingRef(branch))).catch(() => '');
     if (tip !== '') await runGit(context, commands.checkObjects(trackingRef(branch)));
     return true;
   } catch (error) {

@@ -1,0 +1,111 @@
+import { readdir, stat, unlink } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isHeld } from './holders.ts';
+import type { Repository } from './repository.ts';
+import { GitFailure } from './run.ts';
+
+/** How long a lock of another git process is waited for, and how often it is tried; milliseconds. */
+const PATIENCE = 5000;
+const INTERVAL = 50;
+/** Whether the lock's process is still alive is asked once in so many tries: it takes a look at all processes. */
+const TRIES_A_LOOK = 20;
+
+/** A lock that nobody holds is left alone until it is so old: its process may be about to open it (milliseconds). */
+const DEAD_AFTER = 2000;
+/** Where nobody can say who has a file open, age alone has to do: longer than git works, and most editors are open. */
+const DEAD_AFTER_BLINDLY = 15 * 60_000;
+
+const LOCKED = /Unable to create '.*\.lock'|cannot lock ref .*: Unable to create/;
+
+/** Whether git failed because another process of git is, or was, at work in the repository. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof GitFailure && LOCKED.test(error.stderr);
+}
+
+/** The lock files of one repository. */
+export interface Locks {
+  /** Does something that needs a lock: waits some seconds for a living holder, and takes a dead one's lock away. */
+  wait<T>(act: () => Promise<T>): Promise<T>;
+  /** Takes away what dead processes left; resolves to the names of these files. */
+  clear(): Promise<string[]>;
+}
+
+/** `onCleared` is told of every lock that was taken away, by its path in the repository's folder. */
+export function createLocks(repository: Repository, onCleared: (files: string[]) => void): Locks {
+  const clear = async (): Promise<string[]> => {
+    const cleared = await clearDeadLocks(repository);
+    if (cleared.length > 0) onCleared(cleared);
+    return cleared;
+  };
+  const wait = async <T>(act: () => Promise<T>): Promise<T> => {
+    const deadline = performance.now() + PATIENCE;
+    for (let tries = 0; ; tries++) {
+      const result = await tryOnce(act);
+      if ('value' in result) return result.value;
+      if (performance.now() > deadline) throw result.error;
+      if (tries % TRIES_A_LOOK === 0) await clear();
+      await sleep(INTERVAL);
+    }
+  };
+  return { wait, clear };
+}
+
+/** The result, or the error of a lock that was in the way; any other error is thrown. */
+async function tryOnce<T>(act: () => Promise<T>): Promise<{ value: T } | { error: unknown }> {
+  try {
+    return { value: await act() };
+  } catch (error) {
+    if (isLocked(error)) return { error };
+    throw error;
+  }
+}
+
+async function clearDeadLocks(repository: Repository): Promise<string[]> {
+  const { commonFolder, gitFolder } = repository;
+  const cleared: string[] = [];
+  for (const path of await lockFiles(repository)) {
+    if (!(await isDead(path, repository))) continue;
+    const isGone = await unlink(path).then(
+      () => true,
+      () => false,
+    );
+    const folder = path.startsWith(`${gitFolder}/`) ? gitFolder : commonFolder;
+    if (isGone) cleared.push(path.slice(folder.length + 1));
+  }
+  return cleared;
+}
+
+/** Every lock that can stand in the way of a write of ours. */
+async function lockFiles({ gitFolder, commonFolder }: Repository): Promise<string[]> {
+  const fixed = ['index', 'HEAD'].map((name) => `${gitFolder}/${name}.lock`);
+  const shared = ['packed-refs', 'shallow'].map((name) => `${commonFolder}/${name}.lock`);
+  const refs = await Promise.all(
+    ['refs/heads', 'refs/holdfast'].map(async (folder) => {
+      const names = await readdir(`${commonFolder}/${folder}`, { recursive: true }).catch(() => []);
+      return names
+        .filter((name) => name.endsWith('.lock'))
+        .map((name) => `${commonFolder}/${folder}/${name}`);
+    }),
+  );
+  return [...fixed, ...shared, ...refs.flat()];
+}
+
+/**
+ * Whether the process that made a lock is gone: it is old enough, nobody has it open, and no git works in the
+ * repository. Of another user's lock that cannot be seen, so it is left alone.
+ */
+async function isDead(path: string, { context, gitFolder, commonFolder }: Repository): Promise<boolean> {
+  const before = await stat(path).catch(() => null);
+  if (before === null || !before.isFile() || !maySee(before.uid)) return false;
+  const held = await isHeld(path, [context.folder, gitFolder, commonFolder]);
+  // A clock that was set back makes a lock look younger than nothing; that is old too.
+  const age = Math.abs(Date.now() - before.mtimeMs);
+  if (held === true || age < (held === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER)) return false;
+  const after = await stat(path).catch(() => null);
+  return after?.ino === before.ino && after.mtimeMs === before.mtimeMs;
+}
+
+function maySee(owner: number): boolean {
+  const user = process.getuid?.();
+  return user === undefined || user === 0 || user === owner;
+}

@@ -1,0 +1,176 @@
+import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { commands } from './commands.ts';
+import { GitFailure, runGit } from './run.ts';
+import { fileMark, type SwitchNote } from './switch-note.ts';
+import { type Checkout, refreshIndex } from './work-tree.ts';
+
+/** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
+type Entry = string | undefined;
+type Entries = ReadonlyMap<string, string>;
+
+/** One path of the switch: what the three trees and the index have there. */
+interface SwitchedPath {
+  path: string;
+  to: Entry;
+  /** Where the branch is now: what index and work tree go to. */
+  now: Entry;
+  indexed: Entry;
+}
+
+/**
+ * Takes index and work tree from a commit that was never published to where HEAD is now, and touches nothing that
+ * a person did meanwhile: neither a file that was changed after it was switched, nor one that was not switched at
+ * all, nor a path that was staged anew. Resolves to false where the commit was published after all.
+ *
+ * The index is replaced as a whole and after all files, so it says whether the switch came to its end: then a
+ * file is ours that is as the commit has it; before, one that is not what it was and begins like the commit's.
+ * Doing it twice does no harm.
+ */
+export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<boolean> {
+  const { repository, objects } = checkout;
+  const tip = (await objects.info('HEAD^{commit}'))?.id ?? repository.emptyTree;
+  if (await isPublished(checkout, note.to, tip)) return false;
+  const paths = await switchedPaths(checkout, note, tip);
+  const isWhole = paths.some(({ indexed, to, now }) => indexed === to && now !== to);
+  const ours = await filesOfOurs(checkout, note, paths, isWhole);
+  await setIndex(
+    checkout,
+    paths.filter(({ indexed, to }) => indexed === to),
+  );
+  await restoreFiles(
+    checkout,
+    paths.filter(({ path, indexed, to, now }) => ours.has(path) && (indexed === to || indexed === now)),
+  );
+  return true;
+}
+
+async function isPublished({ repository }: Checkout, commit: string, tip: string): Promise<boolean> {
+  if (tip === commit) return true;
+  if (tip === repository.emptyTree) return false;
+  try {
+    await runGit(repository.context, commands.isAncestor(commit, tip));
+    return true;
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return false;
+    throw error;
+  }
+}
+
+/** The paths that the switch was about, without those that are at HEAD as the commit has them. */
+async function switchedPaths(
+  { repository: { context } }: Checkout,
+  note: SwitchNote,
+  tip: string,
+): Promise<SwitchedPath[]> {
+  const list = async (tree: string): Promise<Entries> =>
+    parseEntries(await runGit(context, commands.listTree(tree)), /^(\d+) \w+ (\w+)\t/);
+  const [to, now, index] = await Promise.all([
+    list(note.to),
+    list(tip),
+    runGit(context, commands.listIndex()).then((text) => parseEntries(text, /^(\d+) (\w+) \d\t/)),
+  ]);
+  return Object.keys(note.files)
+    .map((path) => ({ path, to: to.get(path), now: now.get(path), indexed: index.get(path) }))
+    .filter((path) => path.to !== path.now);
+}
+
+/** Lines end with NUL and a path; a path in conflict has several, and then the last one: none of ours. */
+function parseEntries(output: string, pattern: RegExp): Map<string, string> {
+  return new Map(
+    output
+      .split('\0')
+      .filter(Boolean)
+      .map((line) => {
+        const [start = '', mode = '', id = ''] = pattern.exec(line) ?? [];
+        return [line.slice(start.length), `${mode} ${id}`];
+      }),
+  );
+}
+
+/** The paths whose files the switch wrote or removed, and nobody has changed since. */
+async function filesOfOurs(
+  checkout: Checkout,
+  note: SwitchNote,
+  paths: readonly SwitchedPath[],
+  isWhole: boolean,
+): Promise<Set<string>> {
+  const { context } = checkout.repository;
+  if (isWhole) await refreshIndex(checkout);
+  const changed = isWhole ? (await runGit(context, commands.changedFiles())).split('\0') : [];
+  const ours = new Set<string>();
+  for (const switched of paths) {
+    const { path, to } = switched;
+    if (await isBehindLink(context.folder, path)) continue;
+    const isAsCommitted = to === undefined ? !(await isThere(context.folder, path)) : !changed.includes(path);
+    const isOurs = isWhole ? isAsCommitted : await isBegun(checkout, switched, note.files[path]);
+    if (isOurs) ours.add(path);
+  }
+  return ours;
+}
+
+/** Whether a switch that was cut short has touched the file: it is gone, or holds a beginning of the commit's. */
+async function isBegun(
+  { repository: { context }, objects }: Checkout,
+  { path, to }: SwitchedPath,
+  markBefore: string | undefined,
+): Promise<boolean> {
+  const file = `${context.folder}/${path}`;
+  if ((await fileMark(file)) === markBefore) return false;
+  if (!(await isThere(context.folder, path))) return true;
+  if (to === undefined) return false;
+  const id = to.split(' ')[1] ?? '';
+  const found = (await lstat(file)).isFile() ? await readFile(file) : null;
+  if (found === null) return false;
+  const wanted = (await objects.contents(id)) ?? Buffer.alloc(0);
+  if (wanted.subarray(0, found.length).equals(found)) return true;
+  // Line ends and the like are written as the attributes say; git knows them.
+  return !path.includes('\n') && (await runGit(context, commands.hashFiles(), `${path}\n`)).trim() === id;
+}
+
+async function setIndex({ repository, locks }: Checkout, paths: readonly SwitchedPath[]): Promise<void> {
+  const none = `0 ${'0'.repeat(repository.emptyTree.length)}`;
+  const lines = paths.map(({ path, now }) => `${now ?? none}\t${path}\0`).join('');
+  if (lines !== '') await locks.wait(() => runGit(repository.context, commands.setIndex(), lines));
+}
+
+async function restoreFiles({ repository, locks }: Checkout, paths: readonly SwitchedPath[]): Promise<void> {
+  const { context } = repository;
+  const kept = paths.filter(({ now }) => now !== undefined).map(({ path }) => `${path}\0`);
+  if (kept.length > 0) await locks.wait(() => runGit(context, commands.checkOutFiles(), kept.join('')));
+  for (const { path } of paths.filter(({ now }) => now === undefined)) {
+    await unlink(`${context.folder}/${path}`).catch(ignoreMissing);
+    await dropEmptyFolders(context.folder, posix.dirname(path));
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+async function dropEmptyFolders(top: string, path: string): Promise<void> {
+  for (let folder = path; folder !== '.'; folder = posix.dirname(folder)) {
+    if (
+      !(await rmdir(`${top}/${folder}`).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return;
+  }
+}
+
+async function isThere(top: string, path: string): Promise<boolean> {
+  return lstat(`${top}/${path}`).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What lies behind a link is not in this work tree. */
+async function isBehindLink(top: string, path: string): Promise<boolean> {
+  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) {
+    if ((await lstat(`${top}/${folder}`).catch(() => null))?.isSymbolicLink()) return true;
+  }
+  return false;
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AUTHORIZATION, PASSWORD, USER } from './manager.ts';
+import { PROJECT, startProcess, type TestProcess } from './project.ts';
+
+/** A reply, read to its end. */
+interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
+  body: any;
+}
+
+/** The built program in a process of its own, which can die. */
+export interface ProcessManager {
+  process: TestProcess;
+  address: string;
+  /** Rejects when the process dies before it has answered. */
+  request(method: string, path: string, body?: unknown): Promise<Reply>;
+  /** Resolves to true when a revision is applied, to false when the process dies before. */
+  isReady(): Promise<boolean>;
+  /** Ends the process, and every git that it started, at once. */
+  kill(): Promise<void>;
+  /** Ends it as an operator does; resolves to its exit code. */
+  stop(): Promise<number | null>;
+}
+
+export interface ProcessOptions {
+  repository: { folder: string };
+  dataFolder: string;
+  env?: Record<string, string>;
+  /** A command that runs the program: `[strace, -f]`. */
+  wrapper?: readonly string[];
+}
+
+/** Starts the program; what is written to its log is in `output()`. */
+export function spawnManager({
+  repository,
+  dataFolder,
+  env = {},
+  wrapper = [],
+}: ProcessOptions): TestProcess {
+  const [command = '', ...args] = [...wrapper, process.execPath, join(PROJECT, 'dist/main.js'), 'serve'];
+  return startProcess(command, args, {
+    cwd: repository.folder,
+    env: {
+      PATH: process.env['PATH'],
+      PORT: '0',
+      DESIRED_STATE: join(repository.folder, 'desired-state'),
+      DATA_DIR: dataFolder,
+      BASIC_AUTH_USER: USER,
+      BASIC_AUTH_PASSWORD: PASSWORD,
+      GIT_POLL_INTERVAL: '0',
+      ...env,
+    },
+  });
+}
+
+/** Starts the program and waits until it listens; null when it died before. */
+export async function tryStart(options: ProcessOptions): Promise<ProcessManager | null> {
+  const child = spawnManager(options);
+  const address = await child.waitFor(/"address":"([^"]+)"/).then(
+    ([, found = '']) => found,
+    () => null,
+  );
+  return address === null ? null : managerOf(child, address);
+}
+
+/** Starts the program and waits until it is ready; rejects with its output when it does not come to listen. */
+export async function startProcessManager(options: ProcessOptions): Promise<ProcessManager> {
+  const child = spawnManager(options);
+  const [, address = ''] = await child.waitFor(/"address":"([^"]+)"/);
+  const manager = managerOf(child, address);
+  if (!(await manager.isReady())) throw new Error(`died before it was ready:\n${child.output()}`);
+  return manager;
+}
+
+function managerOf(child: TestProcess, address: string): ProcessManager {
+  const { pid } = child.child;
+  const isReady = async (): Promise<boolean> => {
+    for (;;) {
+      const reply = await fetch(`${address}/readyz`).catch(() => null);
+      if (reply === null || reply.ok) return reply !== null;
+      await sleep(20);
+    }
+  };
+  return {
+    process: child,
+    address,
+    isReady,
+    request: async (method, path, body) => {
+      const response = await fetch(address + path, {
+        method,
+        headers: {
+          'content-type': 'application/json',
+          authorization: AUTHORIZATION,
+          'x-request-id': randomUUID(),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, body: parse(text) };
+    },
+    kill: async () => {
+      try {
+        if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+      } catch {
+        // It has died already.
+      }
+      await child.ended;
+    },
+    stop: async () => {
+      child.child.kill('SIGTERM');
+      return child.ended;
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

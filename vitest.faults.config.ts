@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+/** What takes long, or needs a machine that lets it: processes that are killed, full disks, large repositories. */
+export default defineConfig({
+  test: {
+    include: ['test/faults/**/*.test.ts'],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    maxWorkers: 2,
+  },
+});

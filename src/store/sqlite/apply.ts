@@ -3,8 +3,8 @@ import type { Content } from '../../desired/parse.ts';
 import { sameContent } from '../../plan/content.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';
+import { Pace } from '../pace.ts';
 import type { ApplyBatch, GivenId } from '../store.ts';
-import { Pace } from './pace.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
 import type { Writes } from './tables.ts';
 

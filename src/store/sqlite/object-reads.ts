@@ -1,9 +1,9 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
+import { Pace } from '../pace.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { Pace } from './pace.ts';
 import {
   appContent,
   findObject,

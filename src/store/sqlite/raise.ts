@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../errors.ts';
+import { Pace } from '../pace.ts';
 import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
-import { Pace } from './pace.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Writes } from './tables.ts';
 

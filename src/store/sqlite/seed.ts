@@ -1,5 +1,5 @@
+import { Pace } from '../pace.ts';
 import type { CounterSeed } from '../store.ts';
-import { Pace } from './pace.ts';
 import type { Writes } from './tables.ts';
 
 /** `Store.seedCounters` inside the caller's transaction; gives way to others between seeds. */

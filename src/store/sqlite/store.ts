@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { WriteQueue } from '../queue.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import type {
   AppliedObject,
@@ -19,7 +20,6 @@ import { applyBatch } from './apply.ts';
 import { type Connections, closeConnections } from './connection.ts';
 import { closedError, storeError } from './errors.ts';
 import { insertReports } from './intake.ts';
-import { WriteQueue } from './queue.ts';
 import { pruneAll, pruneGroup, restartApp } from './raise.ts';
 import { seedCounters } from './seed.ts';
 import type { Reads, Writes } from './tables.ts';

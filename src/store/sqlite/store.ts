@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { closedError } from '../closed.ts';
 import { WriteQueue } from '../queue.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
@@ -20,7 +21,7 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Connections, closeConnections } from './connection.ts';
-import { closedError, storeError } from './errors.ts';
+import { storeError } from './errors.ts';
 import { insertReports } from './intake.ts';
 import type { Reads, Writes } from './tables.ts';
 import { inLongTransaction, inSnapshot, inTransaction } from './transaction.ts';

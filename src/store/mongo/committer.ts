@@ -19,7 +19,7 @@ export interface CommitterOptions {
 }
 
 /** Thrown by reads that met a document of a later version than the head they started from. */
-export class Overtaken extends Error {}
+class Overtaken extends Error {}
 
 /** Throws `Overtaken` where one of the documents is younger than the head. */
 export function requireVersion(head: Head, documents: readonly { version: number }[]): void {

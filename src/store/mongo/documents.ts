@@ -127,7 +127,7 @@ export interface ObjectDocument {
   stored: StoredPart | null;
 }
 
-export interface StoredPart {
+interface StoredPart {
   oid: string;
   /** JSON: as text it keeps its order and every name of a key. */
   content: string;

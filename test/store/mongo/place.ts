@@ -1,16 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { appDefaults } from '../../src/desired/app.ts';
-import { openMongoStore } from '../../src/store/mongo/open.ts';
-import type { Store } from '../../src/store/store.ts';
-import type { OpenedStore } from './contract/support.ts';
+import { appDefaults } from '../../../src/desired/app.ts';
+import { openMongoStore } from '../../../src/store/mongo/open.ts';
+import type { Store } from '../../../src/store/store.ts';
+import type { OpenedStore } from '../contract/support.ts';
 
 /** The server that tests of the MongoDB store use, as `npm run test:mongo` and `.ci/run` set it; undefined: none. */
-export const TEST_URI: string | undefined = process.env['HOLDFAST_TEST_MONGODB_URI'];
+const TEST_URI: string | undefined = process.env['HOLDFAST_TEST_MONGODB_URI'];
+
+/** Whether there is one, and limits for tests of many calls against it. */
+export const SERVER = {
+  isMissing: TEST_URI === undefined,
+  uri: TEST_URI ?? '',
+  limits: { timeout: 240_000 },
+};
 
 /** Opens the store in this database, with the built-in defaults. */
-export function openDatabase(database: string, uri = TEST_URI): Promise<Store> {
-  if (uri === undefined) throw new Error('no server to test with');
+export function openDatabase(database: string, uri = SERVER.uri): Promise<Store> {
   return openMongoStore({
     uri,
     database,
@@ -56,7 +62,7 @@ export async function dropDatabase(database: string): Promise<void> {
 
 /** Runs `work` with a plain client of the driver, as somebody from outside. */
 export async function withClient<T>(work: (client: MongoClient) => Promise<T>): Promise<T> {
-  const client = new MongoClient(TEST_URI ?? '');
+  const client = new MongoClient(SERVER.uri);
   try {
     return await work(client);
   } finally {

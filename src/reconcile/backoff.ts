@@ -2,7 +2,7 @@ import type { ErrorKind, HoldfastError } from '../errors.ts';
 import type { PassError } from './status.ts';
 
 /** What a failed pass waits for. */
-export type Reaction =
+type Reaction =
   /** A new commit; trying the same one again would end the same way. */
   | 'stalled'
   /** Something outside (git, origin, the store) to come back. */
@@ -17,7 +17,7 @@ const DELAYS: Readonly<Record<Exclude<Reaction, 'stalled'>, { first: number; lon
 };
 
 /** The kind of an error decides what a failed pass does next. */
-export function reactionTo(kind: ErrorKind): Reaction {
+function reactionTo(kind: ErrorKind): Reaction {
   if (kind === 'stalled') return 'stalled';
   return kind === 'unavailable' || kind === 'moved-on' || kind === 'conflict' ? 'waiting' : 'other';
 }
@@ -28,7 +28,7 @@ export function reactionTo(kind: ErrorKind): Reaction {
  *
  * `random` lies in [0, 1).
  */
-export function retryDelay(reaction: Reaction, failures: number, random: number): number | null {
+function retryDelay(reaction: Reaction, failures: number, random: number): number | null {
   if (reaction === 'stalled') return null;
   const { first, longest } = DELAYS[reaction];
   const delay = Math.min(longest, first * 2 ** Math.max(0, failures - 1));

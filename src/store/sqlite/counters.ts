@@ -1,11 +1,7 @@
-import { type Counter, FRESH_COUNTER, raise } from '../../plan/ids.ts';
+import { FRESH_COUNTER, raise } from '../../plan/ids.ts';
+import type { KeptCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-
-/** A counter as it is kept; `hash` is the record's hash of an object that is not stored. */
-export interface KeptCounter extends Counter {
-  hash: string | null;
-}
 
 /** Changes the counters, inside the caller's transaction. `changed` is the transaction's id sequence. */
 export class Counters {

@@ -1,4 +1,5 @@
 import { HoldfastError } from '../../errors.ts';
+import { closedError } from '../closed.ts';
 
 /** What SQLite's primary result codes mean for the person who has to act; each follows "the store". */
 const WORDS: ReadonlyMap<number, string> = new Map([
@@ -32,11 +33,6 @@ export function storeError(error: unknown): unknown {
   if (primary !== null) return unavailable(WORDS.get(primary) ?? 'failed', nameOf(error), error);
   if ('syscall' in error) return unavailable('cannot be opened', codeOf(error), error);
   return error;
-}
-
-/** What a store that was closed answers. */
-export function closedError(): HoldfastError {
-  return new HoldfastError('unavailable', 'the store is closed');
 }
 
 /** Whether SQLite says that the file is something else. */

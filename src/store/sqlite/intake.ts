@@ -1,5 +1,5 @@
+import { Pace } from '../pace.ts';
 import type { Report } from '../report.ts';
-import { Pace } from './pace.ts';
 import type { Writes } from './tables.ts';
 
 /** `Store.insertReports` inside the caller's transaction; gives way to others between reports. */

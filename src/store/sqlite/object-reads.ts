@@ -1,18 +1,11 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
+import { Pace } from '../pace.ts';
+import { appContent, groupContent, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { Pace } from './pace.ts';
-import {
-  appContent,
-  findObject,
-  groupContent,
-  type ObjectRow,
-  storedApp,
-  storedGroup,
-  TABLE_OF,
-} from './rows.ts';
+import { findObject, TABLE_OF } from './rows.ts';
 
 /** An object and where it came from, as its table holds them. */
 export interface AppliedRow {

@@ -1,15 +1,9 @@
 import type { Kind } from '../../desired/name.ts';
 import type { Origin } from '../../plan/step.ts';
+import type { ObjectRow } from '../rules/rows.ts';
+import type { ObjectContent } from '../rules/work.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { findObject, type ObjectRow, TABLE_OF } from './rows.ts';
-
-/** What a step says of an object, ready for its row. */
-export interface ObjectContent {
-  /** JSON. */
-  content: string;
-  hash: string;
-  origin: Origin | null;
-}
+import { findObject, TABLE_OF } from './rows.ts';
 
 /** Changes apps and device groups, inside the caller's transaction. */
 export class Objects {

@@ -1,6 +1,6 @@
+import { Pace } from '../pace.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { Pace } from './pace.ts';
 import { reportFilter, timeCondition } from './report-query.ts';
 
 /** How many rows one statement passes over at most: a few milliseconds' work, whatever the filters. */

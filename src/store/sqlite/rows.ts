@@ -1,47 +1,11 @@
-import { type App, type AppDefaults, type AppFields, completeApp } from '../../desired/app.ts';
-import type { DeviceGroup } from '../../desired/device-group.ts';
 import type { Kind } from '../../desired/name.ts';
-import type { StoredApp, StoredGroup } from '../store.ts';
+import type { ObjectRow } from '../rules/rows.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 export const TABLE_OF: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device_groups' };
-
-/** An object as its table holds it; apps have no `prune_id`, and show 0. */
-export interface ObjectRow {
-  name: string;
-  oid: string;
-  id: number;
-  prune_id: number;
-  /** JSON. */
-  content: string;
-  hash: string;
-}
 
 /** The statement that reads one object by its name. */
 export function findObject(db: Database, kind: Kind): Statement<ObjectRow> {
   const prune = kind === 'app' ? '0 AS prune_id' : 'prune_id';
   return prepare(db, `SELECT name, oid, id, ${prune}, content, hash FROM ${TABLE_OF[kind]} WHERE name = ?`);
-}
-
-/** An app's content; fields that are younger than the row are filled in. */
-export function appContent(json: string, defaults: AppDefaults): App {
-  return completeApp(JSON.parse(json) as AppFields, defaults);
-}
-
-export function groupContent(json: string): DeviceGroup {
-  return JSON.parse(json) as DeviceGroup;
-}
-
-export function storedApp(row: ObjectRow, defaults: AppDefaults): StoredApp {
-  return { name: row.name, oid: row.oid, appId: row.id, content: appContent(row.content, defaults) };
-}
-
-export function storedGroup(row: ObjectRow): StoredGroup {
-  return {
-    name: row.name,
-    oid: row.oid,
-    deviceGroupId: row.id,
-    pruneId: row.prune_id,
-    content: groupContent(row.content),
-  };
 }

@@ -1,5 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
+import { closedError } from '../closed.ts';
+import { WriteQueue } from '../queue.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import { applyBatch } from '../rules/apply.ts';
+import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
+import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
   ApplyBatch,
@@ -15,13 +20,9 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import { applyBatch } from './apply.ts';
 import { type Connections, closeConnections } from './connection.ts';
-import { closedError, storeError } from './errors.ts';
+import { storeError } from './errors.ts';
 import { insertReports } from './intake.ts';
-import { WriteQueue } from './queue.ts';
-import { pruneAll, pruneGroup, restartApp } from './raise.ts';
-import { seedCounters } from './seed.ts';
 import type { Reads, Writes } from './tables.ts';
 import { inLongTransaction, inSnapshot, inTransaction } from './transaction.ts';
 

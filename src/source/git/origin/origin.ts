@@ -10,7 +10,7 @@ export interface TransferLimits {
 }
 
 /** What became of a push: done, or the branch is not where it was thought to be. */
-export type PushOutcome = 'done' | 'moved';
+type PushOutcome = 'done' | 'moved';
 
 /** Origin cannot be reached now. */
 export class OriginUnavailable extends HoldfastError {

@@ -1,28 +1,28 @@
+import { Pace } from '../pace.ts';
 import type { CounterSeed } from '../store.ts';
-import { Pace } from './pace.ts';
-import type { Writes } from './tables.ts';
+import type { Work } from './work.ts';
 
-/** `Store.seedCounters` inside the caller's transaction; gives way to others between seeds. */
+/** `Store.seedCounters` as work on a store; gives way to others between seeds. */
 export async function seedCounters(
-  writes: Writes,
+  work: Work,
   seeds: readonly CounterSeed[],
   idSequence: number,
   floorOfOthers: number,
 ): Promise<void> {
-  const changed = writes.state.nextIdSequence(idSequence);
+  const changed = work.state.nextIdSequence(idSequence);
   const pace = new Pace();
   let hasDropped = false;
   for (const seed of seeds) {
-    if (seed.kind === 'prune') seedPrune(writes, seed, changed);
-    else if (seedObject(writes, seed, seed.kind, changed) === 'dropped') hasDropped = true;
+    if (seed.kind === 'prune') seedPrune(work, seed, changed);
+    else if (seedObject(work, seed, seed.kind, changed) === 'dropped') hasDropped = true;
     await pace.step();
   }
-  writes.counters.markAllChanged(changed);
-  if (hasDropped) writes.state.clearApplied();
-  writes.state.setSeeded(floorOfOthers);
+  work.counters.markAllChanged(changed);
+  if (hasDropped) work.state.clearApplied();
+  work.state.setSeeded(floorOfOthers);
 }
 
-function seedPrune({ objects, counters }: Writes, seed: CounterSeed, changed: number): void {
+function seedPrune({ objects, counters }: Work, seed: CounterSeed, changed: number): void {
   const counter = merged(counters.get('prune', seed.name), seed);
   counters.put('prune', seed.name, { ...counter, hash: null }, changed);
   objects.setPruneId(seed.name, counter.last);
@@ -31,7 +31,7 @@ function seedPrune({ objects, counters }: Writes, seed: CounterSeed, changed: nu
 type Fate = 'absent' | 'stored' | 'dropped';
 
 function seedObject(
-  { objects, counters }: Writes,
+  { objects, counters }: Work,
   seed: CounterSeed,
   kind: 'app' | 'device_group',
   changed: number,

@@ -3,10 +3,10 @@ import type { Content } from '../../desired/parse.ts';
 import { sameContent } from '../../plan/content.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';
+import { Pace } from '../pace.ts';
 import type { ApplyBatch, GivenId } from '../store.ts';
-import { Pace } from './pace.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
-import type { Writes } from './tables.ts';
+import type { Work } from './work.ts';
 
 /** The pass that is under way: the time of new objects, and the number that its changes of counters carry. */
 interface Pass {
@@ -19,40 +19,40 @@ interface Pass {
 /** What a step wants its object to be. */
 type Wanted = Step & { after: Content };
 
-/** `Store.apply` inside the caller's transaction; gives way to others between steps. */
-export async function applyBatch(writes: Writes, batch: ApplyBatch): Promise<GivenId[]> {
-  writes.state.requireSequence(batch.sequence);
-  const pass: Pass = { at: batch.at, changed: once(() => writes.state.nextIdSequence()), lastOid: null };
+/** `Store.apply` as work on a store; gives way to others between steps. */
+export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
+  work.state.requireSequence(batch.sequence);
+  const pass: Pass = { at: batch.at, changed: once(() => work.state.nextIdSequence()), lastOid: null };
   const pace = new Pace();
   const given: GivenId[] = [];
   for (const step of batch.steps) {
-    const id = applyStep(writes, step, pass);
+    const id = applyStep(work, step, pass);
     if (id !== null) given.push({ kind: step.kind, name: step.name, id });
     await pace.step();
   }
   for (const { kind, name, origin } of batch.origins) {
-    writes.objects.setOrigin(kind, name, origin);
+    work.objects.setOrigin(kind, name, origin);
     await pace.step();
   }
-  if (pass.lastOid !== null) writes.state.setLastOid(pass.lastOid);
-  writes.state.setApplied(batch.revision, batch.at, batch.rules);
+  if (pass.lastOid !== null) work.state.setLastOid(pass.lastOid);
+  work.state.setApplied(batch.revision, batch.at, batch.rules);
   return given;
 }
 
 /** The id that the step gave; null where it gave none. */
-function applyStep(writes: Writes, step: Step, pass: Pass): number | null {
+function applyStep(work: Work, step: Step, pass: Pass): number | null {
   if (!isWanted(step)) {
-    remove(writes, step, pass);
+    remove(work, step, pass);
     return null;
   }
-  const stored = writes.objects.find(step.kind, step.name);
-  if (stored === undefined) return create(writes, step, pass);
-  if (isSame(stored, step, writes.defaults)) {
-    writes.objects.setOrigin(step.kind, step.name, step.origin);
+  const stored = work.objects.find(step.kind, step.name);
+  if (stored === undefined) return create(work, step, pass);
+  if (isSame(stored, step, work.defaults)) {
+    work.objects.setOrigin(step.kind, step.name, step.origin);
     return null;
   }
-  const id = writes.counters.raise(step.kind, step.name, pass.changed());
-  writes.objects.update(step.kind, step.name, id, rowOf(step));
+  const id = work.counters.raise(step.kind, step.name, pass.changed());
+  work.objects.update(step.kind, step.name, id, rowOf(step));
   return id;
 }
 
@@ -61,7 +61,7 @@ function isWanted(step: Step): step is Wanted {
 }
 
 /** Devices have this content already where the counter has its hash: then the ids stay what they were. */
-function create({ objects, counters, newOid }: Writes, step: Wanted, pass: Pass): number {
+function create({ objects, counters, newOid }: Work, step: Wanted, pass: Pass): number {
   const { kind, name } = step;
   const row = rowOf(step);
   const counter = counters.get(kind, name);
@@ -77,7 +77,7 @@ function create({ objects, counters, newOid }: Writes, step: Wanted, pass: Pass)
 }
 
 /** The counter stays, without a hash: whatever is made under this name later gets a new id. */
-function remove({ objects, counters }: Writes, { kind, name }: Step, pass: Pass): void {
+function remove({ objects, counters }: Work, { kind, name }: Step, pass: Pass): void {
   const counter = counters.get(kind, name);
   if (objects.remove(kind, name) || counter.hash !== null) {
     counters.put(kind, name, { ...counter, hash: null }, pass.changed());

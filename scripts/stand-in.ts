@@ -1,0 +1,129 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, appendFile, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const VERSION = 'v1.24.2';
+const MODULE = 'github.com/FerretDB/FerretDB';
+const CACHE = resolve('node_modules/.cache/ferretdb');
+/** Milliseconds for the download and for the build together. */
+const BUILD_LIMIT = 420_000;
+/** Milliseconds from the start of the server until it listens. */
+const START_LIMIT = 30_000;
+
+const run = promisify(execFile);
+
+/**
+ * Starts FerretDB on a free port of this machine, built with Go where it is not in the cache yet. Where it cannot be
+ * had, says so in one line and resolves to null.
+ */
+export async function startStandIn(): Promise<{ uri: string; stop(): Promise<void> } | null> {
+  let binary: string;
+  try {
+    binary = await build();
+  } catch (error) {
+    say(`no stand-in for MongoDB (${reasonOf(error)}); its tests are left out`);
+    return null;
+  }
+  return start(binary);
+}
+
+/**
+ * `go install` refuses this version, whose module lacks a file that its program wants at the start: the text of the
+ * version. So a copy of the module gets it, and is built.
+ */
+async function build(): Promise<string> {
+  const binary = join(CACHE, `ferretdb-${VERSION}`);
+  if (await exists(binary)) return binary;
+  const deadline = AbortSignal.timeout(BUILD_LIMIT);
+  await mkdir(CACHE, { recursive: true });
+  const work = await mkdtemp(join(CACHE, 'build-'));
+  try {
+    const options = { cwd: work, signal: deadline, env: { ...process.env, GOWORK: 'off' } };
+    const { stdout } = await run('go', ['mod', 'download', '-json', `${MODULE}@${VERSION}`], options);
+    const { Dir: source } = JSON.parse(stdout) as { Dir: string };
+    await cp(source, join(work, 'module'), { recursive: true, mode: 0 });
+    await run('chmod', ['-R', 'u+w', 'module'], options);
+    await writeFile(join(work, 'module/build/version/version.txt'), `${VERSION}\n`);
+    const arguments_ = ['build', '-buildvcs=false', '-o', join(work, 'ferretdb'), './cmd/ferretdb'];
+    await run('go', arguments_, { ...options, cwd: join(work, 'module') });
+    await rename(join(work, 'ferretdb'), binary);
+    return binary;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function start(binary: string): Promise<{ uri: string; stop(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-ferretdb-'));
+  const port = await freePort();
+  const child = spawn(
+    binary,
+    [
+      '--handler=sqlite',
+      `--sqlite-url=file:${folder}/`,
+      `--listen-addr=127.0.0.1:${port}`,
+      '--debug-addr=-',
+      '--telemetry=disable',
+      `--state-dir=${folder}`,
+      '--log-level=error',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  child.stderr.on('data', (chunk: Buffer) => void appendFile(join(folder, 'log'), chunk));
+  const ended = once(child, 'exit');
+  await listening(port);
+  say(`tests of the MongoDB store run against FerretDB ${VERSION}, SQLite backend, process ${child.pid}`);
+  return {
+    uri: `mongodb://127.0.0.1:${port}/`,
+    stop: async () => {
+      child.kill('SIGKILL');
+      await ended;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function listening(port: number): Promise<void> {
+  const { connect } = await import('node:net');
+  const end = Date.now() + START_LIMIT;
+  while (Date.now() < end) {
+    const socket = connect(port, '127.0.0.1');
+    const [event] = await Promise.race([
+      once(socket, 'connect').then(() => ['connect']),
+      once(socket, 'error').then(() => ['error']),
+    ]).catch(() => ['error']);
+    socket.destroy();
+    if (event === 'connect') return;
+    await new Promise((later) => setTimeout(later, 100));
+  }
+  throw new Error(`nothing listens on port ${port}`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split('\n')[0] ?? text;
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

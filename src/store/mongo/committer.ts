@@ -1,0 +1,179 @@
+import { HoldfastError, kindOf } from '../../errors.ts';
+import { WriteQueue } from '../queue.ts';
+import type { Change, Documents, Head, HeadId, StagedChange } from './documents.ts';
+
+/** What a write wants: other fields of the head, changes of other documents, and what its caller gets. */
+export interface Draft<H extends Head, T> {
+  /** Null: there is nothing to write. */
+  fields: Partial<H> | null;
+  changes: readonly Change[];
+  result: T;
+}
+
+/** What committing needs besides the database. */
+export interface CommitterOptions {
+  /** Makes a random text that no other write has. */
+  newWriter(): string;
+  /** Waits a little longer from attempt to attempt. */
+  pause(attempt: number): Promise<void>;
+}
+
+/** Thrown by reads that met a document of a later version than the head they started from. */
+class Overtaken extends Error {}
+
+/** Throws `Overtaken` where one of the documents is younger than the head. */
+export function requireVersion(head: Head, documents: readonly { version: number }[]): void {
+  if (documents.some(({ version }) => version > head.version)) throw new Overtaken('read it again');
+}
+
+/** How many writers a head remembers: so many writes later, an unknown outcome can still be told. */
+const RECENT = 64;
+/** How often a write begins again because another one was faster, and a read because it was overtaken. */
+const ATTEMPTS = 200;
+/** How often a swap of unknown outcome is asked for again. */
+const SWAPS = 5;
+/** Characters of changes that a head carries itself; the database's limit of a document is 16 MiB. */
+const INLINE_LIMIT = 1_000_000;
+
+/**
+ * Writes and reads that are atomic although they touch several documents (docs/decisions/0010-one-head.md). A write is the
+ * replacement of one head document under a guard; the head carries the changes, which are in their places
+ * before the next replacement.
+ */
+export class Committer<H extends Head> {
+  readonly #documents: Documents;
+  readonly #id: HeadId;
+  readonly #options: CommitterOptions;
+  readonly #queue = new WriteQueue();
+  /** One settling for each version, whoever asks in this process. */
+  #settling: { version: number; done: Promise<void> } | null = null;
+  #settledVersion = 0;
+
+  constructor(documents: Documents, id: HeadId, options: CommitterOptions) {
+    this.#documents = documents;
+    this.#id = id;
+    this.#options = options;
+  }
+
+  /** The head as it is; its changes need not be in their places. */
+  async head(): Promise<H> {
+    const head = await this.#documents.readHead<H>(this.#id);
+    if (head === null) throw new HoldfastError('unavailable', 'the store has lost its state');
+    return head;
+  }
+
+  /**
+   * Runs `work` on the head until its draft is written, or refused by an error of its own. Writes of one process
+   * wait for one another. Rejects as `unavailable` where it is not known whether the write has happened.
+   */
+  write<T>(work: (head: H) => Promise<Draft<H, T>>): Promise<T> {
+    return this.#queue.run(() => this.#again(async (head) => this.#tryWrite(head, await work(head))));
+  }
+
+  /** Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`. */
+  read<T>(work: (head: H) => Promise<T>): Promise<T> {
+    return this.#again(async (head) => ({ value: await work(head) }));
+  }
+
+  /** Waits for the writes that were asked for before. */
+  async idle(): Promise<void> {
+    await this.#queue.run(() => undefined);
+  }
+
+  /** `attempt` resolves to null where another write was faster. */
+  async #again<T>(attempt: (head: H) => Promise<{ value: T } | null>): Promise<T> {
+    for (let count = 0; count < ATTEMPTS; count += 1) {
+      try {
+        const done = await attempt(await this.#settled());
+        if (done !== null) return done.value;
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw error;
+      }
+      await this.#options.pause(count);
+    }
+    const message = 'other managers change the store without a pause; try again';
+    throw new HoldfastError('unavailable', message);
+  }
+
+  async #settled(): Promise<H> {
+    const head = await this.head();
+    if (!head.isSettled) await this.#settle(head);
+    return head;
+  }
+
+  async #tryWrite<T>(head: H, draft: Draft<H, T>): Promise<{ value: T } | null> {
+    const { fields, changes, result } = draft;
+    if (fields === null) return { value: result };
+    const writer = this.#options.newWriter();
+    const isSmall = JSON.stringify(changes).length <= INLINE_LIMIT;
+    const next: H = {
+      ...head,
+      ...fields,
+      version: head.version + 1,
+      writer,
+      recent: [writer, ...head.recent].slice(0, RECENT),
+      isSettled: changes.length === 0,
+      changes: isSmall ? changes : null,
+    };
+    if (!isSmall) await this.#documents.stage(staged(next, changes));
+    if (!(await this.#swap(head.version, next))) return null;
+    // It has happened. Where settling fails, whoever comes next does it.
+    if (!next.isSettled) await this.#settle(next).catch(() => undefined);
+    return { value: result };
+  }
+
+  /** Whether this very write replaced the head. An unknown outcome is looked up before it is asked for again. */
+  async #swap(version: number, next: H): Promise<boolean> {
+    let unknown: unknown = new HoldfastError('unavailable', 'the store does not confirm its last write');
+    for (let attempt = 0; attempt < SWAPS; attempt += 1) {
+      try {
+        if (await this.#documents.swapHead(version, next)) return true;
+      } catch (error) {
+        if (kindOf(error) !== 'unavailable') throw error;
+        unknown = error;
+      }
+      const fate = fateOf(await this.head(), version, next.writer);
+      if (fate !== 'open') return fate === 'won';
+      await this.#options.pause(attempt);
+    }
+    throw unknown;
+  }
+
+  /** Brings the changes of a head to their places; once in this process for each version. */
+  async #settle(head: Head): Promise<void> {
+    if (head.version <= this.#settledVersion) return;
+    if (this.#settling?.version !== head.version) {
+      const done = this.#settleNow(head).finally(() => {
+        if (this.#settling?.done === done) this.#settling = null;
+      });
+      this.#settling = { version: head.version, done };
+    }
+    await this.#settling.done;
+  }
+
+  async #settleNow({ version, writer, changes }: Head): Promise<void> {
+    await this.#documents.put(changes ?? (await this.#documents.staged(writer)));
+    await this.#documents.settleHead(this.#id, version);
+    this.#settledVersion = Math.max(this.#settledVersion, version);
+    if (changes === null) await this.#documents.dropStaged(this.#id, version);
+  }
+}
+
+/** What became of a write that was to follow `version`, as a later look at the head tells. */
+function fateOf({ version: now, recent }: Head, version: number, writer: string): 'won' | 'lost' | 'open' {
+  if (recent.includes(writer)) return 'won';
+  if (now === version) return 'open';
+  if (now <= version + RECENT) return 'lost';
+  throw new HoldfastError('unavailable', 'it is not known whether the store took the write; look again');
+}
+
+function staged(head: Head, changes: readonly Change[]): StagedChange[] {
+  const { _id, version, writer } = head;
+  return changes.map((change, index) => ({
+    _id: `${writer}/${index}`,
+    head: _id,
+    version,
+    writer,
+    change,
+  }));
+}

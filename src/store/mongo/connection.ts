@@ -1,0 +1,129 @@
+import {
+  type Db,
+  type DbOptions,
+  MongoClient,
+  type MongoClientOptions,
+  ReadConcern,
+  type TopologyDescription,
+} from 'mongodb';
+import { HoldfastError } from '../../errors.ts';
+import { closedError } from '../closed.ts';
+import { isNoServer, storeError } from './errors.ts';
+import { prepareSchema } from './schema.ts';
+import { describeServer, type ServerInfo } from './server-info.ts';
+
+export interface ConnectionOptions {
+  uri: string;
+  database: string;
+  /** So many random bytes. */
+  random(size: number): Uint8Array;
+  /** Called each time that the database was reached and prepared. */
+  onServer(info: ServerInfo): void;
+}
+
+/**
+ * Limits of the driver, so that nothing hangs. A call that finds no primary gives up after 5 s: a planned step-down
+ * is over by then, and a device's poll is not. A write that a majority does not confirm within 10 s is told
+ * as unknown; a silent connection is dropped after 20 s, which is above everything that a healthy server needs.
+ * Whether servers are back is asked every second.
+ */
+const LIMITS: MongoClientOptions = {
+  appName: 'holdfast',
+  serverSelectionTimeoutMS: 5000,
+  connectTimeoutMS: 5000,
+  socketTimeoutMS: 20_000,
+  waitQueueTimeoutMS: 5000,
+  heartbeatFrequencyMS: 1000,
+  maxPoolSize: 20,
+};
+
+/** Said here, so that nothing in the URI can weaken it: an acknowledged write survives the loss of a minority. */
+const SAFETY: DbOptions = {
+  readPreference: 'primary',
+  readConcern: new ReadConcern('majority'),
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
+};
+
+/** Milliseconds between two tries to reach a database that was never reached. */
+const TRY_AGAIN = 1000;
+
+const TAKES_WRITES = new Set<string>(['Standalone', 'RSPrimary', 'Mongos', 'LoadBalancer']);
+
+/** The database of `MONGODB_URI`: connected and prepared by the first call that can, watched from then on. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #opening: Promise<{ client: MongoClient; db: Db }> | null = null;
+  #isClosed = false;
+  #hasServer = false;
+  /** Whether a call has found no server since there was one. */
+  #isAway = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the database was reached and prepared. Rejects as `invalid` where it must not be touched. */
+  async open(): Promise<void> {
+    await this.#database();
+  }
+
+  /**
+   * Runs a command. While no server takes writes, only the first call waits for one; the others reject at
+   * once, so that what can be served from memory is served without a delay.
+   */
+  async run<T>(command: (db: Db) => Promise<T>): Promise<T> {
+    const db = await this.#database().catch(asUnavailable);
+    if (this.#isAway && !this.#hasServer)
+      throw new HoldfastError('unavailable', 'the store cannot be reached');
+    try {
+      return await command(db);
+    } catch (error) {
+      if (isNoServer(error)) this.#isAway = true;
+      throw storeError(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const opened = await this.#opening?.catch(() => null);
+    await opened?.client.close();
+  }
+
+  async #database(): Promise<Db> {
+    if (this.#isClosed) throw closedError();
+    this.#opening ??= this.#connect();
+    return (await this.#opening).db;
+  }
+
+  /** After a failure the same error answers for a while, and then it is tried anew. */
+  async #connect(): Promise<{ client: MongoClient; db: Db }> {
+    let client: MongoClient | undefined;
+    try {
+      client = new MongoClient(this.#options.uri, { ...LIMITS, ...SAFETY });
+      client.on('topologyDescriptionChanged', ({ newDescription }) => this.#follow(newDescription));
+      await client.connect();
+      const db = client.db(this.#options.database, SAFETY);
+      const info = await describeServer(db);
+      await prepareSchema(db, this.#options.random);
+      this.#options.onServer(info);
+      return { client, db };
+    } catch (error) {
+      await client?.close().catch(() => undefined);
+      setTimeout(() => {
+        this.#opening = null;
+      }, TRY_AGAIN).unref();
+      throw storeError(error);
+    }
+  }
+
+  #follow({ servers }: TopologyDescription): void {
+    this.#hasServer = [...servers.values()].some(({ type }) => TAKES_WRITES.has(type));
+    if (this.#hasServer) this.#isAway = false;
+  }
+}
+
+/** Once the manager runs, a database that must not be touched is one that cannot be used now. */
+function asUnavailable(error: unknown): never {
+  if (!(error instanceof HoldfastError) || error.kind !== 'invalid') throw error;
+  throw new HoldfastError('unavailable', error.message, error.details, error);
+}

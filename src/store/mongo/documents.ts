@@ -1,0 +1,170 @@
+import type { Kind } from '../../desired/name.ts';
+import type { Origin } from '../../plan/step.ts';
+import type { ReportQuery } from '../report.ts';
+import type { KeptCounter } from '../rules/work.ts';
+import type { OperationEntry } from '../store.ts';
+
+/**
+ * What the store asks of a database, and nothing more: each method is one command, or several where it says so.
+ * The driver implements it, and so does the model of a database in the tests.
+ *
+ * What it may rely on is what MongoDB promises without transactions: a change of one document happens whole,
+ * `_id` is unique, a read sees every change that was acknowledged before. A call that rejects as `unavailable`
+ * may have happened.
+ */
+export interface Documents {
+  /** Resolves when the database answers. */
+  ping(): Promise<void>;
+  readHead<H extends Head>(id: HeadId): Promise<H | null>;
+  /** Replaces the head where its version is `version`; resolves to whether it was. */
+  swapHead<H extends Head>(version: number, next: H): Promise<boolean>;
+  /** Marks the head as settled, where its version is `version`. */
+  settleHead(id: HeadId, version: number): Promise<void>;
+
+  /** Puts changes down that are too many for their head; several commands. */
+  stage(changes: readonly StagedChange[]): Promise<void>;
+  staged(writer: string): Promise<Change[]>;
+  /** Drops what was staged for versions up to `version`. */
+  dropStaged(head: HeadId, version: number): Promise<void>;
+  /**
+   * Brings each change to its place: a document only where the one there has a lower version, an entry or a report
+   * only where there is none. Not atomic, in no order.
+   */
+  put(changes: readonly Change[]): Promise<void>;
+
+  /** The documents with these ids that are there. */
+  objects(ids: readonly string[]): Promise<ObjectDocument[]>;
+  /**
+   * The documents with a version above `version`, of one kind or of both, not of one moment. Without `contents`
+   * their contents are empty and their origins null.
+   */
+  objectsSince(version: number, kind: Kind | null, contents: boolean): Promise<ObjectDocument[]>;
+  /** Entries with an id below `before`, newest first. */
+  operations(before: number, limit: number): Promise<OperationDocument[]>;
+  /** Reports that match, in ascending order of `_id`, from after `query.after`. */
+  reports(query: ReportQuery, limit: number): Promise<FoundReport[]>;
+  /** Drops some reports that arrived before `before`; resolves to how many, 0 when there are none left. */
+  expireReports(before: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+export type HeadId = 'fleet' | 'reports';
+
+/**
+ * The one document whose replacement is a write. Its changes belong to the version from that moment on; they are
+ * brought to their places afterwards, by whoever comes first.
+ */
+export interface Head {
+  _id: HeadId;
+  /** Counts writes. */
+  version: number;
+  /** Who made this version: a random text, made anew for each write. */
+  writer: string;
+  /** The writers of the last versions, newest first. */
+  recent: string[];
+  /** Whether all changes are in their places. */
+  isSettled: boolean;
+  /** The changes; null where they are staged under the writer. */
+  changes: Change[] | null;
+}
+
+/** The head of everything that devices are told. */
+export interface FleetHead extends Head {
+  _id: 'fleet';
+  /** See `StoreState`. */
+  fleet: string;
+  sequence: number;
+  claimed: string | null;
+  attempted: { revision: string; at: number } | null;
+  applied: { revision: string; at: number } | null;
+  rules: string | null;
+  isSeeded: boolean;
+  floorOfOthers: number;
+  idSequence: number;
+  /** Counters that changed before count as changed at this id sequence. */
+  allChanged: number;
+  lastOid: string | null;
+}
+
+/** The head of the reports that came through the API. */
+export interface ReportsHead extends Head {
+  _id: 'reports';
+  /** The highest `_id` that was given to a report; those above it are not all there yet. */
+  lastOid: string | null;
+}
+
+export type Change =
+  | { in: 'objects'; document: ObjectDocument }
+  | { in: 'operations'; document: OperationDocument }
+  | { in: 'reports'; document: ReportDocument };
+
+export interface StagedChange {
+  _id: string;
+  head: HeadId;
+  /** The version that it is to be part of. */
+  version: number;
+  writer: string;
+  change: Change;
+}
+
+export interface CounterPart extends KeptCounter {
+  /** The id sequence of its last change. */
+  changed: number;
+}
+
+/** An app or a group with its counters. It is never deleted: the counters outlive the object. */
+export interface ObjectDocument {
+  /** `app/web`. */
+  _id: string;
+  kind: Kind;
+  name: string;
+  /** The version of the head that wrote it. */
+  version: number;
+  /** The counter of `app_id` or `device_group_id`; while the object is stored, its id is `last`. */
+  own: CounterPart | null;
+  /** The counter of a group's `prune_id`. */
+  prune: CounterPart | null;
+  stored: StoredPart | null;
+}
+
+interface StoredPart {
+  oid: string;
+  /** JSON: as text it keeps its order and every name of a key. */
+  content: string;
+  hash: string;
+  origin: Origin | null;
+}
+
+/** `_id` is the version that it was written with. */
+export interface OperationDocument extends Omit<OperationEntry, 'id' | 'ids'> {
+  _id: number;
+  /** JSON. */
+  ids: string;
+}
+
+/** A report that came through the API. The fields beside `body` are there to be searched. */
+export interface ReportDocument {
+  /** 24 hex digits. */
+  _id: string;
+  hostname: string;
+  device_group: string;
+  report_creation_time: number;
+  updated?: boolean;
+  holdfast: {
+    /** Unix milliseconds. */
+    arrived: number;
+    /** The report as it was sent: JSON. */
+    body: string;
+  };
+}
+
+/** A report that was found; `isOurs` tells those that came through the API. */
+export interface FoundReport {
+  oid: string;
+  isOurs: boolean;
+  report: unknown;
+}
+
+export function objectId(kind: Kind, name: string): string {
+  return `${kind}/${name}`;
+}

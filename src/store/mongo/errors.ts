@@ -1,0 +1,68 @@
+import {
+  MongoError,
+  MongoNetworkError,
+  MongoParseError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoWriteConcernError,
+} from 'mongodb';
+import { HoldfastError } from '../../errors.ts';
+
+/** What server codes mean for the person who has to act; each follows "the store". */
+const WORDS: ReadonlyMap<number, string> = new Map([
+  [13, 'may not be used by the user of MONGODB_URI'],
+  [18, 'refuses the user or the password of MONGODB_URI'],
+  [64, 'does not confirm a write by a majority of its members in time'],
+  [91, 'is shutting down'],
+  [189, 'is choosing a new primary'],
+  [10_107, 'is choosing a new primary'],
+  [11_602, 'is choosing a new primary'],
+  [13_435, 'is choosing a new primary'],
+  [14_031, 'has no space left on its disk'],
+]);
+
+const DUPLICATE_KEY = 11_000;
+
+/** The user's part of a URI. */
+const CREDENTIALS = /\/\/[^/\s]*@/g;
+
+/**
+ * The one place where failures of the driver and of the server become errors of ours, of kind `unavailable`:
+ * a call that ends so may have happened. Errors that are ours already, and mistakes of this program, are
+ * returned as they are. Nothing of MONGODB_URI's user gets through.
+ */
+export function storeError(error: unknown): unknown {
+  if (!(error instanceof MongoError)) return error;
+  if (error instanceof MongoParseError) {
+    const message = `MONGODB_URI cannot be read: ${redacted(error.message)}`;
+    return new HoldfastError('invalid', message);
+  }
+  const code = error instanceof MongoServerError ? (error.codeName ?? String(error.code)) : error.name;
+  return new HoldfastError('unavailable', `the store ${wordsFor(error)}`, { code }, plain(error));
+}
+
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoError && error.code === DUPLICATE_KEY;
+}
+
+/** Whether no server was found that takes the call: it has not happened. */
+export function isNoServer(error: unknown): boolean {
+  return error instanceof MongoServerSelectionError;
+}
+
+export function redacted(text: string): string {
+  return text.replace(CREDENTIALS, '//(secret)@');
+}
+
+function wordsFor(error: MongoError): string {
+  if (isNoServer(error)) return 'cannot be reached: no server of MONGODB_URI takes writes';
+  if (error instanceof MongoNetworkError) return 'does not answer';
+  const known = WORDS.get(Number(error.code));
+  if (known !== undefined) return known;
+  return error instanceof MongoWriteConcernError ? 'does not confirm a write' : 'failed';
+}
+
+/** For the log: the driver's own error carries the topology with it, and may quote the URI. */
+function plain({ name, message }: MongoError): Error {
+  return Object.assign(new Error(redacted(message)), { name });
+}

@@ -1,0 +1,174 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import type { Kind } from '../../desired/name.ts';
+import { HoldfastError } from '../../errors.ts';
+import { Pace } from '../pace.ts';
+import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.ts';
+import type {
+  AppliedObject,
+  AtRevision,
+  CounterKind,
+  CounterRow,
+  GroupInfo,
+  OperationEntry,
+  StoredApp,
+  StoredGroup,
+  StoreState,
+} from '../store.ts';
+import { type Committer, requireVersion } from './committer.ts';
+import type { CounterPart, Documents, FleetHead, ObjectDocument } from './documents.ts';
+import { objectId } from './documents.ts';
+import { rowOf } from './working-set.ts';
+
+/** What reads of the fleet work with. */
+export interface FleetReadOptions {
+  documents: Documents;
+  committer: Committer<FleetHead>;
+  defaults: AppDefaults;
+}
+
+/** Reads of the fleet; each sees exactly one version of the head. */
+export class FleetReads {
+  readonly #documents: Documents;
+  readonly #committer: Committer<FleetHead>;
+  readonly #defaults: AppDefaults;
+
+  constructor({ documents, committer, defaults }: FleetReadOptions) {
+    this.#documents = documents;
+    this.#committer = committer;
+    this.#defaults = defaults;
+  }
+
+  async state(): Promise<StoreState> {
+    const { sequence, attempted, applied, fleet, isSeeded, rules, idSequence } = await this.#committer.head();
+    return { sequence, attempted, applied, fleet, seeded: isSeeded, rules, idSequence };
+  }
+
+  async revision(): Promise<string | null> {
+    return revisionOf(await this.#committer.head());
+  }
+
+  app(name: string): Promise<AtRevision<StoredApp | null>> {
+    return this.#committer.read(async (head) => {
+      const [value = null] = await this.#apps(head, [name]);
+      return { value, revision: revisionOf(head) };
+    });
+  }
+
+  group(name: string): Promise<AtRevision<StoredGroup | null>> {
+    return this.#committer.read(async (head) => ({
+      value: await this.#group(head, name),
+      revision: revisionOf(head),
+    }));
+  }
+
+  groupInfo(name: string): Promise<GroupInfo | null> {
+    return this.#committer.read(async (head) => {
+      const group = await this.#group(head, name);
+      if (group === null) return null;
+      const stored = await this.#apps(head, group.content.apps);
+      const apps = group.content.apps.map((app, index) => stored[index] ?? missing(app, name));
+      return { group, apps, revision: revisionOf(head) };
+    });
+  }
+
+  async names(kind: Kind): Promise<AtRevision<string[]>> {
+    const { head, documents } = await this.#scan(kind, false);
+    const value = documents.filter(({ stored }) => stored !== null).map(({ name }) => name);
+    return { value: value.sort(), revision: revisionOf(head) };
+  }
+
+  /** Parses them too, and gives way to others on its way. */
+  async appliedObjects(): Promise<AppliedObject[]> {
+    const { documents } = await this.#scan(null, true);
+    const pace = new Pace();
+    const objects: AppliedObject[] = [];
+    for (const document of documents) {
+      if (document.stored !== null) objects.push(appliedObject(document, this.#defaults));
+      await pace.step();
+    }
+    return objects;
+  }
+
+  async counters(since: number): Promise<CounterRow[]> {
+    const { head, documents } = await this.#scan(null, false);
+    const hasChanged = (part: CounterPart | null): part is CounterPart =>
+      part !== null && Math.max(part.changed, head.allChanged) > since;
+    return documents.flatMap(({ kind, name, own, prune, stored }) => [
+      ...(hasChanged(own) ? [counterRow(kind, name, own, stored?.hash ?? own.hash)] : []),
+      ...(hasChanged(prune) ? [counterRow('prune', name, prune, prune.hash)] : []),
+    ]);
+  }
+
+  operations(before: number | null, limit: number): Promise<OperationEntry[]> {
+    return this.#committer.read(async (head) => {
+      const end = Math.min(before ?? Number.MAX_SAFE_INTEGER, head.version + 1);
+      const entries = await this.#documents.operations(end, limit);
+      return entries.map(({ _id: id, at, actor, action, name, requestId, ids }) => {
+        return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
+      });
+    });
+  }
+
+  async #group(head: FleetHead, name: string): Promise<StoredGroup | null> {
+    const [document] = await this.#load(head, 'device_group', [name]);
+    const row = rowOf(document);
+    return row === undefined ? null : storedGroup(row);
+  }
+
+  /** The apps in the order of the names; null for one that is not stored. */
+  async #apps(head: FleetHead, names: readonly string[]): Promise<(StoredApp | null)[]> {
+    const found = await this.#load(head, 'app', names);
+    const byName = new Map(found.map((document) => [document.name, rowOf(document)]));
+    return names.map((name) => {
+      const row = byName.get(name);
+      return row === undefined ? null : storedApp(row, this.#defaults);
+    });
+  }
+
+  async #load(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectDocument[]> {
+    if (names.length === 0) return [];
+    const documents = await this.#documents.objects(names.map((name) => objectId(kind, name)));
+    requireVersion(head, documents);
+    return documents;
+  }
+
+  /**
+   * All documents of one version of the head. What changed on the way is read after it, so that a read of
+   * everything ends also while others write.
+   */
+  async #scan(
+    kind: Kind | null,
+    contents: boolean,
+  ): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
+    const found = new Map<string, ObjectDocument>();
+    let since = -1;
+    return this.#committer.read(async (head) => {
+      const changed = await this.#documents.objectsSince(since, kind, contents);
+      for (const document of changed) found.set(document._id, document);
+      since = head.version;
+      const documents = [...found.values()];
+      requireVersion(head, documents);
+      return { head, documents };
+    });
+  }
+}
+
+function revisionOf({ applied }: FleetHead): string | null {
+  return applied?.revision ?? null;
+}
+
+/** A device that was told the rest would stop the missing app's containers. */
+function missing(app: string, group: string): never {
+  const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;
+  throw new HoldfastError('unavailable', message, { app, device_group: group });
+}
+
+function counterRow(kind: CounterKind, name: string, { last }: CounterPart, hash: string | null): CounterRow {
+  return { kind, name, last, hash };
+}
+
+function appliedObject({ kind, name, stored }: ObjectDocument, defaults: AppDefaults): AppliedObject {
+  const { content, origin } = stored ?? { content: '{}', origin: null };
+  if (kind === 'app') return { kind, name, origin, content: appContent(content, defaults) };
+  return { kind, name, origin, content: groupContent(content) };
+}

@@ -1,0 +1,72 @@
+import { HoldfastError } from '../../errors.ts';
+import type { StateWork } from '../rules/work.ts';
+import type { FleetHead } from './documents.ts';
+
+/** The fields of a head that a write changes. */
+export class HeadWork implements StateWork {
+  readonly #head: FleetHead;
+  #fields: Partial<FleetHead> = {};
+
+  constructor(head: FleetHead) {
+    this.#head = head;
+  }
+
+  /** What is other than in the head that it started from. */
+  get fields(): Partial<FleetHead> {
+    return this.#fields;
+  }
+
+  get floorOfOthers(): number {
+    return this.#now().floorOfOthers;
+  }
+
+  requireSequence(expected: number): void {
+    requireSequence(this.#head, expected);
+  }
+
+  nextIdSequence(above = 0): number {
+    const idSequence = Math.max(this.#now().idSequence, above) + 1;
+    this.#set({ idSequence });
+    return idSequence;
+  }
+
+  revision(): string | null {
+    return this.#now().applied?.revision ?? null;
+  }
+
+  setApplied(revision: string, at: number, rules: string): void {
+    this.#set({ applied: { revision, at }, rules });
+  }
+
+  clearApplied(): void {
+    this.#set({ applied: null, rules: null });
+  }
+
+  setLastOid(lastOid: string): void {
+    this.#set({ lastOid });
+  }
+
+  setSeeded(floorOfOthers: number): void {
+    this.#set({ isSeeded: true, floorOfOthers: Math.max(this.floorOfOthers, floorOfOthers) });
+  }
+
+  /** Every counter counts as changed at this id sequence; none of them is touched. */
+  markAllChanged(changed: number): void {
+    this.#set({ allChanged: changed });
+  }
+
+  #now(): FleetHead {
+    return { ...this.#head, ...this.#fields };
+  }
+
+  #set(fields: Partial<FleetHead>): void {
+    this.#fields = { ...this.#fields, ...fields };
+  }
+}
+
+/** Throws `conflict` when another sequence than this one was claimed last. */
+export function requireSequence({ sequence, claimed }: FleetHead, expected: number): void {
+  if (sequence === expected) return;
+  const message = 'another pass has claimed the store since; look at the repository again';
+  throw new HoldfastError('conflict', message, { expected, sequence, claimed });
+}

@@ -1,0 +1,178 @@
+import {
+  type AnyBulkWriteOperation,
+  type Collection,
+  type Db,
+  type Document,
+  MongoBulkWriteError,
+} from 'mongodb';
+import type { Kind } from '../../desired/name.ts';
+import type { ReportQuery } from '../report.ts';
+import type { Connection } from './connection.ts';
+import type {
+  Change,
+  Documents,
+  FoundReport,
+  Head,
+  HeadId,
+  ObjectDocument,
+  OperationDocument,
+  StagedChange,
+} from './documents.ts';
+import { isDuplicateKey } from './errors.ts';
+import { expireSome, findReports, reportToStore } from './report-queries.ts';
+import { COLLECTIONS } from './schema.ts';
+
+/** The database behind the store, by the official driver. */
+export class MongoDocuments implements Documents {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  async ping(): Promise<void> {
+    await this.#run((db) => db.command({ ping: 1 }));
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  readHead<H extends Head>(id: HeadId): Promise<H | null> {
+    return this.#run(async (db) => (await heads(db).findOne({ _id: id })) as H | null);
+  }
+
+  swapHead<H extends Head>(version: number, next: H): Promise<boolean> {
+    return this.#run(async (db) => {
+      const { matchedCount } = await heads(db).replaceOne({ _id: next._id, version }, next);
+      return matchedCount === 1;
+    });
+  }
+
+  async settleHead(_id: HeadId, version: number): Promise<void> {
+    await this.#run((db) =>
+      heads(db).updateOne({ _id, version }, { $set: { isSettled: true, changes: [] } }),
+    );
+  }
+
+  async stage(changes: readonly StagedChange[]): Promise<void> {
+    await this.#run((db) => staged(db).insertMany([...changes], { ordered: false }));
+  }
+
+  staged(writer: string): Promise<Change[]> {
+    return this.#run(async (db) => {
+      const found = await staged(db).find({ writer }).toArray();
+      return found.map(({ change }) => change);
+    });
+  }
+
+  async dropStaged(head: HeadId, version: number): Promise<void> {
+    await this.#run((db) => staged(db).deleteMany({ head, version: { $lte: version } }));
+  }
+
+  async put(changes: readonly Change[]): Promise<void> {
+    const entries = changes.flatMap((change) => (change.in === 'operations' ? [change.document] : []));
+    const reports = changes.flatMap((change) => (change.in === 'reports' ? [change.document] : []));
+    const documents = changes.flatMap((change) => (change.in === 'objects' ? [change.document] : []));
+    await this.#run(async (db) => {
+      await putNewer(objects(db), documents);
+      await insertMissing(operations(db), entries);
+      await insertMissing(db.collection(COLLECTIONS.reports), reports.map(reportToStore));
+    });
+  }
+
+  objects(ids: readonly string[]): Promise<ObjectDocument[]> {
+    return this.#run((db) =>
+      objects(db)
+        .find({ _id: { $in: [...ids] } })
+        .toArray(),
+    );
+  }
+
+  objectsSince(version: number, kind: Kind | null, contents: boolean): Promise<ObjectDocument[]> {
+    const filter = {
+      ...(version < 0 ? {} : { version: { $gt: version } }),
+      ...(kind === null ? {} : { kind }),
+    };
+    const projection = contents ? {} : { 'stored.content': 0, 'stored.origin': 0 };
+    return this.#run((db) => objects(db).find(filter, { projection }).toArray());
+  }
+
+  operations(before: number, limit: number): Promise<OperationDocument[]> {
+    return this.#run((db) =>
+      operations(db)
+        .find({ _id: { $lt: before } })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .toArray(),
+    );
+  }
+
+  reports(query: ReportQuery, limit: number): Promise<FoundReport[]> {
+    return this.#run((db) => findReports(db, query, limit));
+  }
+
+  expireReports(before: number): Promise<number> {
+    return this.#run((db) => expireSome(db, before));
+  }
+
+  #run<T>(command: (db: Db) => Promise<T>): Promise<T> {
+    return this.#connection.run(command);
+  }
+}
+
+function heads(db: Db): Collection<Head> {
+  return db.collection<Head>(COLLECTIONS.state);
+}
+
+function objects(db: Db): Collection<ObjectDocument> {
+  return db.collection<ObjectDocument>(COLLECTIONS.objects);
+}
+
+function staged(db: Db): Collection<StagedChange> {
+  return db.collection<StagedChange>(COLLECTIONS.staged);
+}
+
+function operations(db: Db): Collection<OperationDocument> {
+  return db.collection<OperationDocument>(COLLECTIONS.operations);
+}
+
+/**
+ * Where the document there is not older, the filter finds nothing and the insert that follows meets its `_id`: that
+ * refusal is the guard.
+ */
+async function putNewer(collection: Collection<ObjectDocument>, documents: ObjectDocument[]): Promise<void> {
+  const operations = documents.map((document): AnyBulkWriteOperation<ObjectDocument> => {
+    const { _id, version } = document;
+    return {
+      replaceOne: { filter: { _id, version: { $lt: version } }, replacement: document, upsert: true },
+    };
+  });
+  if (operations.length === 0) return;
+  await allowingPresent(() => collection.bulkWrite(operations, { ordered: false }));
+}
+
+async function insertMissing<D extends Document>(collection: Collection<D>, documents: D[]): Promise<void> {
+  if (documents.length === 0) return;
+  await allowingPresent(() => collection.insertMany(documents as never, { ordered: false }));
+}
+
+async function allowingPresent(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isOnlyDuplicates(error)) throw error;
+  }
+}
+
+function isOnlyDuplicates(error: unknown): boolean {
+  if (!(error instanceof MongoBulkWriteError)) return isDuplicateKey(error);
+  const errors = [error.writeErrors].flat();
+  return (
+    errors.length > 0 && errors.every(isDuplicateWrite) && error.result.getWriteConcernError() === undefined
+  );
+}
+
+function isDuplicateWrite({ code }: { code?: number }): boolean {
+  return code === 11_000;
+}

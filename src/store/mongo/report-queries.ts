@@ -1,0 +1,69 @@
+import { BSON, type Db, type Document, type Filter, ObjectId } from 'mongodb';
+import type { ReportQuery } from '../report.ts';
+import type { FoundReport, ReportDocument } from './documents.ts';
+import { COLLECTIONS } from './schema.ts';
+
+/** How many reports one portion of an expiry drops. */
+const EXPIRE_AT_ONCE = 1000;
+
+const LOWEST = '0'.repeat(24);
+
+/** A report as the collection holds it; what others put there has no `holdfast`. */
+type Stored = Omit<ReportDocument, '_id'> & { _id: ObjectId };
+
+export function reportToStore({ _id, ...report }: ReportDocument): Stored {
+  return { ...report, _id: new ObjectId(_id) };
+}
+
+/** The first `limit` reports of a query. Documents whose `_id` is no ObjectId are none. */
+export async function findReports(db: Db, query: ReportQuery, limit: number): Promise<FoundReport[]> {
+  const rows = await db
+    .collection(COLLECTIONS.reports)
+    .find(filterOf(query))
+    .sort({ _id: 1 })
+    .limit(limit)
+    .toArray();
+  return rows.map(foundReport);
+}
+
+/**
+ * Drops some of the reports that arrived before `before` (Unix milliseconds). One that others put there arrived when
+ * its `_id` was made: the reporter makes it, not the device.
+ */
+export async function expireSome(db: Db, before: number): Promise<number> {
+  const collection = db.collection(COLLECTIONS.reports);
+  const made = ObjectId.createFromTime(Math.max(0, Math.floor(before / 1000)));
+  const filters: Filter<Document>[] = [
+    { 'holdfast.arrived': { $lt: before } },
+    { _id: { $lt: made }, holdfast: { $exists: false } },
+  ];
+  for (const filter of filters) {
+    const found = await collection
+      .find(filter, { projection: { _id: 1 } })
+      .limit(EXPIRE_AT_ONCE)
+      .toArray();
+    if (found.length === 0) continue;
+    const { deletedCount } = await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } });
+    return deletedCount;
+  }
+  return 0;
+}
+
+function filterOf({ hostname, deviceGroup, creationTime, updated, after }: ReportQuery): Filter<Document> {
+  return {
+    _id: after === undefined ? { $gte: new ObjectId(LOWEST) } : { $gt: new ObjectId(after) },
+    ...(hostname === undefined ? {} : { hostname: { $eq: hostname } }),
+    ...(deviceGroup === undefined ? {} : { device_group: { $eq: deviceGroup } }),
+    ...(creationTime === undefined
+      ? {}
+      : { report_creation_time: { [`$${creationTime.comparison}`]: creationTime.seconds } }),
+    ...(updated === undefined ? {} : { updated: { $eq: updated } }),
+  };
+}
+
+function foundReport({ _id, ...rest }: Document): FoundReport {
+  const oid = String(_id);
+  const body: unknown = rest['holdfast']?.body;
+  if (typeof body === 'string') return { oid, isOurs: true, report: JSON.parse(body) };
+  return { oid, isOurs: false, report: BSON.EJSON.serialize(rest, { relaxed: true }) };
+}

@@ -1,0 +1,51 @@
+import type { Db, Document } from 'mongodb';
+
+/** What answers at `MONGODB_URI`. */
+export interface ServerInfo {
+  /** `MongoDB`, or the name of a product that speaks its protocol. */
+  product: string;
+  version: string;
+  topology: 'replica set' | 'sharded cluster' | 'standalone server';
+  /** What the operator has to know; each a sentence. */
+  warnings: string[];
+}
+
+/** The oldest MongoDB that this store is made for. */
+const OLDEST = 6;
+
+/** Asks the server what it is. */
+export async function describeServer(db: Db): Promise<ServerInfo> {
+  const build = await db.command({ buildInfo: 1 });
+  const hello = await db.command({ hello: 1 });
+  const product = productOf(build);
+  const version = String(build['ferretdbVersion'] ?? build['version'] ?? 'unknown');
+  const topology = topologyOf(hello);
+  return { product, version, topology, warnings: warningsFor(product, version, topology) };
+}
+
+/** Others imitate MongoDB's version, but not the storage engines that it lists. */
+function productOf(build: Document): string {
+  if (build['ferretdbVersion'] !== undefined || build['ferretdb'] !== undefined) return 'FerretDB';
+  const engines: unknown = build['storageEngines'];
+  return Array.isArray(engines) && engines.includes('wiredTiger') ? 'MongoDB' : 'an unknown product';
+}
+
+function topologyOf(hello: Document): ServerInfo['topology'] {
+  if (hello['msg'] === 'isdbgrid') return 'sharded cluster';
+  return hello['setName'] === undefined ? 'standalone server' : 'replica set';
+}
+
+function warningsFor(product: string, version: string, topology: ServerInfo['topology']): string[] {
+  const warnings: string[] = [];
+  if (product !== 'MongoDB') {
+    warnings.push(
+      'the store is not MongoDB: whether its guarded updates hold among several managers is not known; run one manager only',
+    );
+  } else if (Number.parseInt(version, 10) < OLDEST) {
+    warnings.push(`the store is older than MongoDB ${OLDEST}, which it is made for; upgrade it`);
+  }
+  if (topology === 'standalone server') {
+    warnings.push('the store is a standalone server: it is not highly available');
+  }
+  return warnings;
+}

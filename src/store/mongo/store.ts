@@ -1,0 +1,158 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import { closedError } from '../closed.ts';
+import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import type {
+  AppliedObject,
+  ApplyBatch,
+  AtRevision,
+  CounterRow,
+  CounterSeed,
+  GivenId,
+  GroupInfo,
+  OperationContext,
+  OperationEntry,
+  Store,
+  StoredApp,
+  StoredGroup,
+  StoreState,
+} from '../store.ts';
+import { Committer } from './committer.ts';
+import type { Documents, FleetHead, ReportsHead } from './documents.ts';
+import { FleetWrites } from './fleet.ts';
+import { FleetReads } from './fleet-reads.ts';
+import { Reports } from './reports.ts';
+
+/** What the store is made of. */
+export interface DocumentStoreOptions {
+  documents: Documents;
+  /** The values that a stored app gets for fields that it lacks because they are younger. */
+  defaults: AppDefaults;
+  /** So many random bytes. */
+  random(size: number): Uint8Array;
+  /** Waits a little longer from attempt to attempt. */
+  pause(attempt: number): Promise<void>;
+}
+
+const WRITER_BYTES = 12;
+
+/**
+ * The store on documents that many managers share (docs/decisions/0010-one-head.md). It keeps nothing in memory, so
+ * that every call sees what others did.
+ */
+export class DocumentStore implements Store {
+  readonly #documents: Documents;
+  readonly #fleet: Committer<FleetHead>;
+  readonly #writes: FleetWrites;
+  readonly #reads: FleetReads;
+  readonly #reports: Reports;
+  #isClosed = false;
+
+  constructor({ documents, defaults, random, pause }: DocumentStoreOptions) {
+    const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
+    this.#documents = documents;
+    this.#fleet = new Committer<FleetHead>(documents, 'fleet', { newWriter, pause });
+    this.#writes = new FleetWrites({ documents, committer: this.#fleet, defaults, random });
+    this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
+    const committer = new Committer<ReportsHead>(documents, 'reports', { newWriter, pause });
+    this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random });
+  }
+
+  ping(): Promise<void> {
+    return this.#call(() => this.#documents.ping());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([this.#fleet.idle(), this.#reports.idle()]);
+    await this.#documents.close();
+  }
+
+  state(): Promise<StoreState> {
+    return this.#call(() => this.#reads.state());
+  }
+
+  markAttempted(revision: string, at: number): Promise<void> {
+    return this.#call(() => this.#writes.markAttempted(revision, at));
+  }
+
+  claimHead(expected: number, revision: string, at: number): Promise<number> {
+    return this.#call(() => this.#writes.claimHead(expected, revision, at));
+  }
+
+  apply(batch: ApplyBatch): Promise<GivenId[]> {
+    return this.#call(() => this.#writes.apply(batch));
+  }
+
+  appliedObjects(): Promise<AppliedObject[]> {
+    return this.#call(() => this.#reads.appliedObjects());
+  }
+
+  appNames(): Promise<AtRevision<string[]>> {
+    return this.#call(() => this.#reads.names('app'));
+  }
+
+  groupNames(): Promise<AtRevision<string[]>> {
+    return this.#call(() => this.#reads.names('device_group'));
+  }
+
+  app(name: string): Promise<AtRevision<StoredApp | null>> {
+    return this.#call(() => this.#reads.app(name));
+  }
+
+  group(name: string): Promise<AtRevision<StoredGroup | null>> {
+    return this.#call(() => this.#reads.group(name));
+  }
+
+  groupInfo(name: string): Promise<GroupInfo | null> {
+    return this.#call(() => this.#reads.groupInfo(name));
+  }
+
+  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null> {
+    return this.#call(() => this.#writes.restartApp(name, context, ifId));
+  }
+
+  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null> {
+    return this.#call(() => this.#writes.pruneGroup(name, context));
+  }
+
+  pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {
+    return this.#call(() => this.#writes.pruneAll(context));
+  }
+
+  logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void> {
+    return this.#call(() => this.#writes.logOperation(entry));
+  }
+
+  operations(before: number | null, limit: number): Promise<OperationEntry[]> {
+    return this.#call(() => this.#reads.operations(before, limit));
+  }
+
+  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers = 0): Promise<void> {
+    return this.#call(() => this.#writes.seedCounters(seeds, idSequence, floorOfOthers));
+  }
+
+  counters(sinceIdSequence: number): Promise<CounterRow[]> {
+    return this.#call(() => this.#reads.counters(sinceIdSequence));
+  }
+
+  insertReports(reports: readonly Report[], at: number): Promise<void> {
+    return this.#call(() => this.#reports.insert(reports, at));
+  }
+
+  reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {
+    return this.#call(async () => {
+      const value = await this.#reports.page(query);
+      return { value, revision: await this.#reads.revision() };
+    });
+  }
+
+  expireReports(before: number): Promise<number> {
+    return this.#call(() => this.#reports.expire(before));
+  }
+
+  /** Every call goes through here: turns it away once closed. */
+  async #call<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw closedError();
+    return call();
+  }
+}

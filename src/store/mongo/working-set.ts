@@ -1,0 +1,147 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import type { Kind } from '../../desired/name.ts';
+import { FRESH_COUNTER, raise } from '../../plan/ids.ts';
+import type { ObjectIds } from '../object-id.ts';
+import type { ObjectRow } from '../rules/rows.ts';
+import type {
+  CounterWork,
+  KeptCounter,
+  ObjectContent,
+  ObjectWork,
+  OperationWork,
+  Work,
+} from '../rules/work.ts';
+import type { CounterKind, OperationContext, OperationEntry } from '../store.ts';
+import type { Change, CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
+import { objectId } from './documents.ts';
+import { HeadWork } from './head-work.ts';
+
+/** What a working set starts from. */
+export interface WorkingSetOptions {
+  head: FleetHead;
+  /** Every document that the work may touch; one that is missing here is none. */
+  documents: readonly ObjectDocument[];
+  newOid: ObjectIds;
+  defaults: AppDefaults;
+}
+
+/** Documents in memory, and what the rules change in them: the changes of one write. */
+export class WorkingSet implements Work {
+  readonly state: HeadWork;
+  readonly objects: ObjectWork;
+  readonly counters: CounterWork;
+  readonly operations: OperationWork;
+  readonly newOid: ObjectIds;
+  readonly defaults: AppDefaults;
+  readonly #version: number;
+  readonly #documents: Map<string, ObjectDocument>;
+  readonly #touched = new Set<string>();
+  readonly #entries: OperationDocument[] = [];
+
+  constructor({ head, documents, newOid, defaults }: WorkingSetOptions) {
+    this.#version = head.version + 1;
+    this.#documents = new Map(documents.map((document) => [document._id, document]));
+    this.state = new HeadWork(head);
+    this.newOid = newOid;
+    this.defaults = defaults;
+    this.objects = this.#objectWork();
+    this.counters = this.#counterWork();
+    this.operations = { addFor: (context, action, name, ids) => this.#log(context, action, name, ids) };
+  }
+
+  /** The changes so far, each with the version that they will be part of. */
+  changes(): Change[] {
+    const objects = [...this.#touched].map((id): Change => {
+      const document = this.#documents.get(id) as ObjectDocument;
+      return { in: 'objects', document: { ...document, version: this.#version } };
+    });
+    return [...objects, ...this.#entries.map((document): Change => ({ in: 'operations', document }))];
+  }
+
+  #log(
+    { actor, requestId, at }: OperationContext,
+    action: OperationEntry['action'],
+    name: string | null,
+    ids: Record<string, number>,
+  ): void {
+    this.#entries.push({ _id: this.#version, actor, requestId, at, action, name, ids: JSON.stringify(ids) });
+  }
+
+  #objectWork(): ObjectWork {
+    const keep = (kind: Kind, name: string, oid: string, object: ObjectContent): void => {
+      const { content, hash, origin } = object;
+      this.#change(kind, name, { stored: { oid, content, hash, origin } });
+    };
+    return {
+      find: (kind, name) => rowOf(this.#find(kind, name)),
+      groupNames: () =>
+        [...this.#documents.values()]
+          .filter(({ kind, stored }) => kind === 'device_group' && stored !== null)
+          .map(({ name }) => name)
+          .sort(),
+      insert: (kind, name, oid, _id, object) => keep(kind, name, oid, object),
+      update: (kind, name, _id, object) =>
+        keep(kind, name, this.#find(kind, name)?.stored?.oid ?? '', object),
+      // While an object is stored, its ids are its counters': there is nothing else to set.
+      setId: () => undefined,
+      setPruneId: () => undefined,
+      setOrigin: (kind, name, origin) => {
+        const stored = this.#find(kind, name)?.stored ?? null;
+        if (stored !== null) this.#change(kind, name, { stored: { ...stored, origin } });
+      },
+      remove: (kind, name) => {
+        const isStored = (this.#find(kind, name)?.stored ?? null) !== null;
+        if (isStored) this.#change(kind, name, { stored: null });
+        return isStored;
+      },
+    };
+  }
+
+  #counterWork(): CounterWork {
+    const part = (kind: CounterKind, name: string): CounterPart | null => {
+      const document = this.#find(kind === 'prune' ? 'device_group' : kind, name);
+      return (kind === 'prune' ? document?.prune : document?.own) ?? null;
+    };
+    const get = (kind: CounterKind, name: string): KeptCounter =>
+      part(kind, name) ?? { ...FRESH_COUNTER, floor: this.state.floorOfOthers, hash: null };
+    const put = (kind: CounterKind, name: string, counter: KeptCounter, changed: number): void => {
+      const { last, floor, hash } = counter;
+      const kept = { last, floor, hash, changed };
+      if (kind === 'prune') this.#change('device_group', name, { prune: kept });
+      else this.#change(kind, name, { own: kept });
+    };
+    return {
+      get,
+      put,
+      raise: (kind, name, changed) => {
+        const raised = raise(get(kind, name));
+        put(kind, name, { ...raised, hash: null }, changed);
+        return raised.last;
+      },
+      handOverHash: (kind, name) => {
+        const kept = part(kind, name);
+        if (kept !== null) put(kind, name, { ...kept, hash: null }, kept.changed);
+      },
+      markAllChanged: (changed) => this.state.markAllChanged(changed),
+    };
+  }
+
+  #find(kind: Kind, name: string): ObjectDocument | undefined {
+    return this.#documents.get(objectId(kind, name));
+  }
+
+  #change(kind: Kind, name: string, parts: Partial<ObjectDocument>): void {
+    const _id = objectId(kind, name);
+    const blank = { _id, kind, name, version: 0, own: null, prune: null, stored: null };
+    this.#documents.set(_id, { ...(this.#documents.get(_id) ?? blank), ...parts });
+    this.#touched.add(_id);
+  }
+}
+
+/** The object of a document as the rules know it. */
+export function rowOf(document: ObjectDocument | undefined): ObjectRow | undefined {
+  if (document === undefined || document.stored === null) return undefined;
+  const { name, own, prune, stored } = document;
+  const { oid, content, hash } = stored;
+  return { name, oid, id: own?.last ?? 0, prune_id: prune?.last ?? 0, content, hash };
+}

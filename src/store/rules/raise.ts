@@ -1,0 +1,60 @@
+import { HoldfastError } from '../../errors.ts';
+import { Pace } from '../pace.ts';
+import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
+import { storedApp, storedGroup } from './rows.ts';
+import type { Work } from './work.ts';
+
+/** `Store.restartApp` as work on a store. */
+export function restartApp(
+  work: Work,
+  name: string,
+  context: OperationContext,
+  ifId: number | undefined,
+): AtRevision<StoredApp> | null {
+  const row = work.objects.find('app', name);
+  if (row === undefined) return null;
+  if (ifId !== undefined && ifId !== row.id) {
+    throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${row.id} now`);
+  }
+  const id = work.counters.raise('app', name, work.state.nextIdSequence());
+  work.objects.setId('app', name, id);
+  work.operations.addFor(context, 'restart', name, Object.fromEntries([[name, id]]));
+  return { value: storedApp({ ...row, id }, work.defaults), revision: work.state.revision() };
+}
+
+/** `Store.pruneGroup` as work on a store. */
+export function pruneGroup(
+  work: Work,
+  name: string,
+  context: OperationContext,
+): AtRevision<StoredGroup> | null {
+  const row = work.objects.find('device_group', name);
+  if (row === undefined) return null;
+  const id = raisePruneId(work, name, work.state.nextIdSequence());
+  work.operations.addFor(context, 'prune', name, Object.fromEntries([[name, id]]));
+  return { value: storedGroup({ ...row, prune_id: id }), revision: work.state.revision() };
+}
+
+/** `Store.pruneAll` as work on a store; gives way to others between groups. */
+export async function pruneAll(
+  work: Work,
+  context: OperationContext,
+): Promise<AtRevision<Record<string, number>>> {
+  const names = work.objects.groupNames();
+  const changed = names.length === 0 ? 0 : work.state.nextIdSequence();
+  const pace = new Pace();
+  const given: [name: string, id: number][] = [];
+  for (const name of names) {
+    given.push([name, raisePruneId(work, name, changed)]);
+    await pace.step();
+  }
+  const ids = Object.fromEntries(given);
+  work.operations.addFor(context, 'prune-all', null, ids);
+  return { value: ids, revision: work.state.revision() };
+}
+
+function raisePruneId({ objects, counters }: Work, group: string, changed: number): number {
+  const id = counters.raise('prune', group, changed);
+  objects.setPruneId(group, id);
+  return id;
+}

@@ -1,0 +1,84 @@
+import type { AppDefaults } from '../../desired/app.ts';
+import type { Kind } from '../../desired/name.ts';
+import type { Counter } from '../../plan/ids.ts';
+import type { Origin } from '../../plan/step.ts';
+import type { ObjectIds } from '../object-id.ts';
+import type { CounterKind, OperationContext, OperationEntry } from '../store.ts';
+import type { ObjectRow } from './rows.ts';
+
+/** What a step says of an object, ready to be kept. */
+export interface ObjectContent {
+  /** JSON. */
+  content: string;
+  hash: string;
+  origin: Origin | null;
+}
+
+/** A counter as it is kept; `hash` is the record's hash of an object that is not stored. */
+export interface KeptCounter extends Counter {
+  hash: string | null;
+}
+
+/**
+ * What the rules of `Store` change, whatever the store is made of: they say what happens to objects, counters
+ * and state, and the store sees to it that all of it happens or nothing.
+ */
+export interface Work {
+  state: StateWork;
+  objects: ObjectWork;
+  counters: CounterWork;
+  operations: OperationWork;
+  /** Makes the `_id` of objects; whoever uses it keeps the last one with `state.setLastOid`. */
+  newOid: ObjectIds;
+  /** What stored apps lack that are older than a field. */
+  defaults: AppDefaults;
+}
+
+export interface StateWork {
+  /** Throws `conflict` when another sequence than this one was claimed last. */
+  requireSequence(expected: number): void;
+  /** Takes the next number above the stored one and `above`, and keeps it. */
+  nextIdSequence(above?: number): number;
+  /** The applied revision; null before the first. */
+  revision(): string | null;
+  setApplied(revision: string, at: number, rules: string): void;
+  clearApplied(): void;
+  setLastOid(oid: string): void;
+  /** `floorOfOthers` is the floor of every name without a counter. */
+  setSeeded(floorOfOthers: number): void;
+}
+
+export interface ObjectWork {
+  find(kind: Kind, name: string): ObjectRow | undefined;
+  /** Names in ascending order. */
+  groupNames(): string[];
+  insert(kind: Kind, name: string, oid: string, id: number, object: ObjectContent): void;
+  update(kind: Kind, name: string, id: number, object: ObjectContent): void;
+  setId(kind: Kind, name: string, id: number): void;
+  setPruneId(group: string, id: number): void;
+  setOrigin(kind: Kind, name: string, origin: Origin | null): void;
+  /** Whether there was such an object. */
+  remove(kind: Kind, name: string): boolean;
+}
+
+/** `changed` is the id sequence of the work that is under way. */
+export interface CounterWork {
+  /** The counter; a fresh one for a name that never was. */
+  get(kind: CounterKind, name: string): KeptCounter;
+  put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void;
+  /** Gives out the next id. */
+  raise(kind: CounterKind, name: string, changed: number): number;
+  /** The stored object carries the hash from now on. No change: the row that others read stays the same. */
+  handOverHash(kind: CounterKind, name: string): void;
+  markAllChanged(changed: number): void;
+}
+
+export interface OperationWork {
+  /** Logs what was asked for in this context; `ids` are the ids that it gave. */
+  addFor(
+    context: OperationContext,
+    action: OperationEntry['action'],
+    name: string | null,
+    ids: Record<string, number>,
+  ): void;
+}

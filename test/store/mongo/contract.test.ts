@@ -1,0 +1,7 @@
+import { describe } from 'vitest';
+import { storeContract } from '../contract.ts';
+import { openInNewDatabase, SERVER } from './place.ts';
+
+describe.skipIf(SERVER.isMissing)('on a server', SERVER.limits, () => {
+  storeContract('MongoDB', openInNewDatabase);
+});

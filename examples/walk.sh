@@ -54,6 +54,9 @@ curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/reports?hostname=ti
 # Look at the branch now, instead of waiting for the next look.
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/reconcile
 
+# Figures for monitoring: of passes, requests, problems and the process.
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/metrics
+
 # Clean up: the app leaves the group in the same commit.
 curl --silent --fail --user "$CREDENTIALS" --request DELETE $HOLDFAST/api/v2/apps/walk
 curl --silent --fail --user "$CREDENTIALS" --request DELETE $HOLDFAST/api/v2/device_groups/walkers

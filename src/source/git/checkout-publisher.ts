@@ -44,7 +44,10 @@ export function createCheckoutPublisher(repository: Repository, objects: ObjectR
       await follow(repository, branch, base.revision, commits.at(-1) as string, isCheckedOut);
       return commits;
     } catch (error) {
-      throw publishError(error, paths);
+      const refusal = publishError(error, paths);
+      // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
+      const isOvertaken = refusal.kind === 'conflict' && (await tipOf(repository, branch)) !== base.revision;
+      throw isOvertaken ? movedOn(error) : refusal;
     }
   };
 
@@ -79,8 +82,17 @@ async function follow(
  * further than where it was: whoever moved it may even have committed what was staged here for a moment.
  */
 async function retreat(repository: Repository, branch: string, from: string): Promise<void> {
-  const tip = await runGit(repository.context, commands.branchTip(branch)).catch(() => '');
-  await switchTree(repository, from, tip.trim() || repository.emptyTree);
+  await switchTree(repository, from, (await tipOf(repository, branch)) ?? repository.emptyTree);
+}
+
+/** The commit that a branch is at; null where it has none. */
+async function tipOf({ context }: Repository, branch: string): Promise<string | null> {
+  const tip = await runGit(context, commands.branchTip(branch)).catch(() => '');
+  return tip.trim() || null;
+}
+
+function movedOn(cause: unknown): HoldfastError {
+  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
 }
 
 async function moveBranch(
@@ -106,7 +118,7 @@ async function syncFolder(path: string): Promise<void> {
 function publishError(error: unknown, paths: string[]): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = error instanceof GitFailure ? error.stderr : String(error);
-  if (MOVED.test(text)) return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, error);
+  if (MOVED.test(text)) return movedOn(error);
   if (DIRTY.test(text)) {
     return dirtyFiles(paths, error);
   }

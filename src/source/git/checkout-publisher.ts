@@ -5,7 +5,7 @@ import { commands, refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
 import { isLocked } from './locks.ts';
-import { currentBranch } from './repository.ts';
+import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, openSwitchNotes, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { syncFolder, syncFoldersUpTo } from './sync.ts';
@@ -79,7 +79,10 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
       void maintenance.run();
       return commits;
     } catch (error) {
-      throw publishError(error, paths);
+      const refusal = publishError(error, paths);
+      // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
+      const isOvertaken = refusal.kind === 'conflict' && (await tipOf(repository, branch)) !== base.revision;
+      throw isOvertaken ? movedOn(error) : refusal;
     }
   };
 
@@ -131,6 +134,16 @@ async function move(checkout: Checkout, notes: SwitchNotes, move: Move): Promise
   faults.pass('publish-done');
 }
 
+/** The commit that a branch is at; null where it has none. */
+async function tipOf({ context }: Repository, branch: string): Promise<string | null> {
+  const tip = await runGit(context, commands.tip(branch)).catch(() => '');
+  return tip.trim() || null;
+}
+
+function movedOn(cause: unknown): HoldfastError {
+  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
+}
+
 async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, paths }: Move): Promise<void> {
   const { repository, faults } = checkout;
   const before = from ?? repository.emptyTree;
@@ -162,7 +175,7 @@ async function moveBranch({ repository, locks }: Checkout, { branch, from, to }:
 function publishError(error: unknown, paths: string[]): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = error instanceof GitFailure ? error.stderr : String(error);
-  if (MOVED.test(text)) return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, error);
+  if (MOVED.test(text)) return movedOn(error);
   if (DIRTY.test(text)) {
     return dirtyFiles(paths, error);
   }

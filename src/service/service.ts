@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -17,6 +17,7 @@ import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import { type CheckoutSource, openCheckout } from '../source/git/checkout.ts';
 import type { Source } from '../source/source.ts';
+import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
@@ -50,8 +51,22 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
+  const lock = await lockFolder(data, process.pid, Date.now());
+  try {
+    const service = await serveFrom(data, config, environment);
+    await lock.tell(service.address);
+    return { ...service, close: () => service.close().finally(lock.release) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The service on a data folder that is its own. */
+async function serveFrom(data: string, config: Config, environment: ServiceEnvironment): Promise<Service> {
+  const { logger, env } = environment;
+  const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const authenticator = await openAuthenticator(config, data, environment);
-  const faults = createFaults(environment.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const source = await openSource(config, environment, faults);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
@@ -75,7 +90,8 @@ export async function startService(config: Config, environment: ServiceEnvironme
 async function openDataFolder(path: string): Promise<string> {
   const folder = resolve(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
+  const { mode } = await stat(folder);
+  if ((mode & 0o777) !== 0o700) await chmod(folder, 0o700);
   return folder;
 }
 

@@ -51,9 +51,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const outcome = await attempt(passes);
     const appliedKeys = outcome.ok ? outcome.report.steps.map(({ kind, name }) => keyOf(kind, name)) : [];
     if (outcome.ok && appliedKeys.length > 0) onApplied(appliedKeys, outcome.report);
-    status = summarize(passes, outcome, status, now(), random());
+    // One look at the clock: were it set between two, the next look could be hours away.
+    const at = now();
+    status = summarize(passes, outcome, status, at, random());
     onPass(outcome, status);
-    clock.set(nextLook(status, pollInterval, now()));
+    clock.set(nextLook(status, pollInterval, at));
     return outcome;
   };
   const flight = createSingleFlight(pass);

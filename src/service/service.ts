@@ -24,8 +24,17 @@ import { expireReports } from './expiry.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
+/** The two times of a machine. */
+export interface Clock {
+  /** Unix milliseconds: for people and for ids. It can jump, also back. */
+  now(): number;
+  /** Milliseconds since some moment, always rising: for how long something lasts. */
+  elapsed(): number;
+}
+
 /** What the service takes from the process that it runs in. */
 export interface ServiceEnvironment {
+  clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
@@ -51,7 +60,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
-  const lock = await lockFolder(data, process.pid, Date.now());
+  const lock = await lockFolder(data, process.pid, environment.clock.now());
   try {
     const service = await serveFrom(data, config, environment);
     await lock.tell(service.address);
@@ -64,18 +73,18 @@ export async function startService(config: Config, environment: ServiceEnvironme
 
 /** The service on a data folder that is its own. */
 async function serveFrom(data: string, config: Config, environment: ServiceEnvironment): Promise<Service> {
-  const { logger, env } = environment;
+  const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const authenticator = await openAuthenticator(config, data, environment);
   const source = await openSource(config, environment, faults);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger, faults });
-  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger });
+  const engine = buildEngine(config, { source, store, defaults, logger, faults, clock });
+  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, clock });
   const address = await server.listen({ host: config.HOST, port: config.PORT });
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
-  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, logger);
+  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();
     await server.close();
@@ -98,7 +107,7 @@ async function openDataFolder(path: string): Promise<string> {
 async function openAuthenticator(
   config: Config,
   data: string,
-  { logger, announce }: ServiceEnvironment,
+  { logger, announce, clock }: ServiceEnvironment,
 ): Promise<Authenticator> {
   if (!config.AUTH_ENABLED) {
     logger.warn('authentication is off: everybody who reaches this server can do everything');
@@ -112,7 +121,7 @@ async function openAuthenticator(
     announce: (user, password) =>
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
-  return createAuthenticator([account], Date.now);
+  return createAuthenticator([account], clock.elapsed);
 }
 
 async function openSource(
@@ -150,6 +159,7 @@ interface EngineParts {
   defaults: AppDefaults;
   logger: Logger;
   faults: Faults;
+  clock: Clock;
 }
 
 interface Engine {
@@ -158,13 +168,14 @@ interface Engine {
   info: InfoCache;
 }
 
-function buildEngine(config: Config, { source, store, defaults, logger, faults }: EngineParts): Engine {
-  const now = Date.now;
+function buildEngine(config: Config, parts: EngineParts): Engine {
+  const { source, store, defaults, logger, faults, clock } = parts;
+  const { now } = clock;
   const info = createInfoCache({
     groupInfo: (name) => store.groupInfo(name),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
-    now,
+    elapsed: clock.elapsed,
   });
   const reconciler = createReconciler({
     source,
@@ -189,12 +200,13 @@ interface ServerParts extends Engine {
   defaults: AppDefaults;
   authenticator: Authenticator;
   logger: Logger;
+  clock: Clock;
 }
 
 async function buildServer(config: Config, parts: ServerParts): Promise<FastifyInstance> {
-  const { authenticator, logger, ...api } = parts;
+  const { authenticator, logger, clock, ...api } = parts;
   return createServer({
-    api: { ...api, now: Date.now },
+    api: { ...api, now: clock.now },
     authenticator,
     logger,
     bodyLimit: config.BODY_LIMIT,

@@ -33,22 +33,22 @@ export function allowEverybody(user: User): Authenticator {
  * HTTP Basic (RFC 7617). Names and passwords are compared in constant time; a credential that was right is
  * remembered by a keyed hash for a short time, so that a slow check costs a poller only once.
  *
- * `now` gives milliseconds.
+ * `elapsed` gives milliseconds that pass, whatever the clock on the wall does.
  */
-export function createAuthenticator(accounts: readonly Account[], now: () => number): Authenticator {
+export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32);
   const known = new Map<string, { user: User; until: number }>();
 
   const remember = (id: string, user: User): void => {
     if (known.size >= REMEMBER_AT_MOST) known.clear();
-    known.set(id, { user, until: now() + REMEMBER });
+    known.set(id, { user, until: elapsed() + REMEMBER });
   };
 
   const authenticate = async (header: string | undefined): Promise<User | null> => {
     if (header === undefined) return null;
     const id = createHmac('sha256', key).update(header).digest('base64');
     const found = known.get(id);
-    if (found !== undefined && found.until > now()) return found.user;
+    if (found !== undefined && found.until > elapsed()) return found.user;
     const user = await check(header, accounts);
     if (user === null) known.delete(id);
     else remember(id, user);

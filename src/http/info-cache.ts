@@ -27,8 +27,8 @@ export interface InfoCacheDependencies {
   render(info: GroupInfo): string;
   /** Milliseconds that a reply may be old; 0 turns the cache off. */
   lifetime: number;
-  /** Milliseconds. */
-  now(): number;
+  /** Milliseconds that pass, whatever the clock on the wall does. */
+  elapsed(): number;
 }
 
 interface Cached extends InfoEntry {
@@ -39,7 +39,7 @@ interface Cached extends InfoEntry {
   epoch: number;
 }
 
-export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheDependencies): InfoCache {
+export function createInfoCache({ groupInfo, render, lifetime, elapsed }: InfoCacheDependencies): InfoCache {
   const entries = new Map<string, Cached>();
   const groupsOfApp = new Map<string, Set<string>>();
   let epoch = 0;
@@ -70,7 +70,7 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
     const body = Buffer.from(render(info));
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
     // Nor is it served after a change that was told meanwhile.
-    const until = madeIn === epoch ? now() + lifetime : 0;
+    const until = madeIn === epoch ? elapsed() + lifetime : 0;
     const apps = info.apps.map(({ name }) => name);
     if (!isOvertaken) keep(group, { body, etag, apps, until, epoch: madeIn });
     return { body, etag };
@@ -79,7 +79,7 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
   return {
     read: async (group) => {
       const entry = entries.get(group);
-      if (entry !== undefined && entry.until > now()) return entry;
+      if (entry !== undefined && entry.until > elapsed()) return entry;
       try {
         return await make(group);
       } catch (error) {

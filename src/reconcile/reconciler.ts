@@ -59,10 +59,12 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const outcome = await attempt(passes);
     const appliedKeys = outcome.ok ? outcome.report.steps.map(({ kind, name }) => keyOf(kind, name)) : [];
     if (outcome.ok && appliedKeys.length > 0) onApplied(appliedKeys, outcome.report);
-    passError = outcome.ok ? null : describeError(outcome.error, passError, now(), random());
-    status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: now() });
+    // One look at the clock: were it set between two, the next look could be hours away.
+    const at = now();
+    passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
+    status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
     onPass(outcome, status);
-    clock.set(nextLook(status, pollInterval, origin.lookedAt(), now()));
+    clock.set(nextLook(status, pollInterval, origin.lookedAt(), at));
     return outcome;
   };
   const flight = createSingleFlight(pass);

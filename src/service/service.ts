@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -15,6 +15,7 @@ import { createServer } from '../http/server.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
+import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
@@ -24,8 +25,17 @@ import { openSource } from './open-source.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
+/** The two times of a machine. */
+export interface Clock {
+  /** Unix milliseconds: for people and for ids. It can jump, also back. */
+  now(): number;
+  /** Milliseconds since some moment, always rising: for how long something lasts. */
+  elapsed(): number;
+}
+
 /** What the service takes from the process that it runs in. */
 export interface ServiceEnvironment {
+  clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
@@ -48,9 +58,23 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
+  const lock = await lockFolder(data, process.pid, environment.clock.now());
+  try {
+    const service = await serveFrom(data, config, environment);
+    await lock.tell(service.address);
+    return { ...service, close: () => service.close().finally(lock.release) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The service on a data folder that is its own. */
+async function serveFrom(data: string, config: Config, environment: ServiceEnvironment): Promise<Service> {
+  const { logger, env, clock } = environment;
+  const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const authenticator = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
-  const faults = createFaults(environment.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -58,12 +82,13 @@ export async function startService(config: Config, environment: ServiceEnvironme
   });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults });
-  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, metrics });
+  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock });
+  const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
+  const server = await buildServer(config, parts);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
-  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, logger);
+  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();
     await server.close();
@@ -78,14 +103,15 @@ export async function startService(config: Config, environment: ServiceEnvironme
 async function openDataFolder(path: string): Promise<string> {
   const folder = resolve(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
+  const { mode } = await stat(folder);
+  if ((mode & 0o777) !== 0o700) await chmod(folder, 0o700);
   return folder;
 }
 
 async function openAuthenticator(
   config: Config,
   data: string,
-  { logger, announce }: ServiceEnvironment,
+  { logger, announce, clock }: ServiceEnvironment,
 ): Promise<Authenticator> {
   if (!config.AUTH_ENABLED) {
     logger.warn('authentication is off: everybody who reaches this server can do everything');
@@ -99,7 +125,7 @@ async function openAuthenticator(
     announce: (user, password) =>
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
-  return createAuthenticator([account], Date.now);
+  return createAuthenticator([account], clock.elapsed);
 }
 
 interface EngineParts {
@@ -109,6 +135,7 @@ interface EngineParts {
   logger: Logger;
   metrics: ServiceMetrics;
   faults: Faults;
+  clock: Clock;
 }
 
 interface Engine {
@@ -117,17 +144,15 @@ interface Engine {
   info: InfoCache;
 }
 
-function buildEngine(
-  config: Config,
-  { source, store, defaults, logger, metrics, faults }: EngineParts,
-): Engine {
-  const now = Date.now;
+function buildEngine(config: Config, parts: EngineParts): Engine {
+  const { source, store, defaults, logger, metrics, faults, clock } = parts;
+  const { now } = clock;
   const tellLog = createPassLog(logger);
   const info = createInfoCache({
     groupInfo: (name) => store.groupInfo(name),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
-    now,
+    elapsed: clock.elapsed,
   });
   const reconciler = createReconciler({
     source,
@@ -156,12 +181,13 @@ interface ServerParts extends Engine {
   authenticator: Authenticator;
   logger: Logger;
   metrics: ServiceMetrics;
+  clock: Clock;
 }
 
 async function buildServer(config: Config, parts: ServerParts): Promise<FastifyInstance> {
-  const { authenticator, logger, ...api } = parts;
+  const { authenticator, logger, clock, ...api } = parts;
   return createServer({
-    api: { ...api, now: Date.now },
+    api: { ...api, now: clock.now },
     authenticator,
     logger,
     bodyLimit: config.BODY_LIMIT,

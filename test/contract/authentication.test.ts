@@ -6,7 +6,7 @@ import { parseConfig } from '../../src/config.ts';
 import { type Service, startService } from '../../src/service/service.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
-import { PASSWORD, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
+import { PASSWORD, REAL_CLOCK, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
 import { sendRaw } from '../support/raw.ts';
 import { suiteManager } from '../support/suite.ts';
 import { expectNothingWritten, lastCommit } from '../support/world.ts';
@@ -172,6 +172,7 @@ describe('decisions.md: Authentication: First start without any credentials conf
     if (!result.ok) throw new Error(result.problems.join());
     const [told, log]: string[][] = [[], []];
     const service = await startService(result.config, {
+      clock: REAL_CLOCK,
       env: { PATH: process.env['PATH'] },
       logger: pino({ level: 'trace' }, { write: (line) => void log?.push(line) }),
       announce: (text) => void told?.push(text),

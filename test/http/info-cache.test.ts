@@ -18,7 +18,7 @@ function openCache(lifetime = 10_000) {
       }),
     render: ({ apps }) => apps[0]?.oid ?? '',
     lifetime,
-    now: () => clock.now,
+    elapsed: () => clock.now,
   });
   const read = async (): Promise<string | null> => (await cache.read('edge'))?.body.toString() ?? null;
   /** Reads with this answer. */

@@ -15,7 +15,7 @@ it('drops reports that arrived too long ago, whatever time they tell, and keeps 
     now - 120_000,
   );
   await store.insertReports([{ ...report, hostname: 'new' }], now);
-  const stop = expireReports(store, 60_000, silent);
+  const stop = expireReports(store, 60_000, Date.now, silent);
   const hosts = async () =>
     (await store.reports({ pageSize: 10 })).value.data.map((one) => one.report.hostname);
   await expect.poll(hosts, { timeout: 20_000 }).toEqual(['new']);
@@ -31,6 +31,7 @@ it('says why it could not, and lives on', async () => {
   const stop = expireReports(
     away,
     60_000,
+    Date.now,
     pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
   );
   await expect.poll(() => lines.join(''), { timeout: 20_000 }).toContain('the disk is full');

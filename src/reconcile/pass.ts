@@ -3,7 +3,7 @@ import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { kindOf } from '../errors.ts';
 import type { Head, Reader } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoreState } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import { knownFiles, loadMemory, type Memory } from './memory.ts';
 import { type Seeding, seedFromHistory } from './seed.ts';
@@ -23,6 +23,8 @@ export interface PassDependencies {
 export interface PassReport extends Advance {
   head: Head;
   seeding: Seeding | null;
+  /** Keys of what another manager may have changed since the last pass; empty where none has. */
+  followed: string[];
 }
 
 /** One manager's passes, and what they remember from one to the next. */
@@ -37,8 +39,32 @@ export interface PassRunner {
   /**
    * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
    * whatever caused it, and running it again ends in the same place.
+   *
+   * Many managers: the store's sequence is read before the head of the branch, and claimed from. So whoever claims has
+   * looked at the branch after every earlier claim, and one that is behind cannot bring back an older revision.
    */
   run(): Promise<PassReport>;
+}
+
+/** How often a pass begins again because another manager claimed first, before that is a failure. */
+const MAX_LOST = 3;
+
+interface Remembered {
+  known: Memory;
+  seeding: Seeding | null;
+  followed: string[];
+}
+
+const NOTHING_NEW = { seeding: null, followed: [] };
+
+/** Whether nobody else has claimed, applied or seeded since. */
+function isCurrent(known: StoreState, now: StoreState): boolean {
+  return (
+    known.sequence === now.sequence &&
+    known.applied?.revision === now.applied?.revision &&
+    known.rules === now.rules &&
+    now.seeded
+  );
 }
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
@@ -47,18 +73,24 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
   let memory: Memory | null = null;
+  /** The last memory, also when it is not to be trusted any more. */
+  let previous: Memory | null = null;
   let head: Head | null = null;
   let lastProblems: Diagnostic[] = [];
 
-  /** What devices saw in the past comes first: it can make what is stored outdated. */
-  const remember = async (): Promise<{ known: Memory; seeding: Seeding | null }> => {
-    if (memory !== null) return { known: memory, seeding: null };
-    const { seeded } = await store.state();
-    const seeding = seeded ? null : await seedFromHistory(store, reader, now());
+  /**
+   * What devices saw in the past comes first: it can make what is stored outdated. `state` was read before the head of
+   * the branch; its sequence is the one to claim from, whatever happens meanwhile.
+   */
+  const remember = async (state: StoreState): Promise<Remembered> => {
+    if (memory !== null && isCurrent(memory.store, state)) return { ...NOTHING_NEW, known: memory };
+    const seeding = state.seeded ? null : await seedFromHistory(store, reader, now());
     const loaded = await loadMemory(store);
+    loaded.store.sequence = state.sequence;
     for (const key of desired.keys()) loaded.pending.add(key);
-    memory = loaded;
-    return { known: loaded, seeding };
+    const followed = othersChanged(previous, loaded);
+    memory = previous = loaded;
+    return { known: loaded, seeding, followed };
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
@@ -73,12 +105,13 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     else if (revision !== null) await store.markAttempted(revision, now());
   };
 
-  const run = async (): Promise<PassReport> => {
+  const runOnce = async (): Promise<PassReport> => {
+    const state = await outcomeOf(store.state());
     const seen = await reader.head();
     head = seen;
-    const { known, seeding } = await remember();
+    const { known, ...rest } = await remember(unwrap(state));
     try {
-      return { head: seen, seeding, ...(await runOn(known, seen.revision)) };
+      return { head: seen, ...rest, ...(await runOn(known, seen.revision)) };
     } catch (error) {
       await failed(error, seen.revision);
       throw error;
@@ -93,6 +126,39 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory: () => memory,
     head: () => head,
     problems: () => [...desired.problems(), ...lastProblems],
-    run,
+    run: () => untilClaimed(runOnce),
   };
+}
+
+/** Keys of all that may be another now, where somebody else has claimed since; empty for the first look. */
+function othersChanged(before: Memory | null, now: Memory): string[] {
+  if (before === null || before.store.sequence === now.store.sequence) return [];
+  return [...before.applied.keys(), ...now.applied.keys()];
+}
+
+/** Another manager that claims first has looked at the branch too: what it did is looked at, not an error. */
+async function untilClaimed(runOnce: () => Promise<PassReport>): Promise<PassReport> {
+  for (let lost = 1; lost <= MAX_LOST; lost += 1) {
+    try {
+      return await runOnce();
+    } catch (error) {
+      if (kindOf(error) !== 'conflict') throw error;
+    }
+  }
+  return runOnce();
+}
+
+type Outcome<T> = { ok: true; value: T } | { ok: false; error: unknown };
+
+/** Status tells the head of the branch also when the store is away, so its failure waits until the head is known. */
+async function outcomeOf<T>(call: Promise<T>): Promise<Outcome<T>> {
+  return call.then(
+    (value) => ({ ok: true, value }),
+    (error: unknown) => ({ ok: false, error }),
+  );
+}
+
+function unwrap<T>(outcome: Outcome<T>): T {
+  if (!outcome.ok) throw outcome.error;
+  return outcome.value;
 }

@@ -18,7 +18,7 @@ export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader'>
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called with the keys of the objects that a pass changed, before anybody else learns of the pass. */
+  /** Called with the keys of the objects that a pass changed or found changed, before anybody else learns of the pass. */
   onApplied(keys: string[], report: PassReport): void;
   /** Called at the end of every pass, with its outcome and the status that it left. */
   onPass(outcome: PassOutcome, status: Status): void;
@@ -49,8 +49,8 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     if (isClosed)
       return { ok: false, error: new HoldfastError('unavailable', 'the manager is shutting down') };
     const outcome = await attempt(passes);
-    const appliedKeys = outcome.ok ? outcome.report.steps.map(({ kind, name }) => keyOf(kind, name)) : [];
-    if (outcome.ok && appliedKeys.length > 0) onApplied(appliedKeys, outcome.report);
+    const changed = outcome.ok ? changedBy(outcome.report) : [];
+    if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
     status = summarize(passes, outcome, status, now(), random());
     onPass(outcome, status);
     clock.set(nextLook(status, pollInterval, now()));
@@ -74,6 +74,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
       await flight.idle();
     },
   };
+}
+
+/** Keys of what the pass changed, and of what it found changed by another manager. */
+function changedBy({ steps, followed }: PassReport): string[] {
+  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...followed];
 }
 
 async function attempt(passes: PassRunner): Promise<PassOutcome> {

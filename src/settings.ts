@@ -25,6 +25,13 @@ const Flag = z
 const Text = z.string().min(1, 'must not be empty');
 const UserName = z.string().regex(/^[^:\p{Cc}]+$/u, 'must not be empty and must have no colon');
 const Email = z.string().regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an e-mail address');
+const MongoUri = z
+  .string()
+  .regex(/^mongodb(\+srv)?:\/\/[^/]/, 'must be a mongodb:// or mongodb+srv:// address');
+/** What MongoDB allows on every platform. */
+const DatabaseName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const Networks = z
@@ -41,8 +48,8 @@ function optional<T>(type: z.ZodType<T>, meaning: string): Setting<T | null> {
   return { type, fallback: null, meaning };
 }
 
-function secret(meaning: string): Setting<string | null> {
-  return { type: Text, fallback: null, meaning, isSecret: true };
+function secret(meaning: string, type: z.ZodType<string> = Text): Setting<string | null> {
+  return { type, fallback: null, meaning, isSecret: true };
 }
 
 /** Every setting (decisions, "Settings and command line"), in the order of the help text. */
@@ -61,6 +68,11 @@ export const SETTINGS = {
     'seconds between looks at the repository; 0 turns them off',
   ),
   DATA_DIR: setting(Text, './data', 'folder for what the manager keeps: store and admin password (hashed)'),
+  MONGODB_URI: secret(
+    'MongoDB for the store, which many managers may share; unset keeps it in DATA_DIR',
+    MongoUri,
+  ),
+  MONGODB_DATABASE: setting(DatabaseName, 'holdfast', 'database of the store in MongoDB'),
   CACHE_TIME: setting(
     wholeNumber(0, 86_400),
     10,

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { chmod, mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Writer } from '../change/write.ts';
@@ -15,9 +15,9 @@ import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import { openCheckout } from '../source/git/checkout.ts';
 import type { Source } from '../source/source.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
+import { openStore } from './open-store.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
@@ -40,6 +40,9 @@ export interface Service {
 /** Milliseconds that one git call on this machine may take. */
 const GIT_TIME_LIMIT = 30_000;
 
+/** Milliseconds that a device waits for the store when there is a last good reply. */
+const PATIENCE = 1000;
+
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -51,7 +54,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const authenticator = await openAuthenticator(config, data, environment);
   const source = await openSource(config, environment);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
-  const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
+  const store = await openStore(config, { data, defaults, logger });
   const engine = buildEngine(config, { source, store, defaults, logger });
   const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger });
   const address = await server.listen({ host: config.HOST, port: config.PORT });
@@ -127,6 +130,7 @@ function buildEngine(config: Config, { source, store, defaults, logger }: Engine
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
     now,
+    patience: () => wait(PATIENCE, undefined, { ref: false }),
   });
   const reconciler = createReconciler({
     source,

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Writer } from '../change/write.ts';
@@ -16,12 +16,12 @@ import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
 import { lockFolder } from '../store/sqlite/folder-lock.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
+import { openStore } from './open-store.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
@@ -49,6 +49,9 @@ export interface Service {
   /** Finishes requests in flight, ends the pass, closes the store. */
   close(): Promise<void>;
 }
+
+/** Milliseconds that a device waits for the store when there is a last good reply. */
+const PATIENCE = 1000;
 
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
@@ -81,7 +84,7 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
     faults,
   });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
-  const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
+  const store = await openStore(config, { data, defaults, logger });
   const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock });
   const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
   const server = await buildServer(config, parts);
@@ -153,6 +156,7 @@ function buildEngine(config: Config, parts: EngineParts): Engine {
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
+    patience: () => wait(PATIENCE, undefined, { ref: false }),
   });
   const reconciler = createReconciler({
     source,

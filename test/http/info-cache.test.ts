@@ -19,6 +19,7 @@ function openCache(lifetime = 10_000) {
     render: ({ apps }) => apps[0]?.oid ?? '',
     lifetime,
     elapsed: () => clock.now,
+    patience: () => new Promise(() => undefined),
   });
   const read = async (): Promise<string | null> => (await cache.read('edge'))?.body.toString() ?? null;
   /** Reads with this answer. */

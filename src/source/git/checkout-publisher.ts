@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
@@ -7,6 +6,7 @@ import { openCommitWriter } from './commit-writer.ts';
 import type { ObjectReader } from './objects.ts';
 import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
+import { syncFolder } from './sync.ts';
 import {
   dirtyFiles,
   isLocked,
@@ -91,16 +91,6 @@ async function moveBranch(
 ): Promise<void> {
   const expected = from ?? '0'.repeat(emptyTree.length);
   await whileLocked(() => runGit(context, commands.updateRefs(), `update ${branch}\0${to}\0${expected}\0`));
-}
-
-/** Makes a rename in a folder outlive a loss of power. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function publishError(error: unknown, paths: string[]): HoldfastError {

@@ -5,6 +5,7 @@ import { createCheckoutPublisher } from './checkout-publisher.ts';
 import { refName } from './commands.ts';
 import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
+import { createIdsRecord } from './record.ts';
 import {
   createRepository,
   currentBranch,
@@ -51,6 +52,7 @@ export async function openCheckout(
       fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
     ),
     publisher: createCheckoutPublisher(repository, objects),
+    record: createIdsRecord(repository),
     watch: (onChange) => watchRepository(repository, onChange),
   };
 }

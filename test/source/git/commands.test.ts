@@ -105,6 +105,10 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'symbolicHead', takes: [] },
   { name: 'batchObjects', takes: [] },
   { name: 'listTree', takes: ['id'] },
+  { name: 'listTop', takes: ['id'] },
+  { name: 'refTip', takes: ['ref'] },
+  { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
+  { name: 'visited', takes: ['ref'] },
   { name: 'treeEntry', takes: ['id', 'path'] },
   { name: 'diffTrees', takes: [] },
   { name: 'isAncestor', takes: ['id', 'id'] },
@@ -161,7 +165,7 @@ describe('commands', () => {
           // What differs is an object id or a ref of the right shape, or a path behind the end of the options.
           const end = template.findIndex((given) => given === '--' || given === '--end-of-options');
           const isPath = mark === MARKS.path && end >= 0 && end < index;
-          expect(isPath || /^([0-9a-f]{40}|[0-9a-f]{64}|refs\/[^\s-][^\s]*)$/u.test(arg)).toBe(true);
+          expect(isPath || /^(\^?[0-9a-f]{40}|\^?[0-9a-f]{64}|refs\/[^\s-][^\s]*)$/u.test(arg)).toBe(true);
         }
       }),
       { numRuns: takes.length === 0 ? 1 : 200 },

@@ -11,7 +11,7 @@ import { ageProblems, type PassError, STARTING, type Status } from './status.ts'
 export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
-export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader'> {
+export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' | 'record'> {
   source: Source;
   store: Store;
   /** Milliseconds between looks by the clock; 0 turns them off. */
@@ -20,12 +20,20 @@ export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader'>
   random(): number;
   /** Called with the keys of the objects that a pass changed, before anybody else learns of the pass. */
   onApplied(keys: string[], report: PassReport): void;
-  /** Called at the end of every pass, with its outcome and the status that it left. */
-  onPass(outcome: PassOutcome, status: Status): void;
+  /**
+   * Called at the end of every pass, with its outcome and the status that it left; must not reject. Who waits for
+   * the pass waits for this too.
+   */
+  onPass(outcome: PassOutcome, status: Status): Promise<void>;
 }
 
 /** Keeps the store at the head of the branch. */
 export interface Reconciler {
+  /**
+   * Takes over what the past knows of ids, before anybody is served from a store that could be older than that. What
+   * fails here is tried again by the first pass.
+   */
+  prepare(): Promise<void>;
   /** Runs the first pass and begins to watch; resolves when that pass is over, whatever came of it. */
   start(): Promise<PassOutcome>;
   /** Resolves with a pass that begins after this call. */
@@ -39,7 +47,7 @@ export interface Reconciler {
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
-  const passes = createPassRunner({ ...dependencies, reader: source.reader });
+  const passes = createPassRunner({ ...dependencies, reader: source.reader, record: source.record });
   const clock = createClock(() => void flight.request());
   let status = STARTING;
   let isClosed = false;
@@ -52,7 +60,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const appliedKeys = outcome.ok ? outcome.report.steps.map(({ kind, name }) => keyOf(kind, name)) : [];
     if (outcome.ok && appliedKeys.length > 0) onApplied(appliedKeys, outcome.report);
     status = summarize(passes, outcome, status, now(), random());
-    onPass(outcome, status);
+    await onPass(outcome, status);
     clock.set(nextLook(status, pollInterval, now()));
     return outcome;
   };
@@ -62,6 +70,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passes,
     status: () => status,
     reconcile: () => flight.request(),
+    prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
       const watcher = await source.watch(() => void flight.request());
       stopWatching = () => watcher.close();
@@ -96,16 +105,25 @@ function summarize(
 ): Status {
   const store = passes.memory()?.store;
   const head = passes.head();
-  const rewrittenFrom = outcome.ok ? outcome.report.rewrittenFrom : null;
   return {
     state: outcome.ok ? 'applied' : kindOf(outcome.error) === 'stalled' ? 'refused' : 'failing',
     branch: head?.branch?.replace(/^refs\/heads\//, '') ?? null,
     attempted: attemptedBy(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
     applied: store?.applied ?? before.applied,
     error: outcome.ok ? null : describeError(outcome.error, before.error, now, random),
-    rewritten:
-      rewrittenFrom === null ? before.rewritten : { from: rewrittenFrom, to: head?.revision ?? '', at: now },
+    ...found(outcome, before, now),
     problems: ageProblems(passes.problems(), before.problems, now),
+  };
+}
+
+/** What a pass found once, and status goes on telling. */
+function found(outcome: PassOutcome, before: Status, at: number): Pick<Status, 'rewritten' | 'seeded'> {
+  if (!outcome.ok) return { rewritten: before.rewritten, seeded: before.seeded };
+  const { rewrittenFrom, seeding, head } = outcome.report;
+  return {
+    rewritten:
+      rewrittenFrom === null ? before.rewritten : { from: rewrittenFrom, to: head.revision ?? '', at },
+    seeded: seeding === null ? before.seeded : { ...seeding, at },
   };
 }
 

@@ -8,10 +8,11 @@ import { createWriter } from '../change/writer.ts';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
 import { adminAccount, identity } from '../http/admin.ts';
 import { type Authenticator, allowEverybody, createAuthenticator } from '../http/authentication.ts';
-import { createInfoCache, type InfoCache } from '../http/info-cache.ts';
+import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
 import { infoRecord } from '../http/records.ts';
 import { createServer } from '../http/server.ts';
-import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
+import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
+import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import { openCheckout } from '../source/git/checkout.ts';
 import type { Source } from '../source/source.ts';
@@ -19,6 +20,7 @@ import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
 import { createPassLog } from './pass-log.ts';
+import { createRecordLog } from './record-log.ts';
 import { productVersion } from './version.ts';
 
 /** What the service takes from the process that it runs in. */
@@ -27,6 +29,8 @@ export interface ServiceEnvironment {
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
   announce(text: string): void;
+  /** Unix milliseconds. */
+  now(): number;
 }
 
 /** A running manager. */
@@ -45,15 +49,17 @@ const GIT_TIME_LIMIT = 30_000;
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
  */
 export async function startService(config: Config, environment: ServiceEnvironment): Promise<Service> {
-  const { logger } = environment;
+  const { logger, now } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
   const authenticator = await openAuthenticator(config, data, environment);
   const source = await openSource(config, environment);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger });
-  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger });
+  const engine = buildEngine(config, { source, store, defaults, logger, now });
+  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, now });
+  // Where there is something to serve, it must not be older than what devices saw.
+  if ((await store.state()).seeded) await engine.reconciler.prepare();
   const address = await server.listen({ host: config.HOST, port: config.PORT });
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
@@ -63,6 +69,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
     await server.close();
     await engine.writer.close();
     await engine.reconciler.close();
+    await engine.recorder.close();
     await Promise.all([source.reader.close(), source.publisher.close()]);
     await store.close();
   };
@@ -112,17 +119,22 @@ interface EngineParts {
   store: Store;
   defaults: AppDefaults;
   logger: Logger;
+  now(): number;
 }
 
 interface Engine {
   reconciler: Reconciler;
+  recorder: Recorder;
   writer: Writer;
   info: InfoCache;
 }
 
-function buildEngine(config: Config, { source, store, defaults, logger }: EngineParts): Engine {
-  const now = Date.now;
-  const info = createInfoCache({
+function buildEngine(config: Config, parts: EngineParts): Engine {
+  const { source, store, defaults, logger, now } = parts;
+  const { reader, publisher, record } = source;
+  const onStatus = createRecordLog(logger);
+  const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
+  const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
@@ -137,11 +149,34 @@ function buildEngine(config: Config, { source, store, defaults, logger }: Engine
     now,
     random: Math.random,
     onApplied: (keys) => info.invalidate(keys),
-    onPass: createPassLog(logger),
+    onPass: passListener(recorder, logger),
   });
-  const { reader, publisher } = source;
   const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict: config.STRICT, now });
-  return { reconciler, writer, info };
+  return { reconciler, recorder, writer, info };
+}
+
+/** The cache is told of every id that rises, so the record learns of them by the same word. */
+function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
+  const info = createInfoCache(dependencies);
+  return {
+    ...info,
+    invalidate: (keys) => {
+      info.invalidate(keys);
+      recorder.touch();
+    },
+  };
+}
+
+/** Ids that were taken anew after a loss are recorded at once: until then another loss would find the old ones. */
+function passListener(recorder: Recorder, logger: Logger): ReconcilerDependencies['onPass'] {
+  const log = createPassLog(logger);
+  return async (outcome, status) => {
+    log(outcome, status);
+    const seeding = outcome.ok ? outcome.report.seeding : null;
+    if (seeding === null) return recorder.touch();
+    if (seeding.adopted !== null) recorder.adopt(seeding.adopted);
+    await recorder.flush();
+  };
 }
 
 interface ServerParts extends Engine {
@@ -149,12 +184,13 @@ interface ServerParts extends Engine {
   defaults: AppDefaults;
   authenticator: Authenticator;
   logger: Logger;
+  now(): number;
 }
 
 async function buildServer(config: Config, parts: ServerParts): Promise<FastifyInstance> {
   const { authenticator, logger, ...api } = parts;
   return createServer({
-    api: { ...api, now: Date.now },
+    api,
     authenticator,
     logger,
     bodyLimit: config.BODY_LIMIT,

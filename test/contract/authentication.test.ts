@@ -175,6 +175,7 @@ describe('decisions.md: Authentication: First start without any credentials conf
       env: { PATH: process.env['PATH'] },
       logger: pino({ level: 'trace' }, { write: (line) => void log?.push(line) }),
       announce: (text) => void told?.push(text),
+      now: Date.now,
     });
     return { service, told: told ?? [], log: log ?? [], data };
   }

@@ -57,13 +57,15 @@ export interface ManagerOptions {
   settings?: Readonly<Record<string, string>>;
   repository?: TestRepository;
   dataFolder?: string;
+  /** Unix milliseconds; the clock of the machine unless given. */
+  now?: () => number;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }
 
 /** Starts a manager that stops when the test is over. */
 export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
-  const { whenDone = onTestFinished } = options;
+  const { whenDone = onTestFinished, now = Date.now } = options;
   const repository = options.repository ?? (await testRepository(whenDone));
   const files = Object.entries(options.files ?? {}).map(([path, text]) => [`desired-state/${path}`, text]);
   if (files.length > 0) await repository.commit(Object.fromEntries(files), 'the first fleet');
@@ -73,6 +75,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
     env: { PATH: process.env['PATH'] },
     logger: pino({ level: 'trace' }, { write: (line) => void log.push(JSON.parse(line)) }),
     announce: () => undefined,
+    now,
   });
   let isRunning = true;
   const stop = async (): Promise<void> => {
@@ -98,6 +101,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
       return startManager({
         repository,
         dataFolder,
+        now,
         whenDone,
         settings: { ...options.settings, ...settings },
       });

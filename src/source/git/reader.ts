@@ -5,8 +5,10 @@ import { commands, objectId } from './commands.ts';
 import { type AnswerReader, Conversation } from './conversation.ts';
 import { findFolder } from './folder-tree.ts';
 import type { ObjectReader } from './objects.ts';
+import { pathsBelow } from './paths.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
+import { readTouched, readVisited } from './since.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
@@ -39,6 +41,8 @@ export function createReader(
     isAncestor: (ancestor, revision) =>
       guarded(() => readIsAncestor(repository, objects, ancestor, revision)),
     history: () => guarded(() => readHistory(repository)),
+    touched: (from, to) => guarded(() => readTouched(repository, from, to)),
+    visited: () => guarded(async () => readVisited(repository, await followedBranch())),
     close: async () => {
       await Promise.all([objects.close(), differ.close()]);
     },
@@ -137,15 +141,4 @@ async function readHistory({ context, prefix, isShallow }: Repository): Promise<
     isComplete = false;
   }
   return { paths: pathsBelow(prefix, names), newestCommit, isComplete };
-}
-
-function pathsBelow(prefix: string, names: string): Set<string> {
-  const paths = new Set<string>();
-  for (const name of names.split('\0')) {
-    const path = name.replace(/^\n+/, '');
-    if (prefix === '') paths.add(path);
-    else if (path.startsWith(`${prefix}/`)) paths.add(path.slice(prefix.length + 1));
-  }
-  paths.delete('');
-  return paths;
 }

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { commands } from './commands.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, type SwitchNote } from './switch-note.ts';
-import { type Checkout, refreshIndex } from './work-tree.ts';
+import { type Checkout, refreshIndex, switchTree } from './work-tree.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
 type Entry = string | undefined;
@@ -34,6 +34,11 @@ export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<
   const paths = await switchedPaths(checkout, note, tip);
   const isWhole = paths.some(({ indexed, to, now }) => indexed === to && now !== to);
   const ours = await filesOfOurs(checkout, note, paths, isWhole);
+  if (isWhole && paths.every(({ path, indexed, to }) => ours.has(path) && indexed === to)) {
+    // Nobody was here: git's own way back also knows what a sparse checkout leaves out.
+    await switchTree(checkout, note.to, tip);
+    return true;
+  }
   await setIndex(
     checkout,
     paths.filter(({ indexed, to }) => indexed === to),

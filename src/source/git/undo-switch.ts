@@ -28,7 +28,9 @@ interface SwitchedPath {
  * Doing it twice does no harm.
  */
 export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<boolean> {
-  const { repository, objects } = checkout;
+  const { repository, objects, locks } = checkout;
+  // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
+  await locks.settle();
   const tip = (await objects.info('HEAD^{commit}'))?.id ?? repository.emptyTree;
   if (await isPublished(checkout, note.to, tip)) return false;
   const paths = await switchedPaths(checkout, note, tip);

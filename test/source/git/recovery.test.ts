@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -136,6 +138,54 @@ describe('a switch that was cut in the middle', () => {
     expect(await status(repository)).toBe(' M ds/apps/web.yaml\n?? ds/x.yaml');
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
     expect(await read(repository, 'ds/x.yaml')).toBe('my own x\n');
+  });
+});
+
+describe('a git that outlives its manager', () => {
+  it('and moves the branch after the next start has begun: the write is published, and nothing is undone', async () => {
+    const { repository, base, source } = await start('tree-switched');
+    await dieWriting(source);
+    const commit = await repository.git('rev-parse', 'refs/holdfast/publishing');
+    // By a shell: a child of this process would count as one of the manager's own.
+    const orphan = spawn('sh', ['-c', 'git update-ref --stdin; :'], {
+      cwd: repository.folder,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    onTestFinished(async () => {
+      orphan.kill('SIGKILL');
+    });
+    // It answers, so it is there.
+    orphan.stdin.write('start\n');
+    await once(orphan.stdout, 'data');
+    const next = await openSource(join(repository.folder, 'ds'));
+    const recovering = next.recover();
+    orphan.stdin.end(`update refs/heads/main ${commit} ${base}\nprepare\ncommit\n`);
+    expect(await recovering).toBeNull();
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(commit);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('and does not end: the next write is a conflict that says so', async () => {
+    const { repository, base, source } = await start('tree-switched');
+    await dieWriting(source);
+    const orphan = spawn('sh', ['-c', 'git update-ref --stdin; :'], {
+      cwd: repository.folder,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    onTestFinished(async () => {
+      orphan.kill('SIGKILL');
+    });
+    orphan.stdin.write('start\n');
+    await once(orphan.stdout, 'data');
+    const next = await openSource(join(repository.folder, 'ds'));
+    await expect(
+      next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]),
+    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('still at work') });
+    orphan.stdin.end('abort\n');
+    await once(orphan, 'close');
+    await next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]);
+    expect(await repository.git('rev-parse', 'HEAD^')).toBe(base);
+    expect(await status(repository)).toBe('');
   });
 });
 

@@ -41,7 +41,10 @@ export interface Reader {
   folder(revision: string): Promise<string | null>;
   /** Every entry below a folder's tree. */
   list(tree: string): Promise<TreeEntry[]>;
-  /** What differs between two of the folder's trees; null where one of them is not in the repository (any more). */
+  /**
+   * What differs between two of the folder's trees; null where that cannot be said: one of them is not in the
+   * repository (any more), or git dies of comparing them.
+   */
   changes(from: string, to: string): Promise<TreeChange[] | null>;
   /** The bytes of a blob, if there are at most `maxBytes`. */
   blob(id: string, maxBytes: number): Promise<Blob>;

@@ -34,7 +34,7 @@ export function createReader(
     head: () => guarded(() => readHead(objects, followedBranch)),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
-    changes: (from, to) => guarded(() => readChanges(differ, from, to)),
+    changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
     blob: (id, maxBytes) => guarded(() => objects.blob(id, maxBytes)),
     commit: (revision) => guarded(() => readCommit(objects, revision)),
     lastChange: (revision) => guarded(() => readLastChange(repository, revision)),
@@ -71,6 +71,12 @@ async function readList({ context }: Repository, tree: string): Promise<TreeEntr
 
 function readChanges(differ: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
   return differ.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, parseChanges);
+}
+
+/** A tree that is made to kill the comparison (20,000 folders in one another do) may still be listed. */
+function unlessGitDied(error: unknown): null {
+  if (error instanceof GitFailure) return null;
+  throw error;
 }
 
 async function parseChanges(reader: AnswerReader): Promise<TreeChange[] | null> {

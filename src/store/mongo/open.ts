@@ -22,6 +22,8 @@ export interface MongoStoreOptions {
 }
 
 const LONGEST_PAUSE = 100;
+/** Far below the 16 MiB that a document may have; a pass of a thousand apps fits in. */
+const INLINE_LIMIT = 1_000_000;
 
 /**
  * Opens the store. Rejects as `invalid` where the URI cannot be read, or a newer version of the product wrote the
@@ -40,7 +42,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     onAway(error);
   }
   const documents = new MongoDocuments(connection);
-  return new DocumentStore({ documents, defaults, random, pause });
+  return new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT });
 }
 
 /** Spread at random, so that two managers do not meet again and again. */

@@ -22,7 +22,7 @@ interface Life {
 
 const RUNS = Number(process.env['HOLDFAST_TEST_RUNS'] ?? 400);
 
-const ACTIONS = ['push', 'pass', 'pass', 'pass', 'restart', 'prune', 'prune-all'] as const;
+const ACTIONS = ['push', 'push', 'pass', 'pass', 'pass', 'restart', 'prune', 'prune-all'] as const;
 
 const anyLife: fc.Arbitrary<Life> = fc.record({
   actions: fc.array(
@@ -32,7 +32,7 @@ const anyLife: fc.Arbitrary<Life> = fc.record({
   fates: fc.array(
     fc.oneof(
       { weight: 14, arbitrary: fc.constant<Fate>('ok') },
-      { weight: 1, arbitrary: fc.constantFrom<Fate>('before', 'after') },
+      { weight: 1, arbitrary: fc.constantFrom<Fate>('before', 'after', 'late', 'late') },
     ),
     { maxLength: 250, size: 'max' },
   ),
@@ -243,6 +243,7 @@ function property(mistake: Mistake | null) {
       for (const action of life.actions) if (action.manager === manager) await world.act(action);
     });
     await scheduler.waitFor(Promise.all([...managers, world.device(4)]));
+    await scheduler.waitAll();
     await scheduler.waitFor(world.checkEnd());
   });
 }

@@ -13,8 +13,11 @@ import type {
 } from '../../../src/store/mongo/documents.ts';
 import { newFleet, newReports } from '../../../src/store/mongo/schema.ts';
 
-/** What becomes of one command. */
-export type Fate = 'ok' | 'before' | 'after';
+/** What becomes of one command: `late` ones fail at once, and happen long after. */
+export type Fate = 'ok' | 'before' | 'after' | 'late';
+
+/** Turns of others until a late command happens. */
+const LATE = 12;
 
 /** Mistakes that can be planted: each takes away one thing that the store's safety rests on. */
 export type Mistake =
@@ -188,13 +191,21 @@ export class ModelDocuments implements Documents {
     const { database, nextFate } = this.#options;
     const fate = nextFate();
     await this.#turn('write');
-    if (fate === 'before') throw new HoldfastError('unavailable', 'the connection broke');
+    if (fate === 'late') void this.#later(change);
+    if (fate === 'before' || fate === 'late') throw new HoldfastError('unavailable', 'the connection broke');
     const result = change(database.primary);
     const replicated = this.#turn('replicate').then(() => database.replicate());
     if (fate === 'after') throw new HoldfastError('unavailable', 'the connection broke');
     await replicated;
     await this.#turn('answer');
     return result;
+  }
+
+  async #later<T>(change: (contents: Contents) => T): Promise<void> {
+    const { database } = this.#options;
+    for (let turn = 0; turn < LATE; turn += 1) await this.#turn('late');
+    change(database.primary);
+    database.replicate();
   }
 
   async #turn(label: string): Promise<void> {

@@ -23,6 +23,7 @@ describe('links', () => {
     'docs/architecture.md',
     'docs/desired-state.md',
     'docs/ids.md',
+    'docs/operations.md',
     'examples/README.md',
   ];
   it.each(files)('%s leads to files that are there', async (file) => {

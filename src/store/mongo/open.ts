@@ -4,6 +4,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { Store } from '../store.ts';
 import { Connection } from './connection.ts';
 import { MongoDocuments } from './mongo-documents.ts';
+import { prepareSchema } from './schema.ts';
 import type { ServerInfo } from './server-info.ts';
 import { DocumentStore } from './store.ts';
 
@@ -31,7 +32,7 @@ const INLINE_LIMIT = 1_000_000;
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { defaults, random, onAway } = options;
-  const connection = new Connection(options);
+  const connection = new Connection({ ...options, prepare: (db) => prepareSchema(db, random) });
   try {
     await connection.open();
   } catch (error) {

@@ -59,6 +59,8 @@ export interface ManagerOptions {
   dataFolder?: string;
   /** The machine's, unless given. */
   clock?: Clock;
+  /** Where programs are looked for; as for these tests, unless given. */
+  path?: string;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }
@@ -76,7 +78,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
   const log: Record<string, unknown>[] = [];
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
     clock: options.clock ?? REAL_CLOCK,
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: options.path ?? process.env['PATH'] },
     logger: pino({ level: 'trace' }, { write: (line) => void log.push(JSON.parse(line)) }),
     announce: () => undefined,
   });
@@ -106,6 +108,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
         dataFolder,
         whenDone,
         clock: options.clock ?? REAL_CLOCK,
+        ...(options.path === undefined ? {} : { path: options.path }),
         settings: { ...options.settings, ...settings },
       });
     },

@@ -40,6 +40,8 @@ export interface ServiceEnvironment {
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
   announce(text: string): void;
+  /** Aborted when the process is told to end, which can be before the service has started. */
+  stopping?: AbortSignal;
 }
 
 /** A running manager. */
@@ -50,6 +52,8 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** Milliseconds that a stopping manager lets pushes go on; before the server cuts off those who wait for them. */
+const LAST_PUSHES = 3000;
 /** Milliseconds that a device waits for the store when there is a last good reply. */
 const PATIENCE = 1000;
 
@@ -90,17 +94,34 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   const server = await buildServer(config, parts);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
-  await engine.reconciler.start();
+  await beginReconciling(engine.reconciler, source, environment.stopping);
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();
+    // Writes in flight may come to their end; a look has nobody who waits for it.
+    const enough = setTimeout(() => source.origin?.abandon(), LAST_PUSHES);
     await server.close();
     await engine.writer.close();
+    clearTimeout(enough);
+    source.origin?.abandon();
     await engine.reconciler.close();
     await source.close();
     await store.close();
   };
   return { address, close };
+}
+
+/** The first look can take long; whoever stops the manager then does not wait for origin. */
+async function beginReconciling(
+  reconciler: Reconciler,
+  { origin }: Source,
+  stopping: AbortSignal | undefined,
+): Promise<void> {
+  const abandon = (): void => origin?.abandon();
+  stopping?.addEventListener('abort', abandon);
+  if (stopping?.aborted === true) abandon();
+  await reconciler.start();
+  stopping?.removeEventListener('abort', abandon);
 }
 
 async function openDataFolder(path: string): Promise<string> {
@@ -175,7 +196,18 @@ function buildEngine(config: Config, parts: EngineParts): Engine {
   });
   const { reader, publisher } = source;
   const { STRICT: strict } = config;
-  const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict, now, faults });
+  const patience = config.GIT_TIMEOUT * 2000;
+  const writer = createWriter({
+    reconciler,
+    reader,
+    publisher,
+    store,
+    defaults,
+    strict,
+    now,
+    faults,
+    patience,
+  });
   return { reconciler, writer, info };
 }
 

@@ -28,24 +28,6 @@ describe('a push whose outcome is not known', () => {
     expect(reply.headers.get('holdfast-revision')).toBe(await origin.bare.git('rev-parse', 'main'));
   });
 
-  it('may arrive after the reply, which names the commit and does not call it refused', async () => {
-    const origin = await testOrigin(SMALL_FLEET);
-    const ssh = await serveSsh(origin.url);
-    const manager = await startFollower(
-      { ...origin, url: ssh.url },
-      { path: ssh.path, settings: { GIT_TIMEOUT: '2' } },
-    );
-    // Another machine goes on when the line is cut, and its hook takes longer than we wait.
-    await ssh.behave(`exec setsid -w sh -c "$command"\n`);
-    await writeFile(join(origin.url, 'hooks/pre-receive'), '#!/bin/sh\nsleep 4\n', { mode: 0o755 });
-    const reply = await manager.put(UPDATE, { container_image: 'late:1' });
-    expect(reply.status).toBe(503);
-    expect(reply.body).toMatchObject({ revision: expect.any(String), applied: false });
-    await expect.poll(() => origin.bare.git('rev-parse', 'main'), PATIENCE).toBe(reply.body.revision);
-    expect((await manager.reconcile()).body.revision_applied).toBe(reply.body.revision);
-    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('late:1');
-  });
-
   it('is refused for sure where the account may read only', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
-import { SAYS_NOTHING, serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
@@ -54,17 +53,6 @@ describe('without anybody asking, it heals', () => {
     await expectApplied(manager, id);
     expect(await readdir(join(mirror, 'objects/pack'))).not.toContain('tmp_pack_half');
   });
-
-  it('after a push that takes longer to fetch than one fetch may usually take', async () => {
-    const origin = await testOrigin(SMALL_FLEET);
-    const ssh = await serveSsh(origin.url);
-    const settings = { GIT_TIMEOUT: '1' };
-    const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-    await ssh.behave('for step in 1 2 3 4 5 6 7 8 9; do echo step >&2; sleep 0.3; done\n');
-    const id = await origin.push({ [WEB]: 'container_image: large:1\n' });
-    expect((await manager.reconcile()).body.error.message).toBe('origin does not answer in time');
-    await expectApplied(manager, id);
-  });
 });
 
 describe('settings of another day', () => {
@@ -79,22 +67,5 @@ describe('settings of another day', () => {
     const next = await manager.restart({ GIT_BRANCH: 'main/next' });
     expect((await next.get('/api/v2/apps/web')).body.container_image).toBe('next:1');
     expect((await next.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
-  });
-});
-
-describe('a first fetch that takes very long', () => {
-  it('lets writes be answered: nothing changed', async () => {
-    const origin = await testOrigin(SMALL_FLEET);
-    const ssh = await serveSsh(origin.url);
-    await ssh.behave(SAYS_NOTHING);
-    const settings = { GIT_TIMEOUT: '1' };
-    const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-    await ssh.behave(TALKS_FOR_EVER);
-    const before = (await ssh.calls()).length;
-    void manager.reconcile().catch(() => undefined);
-    await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBeGreaterThan(before);
-    const reply = await manager.post('/api/v2/apps/early', { container_image: 'early:1' });
-    expect(reply.status).toBe(503);
-    expect(await origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
   });
 });

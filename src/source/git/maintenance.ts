@@ -29,7 +29,7 @@ export function createMaintenance({ context, commonFolder }: Repository): Mainte
 
   const clean = async (): Promise<void> => {
     const names = await readdir(`${commonFolder}/objects/pack`).catch((): string[] => []);
-    if (names.filter((name) => name.endsWith('.pack')).length < MANY_PACKS) return;
+    if (countPacks(names) < MANY_PACKS) return;
     // A failed clean-up harms nothing, and the next one may work.
     await group.run(commands.repack(), { total: TIME_LIMIT, silence: TIME_LIMIT }).catch(() => undefined);
   };
@@ -50,4 +50,10 @@ export function createMaintenance({ context, commonFolder }: Repository): Mainte
       await running;
     },
   };
+}
+
+/** Packs that may be joined: one with a `.keep` is somebody's, for instance of a `fast-import` that runs or has died. */
+function countPacks(names: readonly string[]): number {
+  const all = new Set(names);
+  return names.filter((name) => name.endsWith('.pack') && !all.has(name.replace(/pack$/, 'keep'))).length;
 }

@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
@@ -109,17 +110,17 @@ function quoted(text: string): string {
 
 /** Names of files that git writes before it has all of what belongs into them. */
 const UNFINISHED = /^(tmp_|\.tmp-)/;
+/** What a writer of commits that was killed leaves beside its packs: nobody would ever join them. */
+const KEPT = /^pack-.*\.keep$/;
 /** Milliseconds after which nobody is at work on such a file: longer than a writer of commits waits for work. */
 const ABANDONED_AFTER = 60_000;
 
-/** Locks and half-written packs: the one process that works here has just begun. */
+/** Locks, half-written packs and marks of packs in use: the one process that works here has just begun. */
 async function removeLeftovers(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const leftovers = entries.filter(
-    (entry) =>
-      entry.isFile() &&
-      (entry.name.endsWith('.lock') || (UNFINISHED.test(entry.name) && entry.parentPath.includes('objects'))),
-  );
+  const isLeftover = ({ name, parentPath }: Dirent): boolean =>
+    name.endsWith('.lock') || (parentPath.includes('objects') && (UNFINISHED.test(name) || KEPT.test(name)));
+  const leftovers = entries.filter((entry) => entry.isFile() && isLeftover(entry));
   await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
 }
 

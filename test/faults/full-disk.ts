@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 
 /** A folder whose disk can become full, for one process or for all. */
-export interface SmallDisk {
+interface SmallDisk {
   folder: string;
   /** From now on the process with this id cannot make files larger. */
   fill(pid: number): void;

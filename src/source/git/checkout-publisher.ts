@@ -20,6 +20,8 @@ import {
 
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
 const UNMERGED = /resolve your current index first/;
+/** Said of what a tree that was made by hand can hold, and a disk cannot. */
+const IMPOSSIBLE = /invalid path '|File name too long/;
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
 /** What an earlier write left half done in the checkout was undone; `commit` is not published. */
@@ -181,6 +183,11 @@ function publishError(error: unknown, paths: string[]): HoldfastError {
   }
   if (UNMERGED.test(text)) {
     const message = 'a merge in the checkout is not finished; finish it, or abort it';
+    return new HoldfastError('conflict', message, {}, error);
+  }
+  if (IMPOSSIBLE.test(text)) {
+    const message =
+      'the branch has a path that no work tree can hold; see the problems, and commit without it';
     return new HoldfastError('conflict', message, {}, error);
   }
   if (isLocked(error)) {

@@ -12,13 +12,19 @@ export interface Past {
   recorded: readonly CounterRow[];
 }
 
-/** One seed for each counter that anybody knows, with this floor. */
+/**
+ * One seed for each counter that anybody knows, with this floor. Where nobody can say how far it got, every id below
+ * the floor counts as given: a store that is restored later, with one of these, has to learn that it is outdated.
+ */
 export function seedsOf({ paths, stored, recorded }: Past, isTrusted: Trust, floor: number): CounterSeed[] {
   const seeds = new Map<string, CounterSeed>();
   const add = (row: CounterRow): void => void seeds.set(`${row.kind}/${row.name}`, { ...row, floor });
-  for (const path of paths) for (const row of rowsOfPath(path)) add(row);
+  for (const path of paths) for (const row of rowsOfPath(path, floor - 1)) add(row);
   for (const row of stored) add(row);
-  for (const row of recorded) add(row.kind === 'prune' ? row : asFarAsTrusted(row, row.kind, isTrusted));
+  for (const row of recorded) {
+    const isKept = row.kind === 'prune' || isTrusted(keyOf(row.kind, row.name));
+    add(isKept ? row : { ...row, last: floor - 1, hash: null });
+  }
   return [...seeds.values()];
 }
 
@@ -27,18 +33,10 @@ export function highestId(rows: readonly CounterRow[]): number {
   return rows.reduce((highest, { last }) => Math.max(highest, last), 0);
 }
 
-function rowsOfPath(path: string): CounterRow[] {
+function rowsOfPath(path: string, last: number): CounterRow[] {
   const role = classifyPath(path);
   if (role.role !== 'object') return [];
   const { kind, name } = role;
   const kinds: CounterKind[] = kind === 'app' ? [kind] : [kind, 'prune'];
-  return kinds.map((one) => ({ kind: one, name, last: 0, hash: null }));
-}
-
-/**
- * Of an object that may have changed since, the recorded content proves nothing, and one more id than the recorded one
- * may have been given: with that number also a store of the time of the record takes its own object for outdated.
- */
-function asFarAsTrusted(row: CounterRow, kind: 'app' | 'device_group', isTrusted: Trust): CounterRow {
-  return isTrusted(keyOf(kind, row.name)) ? row : { ...row, last: row.last + 1, hash: null };
+  return kinds.map((one) => ({ kind: one, name, last, hash: null }));
 }

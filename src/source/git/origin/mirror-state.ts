@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, trackingRef } from '../commands.ts';
 import type { Repository } from '../repository.ts';
@@ -90,7 +92,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   };
 }
 
-async function isTracked({ context }: Pick<Repository, 'context'>, branch: string): Promise<boolean> {
+async function isTracked({ context }: Repository, branch: string): Promise<boolean> {
   return (await runGit(context, commands.tip(trackingRef(branch))).catch(() => '')) !== '';
 }
 
@@ -108,7 +110,8 @@ export async function isWhole({
   const context = { ...repository.context, timeLimit: limits.first.total };
   if (!(await isUsable(context, options.access.url))) return false;
   try {
-    if (await isTracked({ context }, branch))
+    // The file of the ref, not what git makes of it: a ref whose commit is lost is not one that was never there.
+    if (existsSync(join(repository.gitFolder, trackingRef(branch))))
       await runGit(context, commands.checkObjects(trackingRef(branch)));
     return true;
   } catch (error) {

@@ -25,6 +25,7 @@ describe('links', () => {
     'docs/guarantees.md',
     'docs/ids.md',
     'docs/remote.md',
+    'docs/operations.md',
     'examples/README.md',
   ];
   it.each(files)('%s leads to files that are there', async (file) => {

@@ -51,7 +51,7 @@ function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reco
     random: Math.random,
     faults: NO_FAULTS,
     onApplied: () => undefined,
-    onPass: () => undefined,
+    onPass: async () => undefined,
   });
 }
 

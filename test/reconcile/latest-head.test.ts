@@ -31,6 +31,7 @@ async function startOne(origin: TestOrigin, path: string): Promise<Manager> {
     limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
     onTransfer: () => undefined,
     faults: NO_FAULTS,
+    onRecordRefused: () => undefined,
   });
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   const reconciler = createReconciler({
@@ -43,7 +44,7 @@ async function startOne(origin: TestOrigin, path: string): Promise<Manager> {
     random: () => 0.99,
     faults: NO_FAULTS,
     onApplied: () => undefined,
-    onPass: () => undefined,
+    onPass: async () => undefined,
   });
   onTestFinished(async () => {
     await reconciler.close();

@@ -61,7 +61,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     random: () => 0,
     faults: NO_FAULTS,
     onApplied: () => undefined,
-    onPass: (outcome, status) => void passes.push({ outcome, status }),
+    onPass: async (outcome, status) => void passes.push({ outcome, status }),
     ...options.settings,
   });
   onTestFinished(async () => {

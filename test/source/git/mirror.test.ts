@@ -22,6 +22,7 @@ async function mirrorOf(origin: TestOrigin) {
     limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
     onTransfer: () => undefined,
     faults: NO_FAULTS,
+    onRecordRefused: () => undefined,
   };
   const source = await openRemote(options);
   onTestFinished(source.close);
@@ -35,7 +36,7 @@ async function mirrorOf(origin: TestOrigin) {
   return {
     folder,
     packs,
-    isWhole: () => isWhole({ options, repository, branch: 'refs/heads/main', limits: options.limits }),
+    isWhole: () => isWhole({ options, repository, limits: options.limits }),
   };
 }
 

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, trackingRef } from '../commands.ts';
 import type { Repository } from '../repository.ts';
@@ -100,19 +98,16 @@ function branchName(branch: string): string {
   return branch.replace(/^refs\/heads\//, '');
 }
 
-/** Whether every object that the branch needs is in the mirror. */
+/** Whether nothing of the mirror is missing or damaged. */
 export async function isWhole({
   options,
   repository,
-  branch,
   limits,
-}: Pick<MirrorStateParts, 'options' | 'repository' | 'branch' | 'limits'>): Promise<boolean> {
+}: Pick<MirrorStateParts, 'options' | 'repository' | 'limits'>): Promise<boolean> {
   const context = { ...repository.context, timeLimit: limits.first.total };
   if (!(await isUsable(context, options.access.url))) return false;
   try {
-    // The file of the ref, not what git makes of it: a ref whose commit is lost is not one that was never there.
-    if (existsSync(join(repository.gitFolder, trackingRef(branch))))
-      await runGit(context, commands.checkObjects(trackingRef(branch)));
+    await runGit(context, commands.checkObjects());
     return true;
   } catch (error) {
     return error instanceof GitFailure && (error.exitCode === null || isComplaint(error));
@@ -124,7 +119,7 @@ const UNREACHABLE = 2;
 
 /** Whether git only dislikes what somebody has committed, which is the same at origin. */
 function isComplaint({ exitCode, stderr }: GitFailure): boolean {
-  const lines = stderr.split('\n').filter(Boolean);
+  const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('notice: '));
   const isAboutContent = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
   return lines.length > 0 && isAboutContent && (Number(exitCode) & UNREACHABLE) === 0;
 }

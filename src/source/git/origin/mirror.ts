@@ -26,6 +26,8 @@ export interface Mirror {
 }
 
 const FOLDER = 'mirror.git';
+/** Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked. */
+const LOGGED: readonly (readonly [string, string])[] = [['core.logAllRefUpdates', 'true']];
 /** In the mirror: the address of what it mirrors. */
 const ADDRESS_FILE = 'holdfast-origin';
 
@@ -79,7 +81,7 @@ async function describeMirror(folder: string, options: MirrorOptions): Promise<M
 }
 
 function localContext(folder: string, { machine }: MirrorOptions): GitContext {
-  const env = { ...gitEnvironment(machine.env, [folder]), GIT_DIR: folder };
+  const env = { ...gitEnvironment(machine.env, [folder], LOGGED), GIT_DIR: folder };
   return { folder, env, timeLimit: machine.timeLimit };
 }
 
@@ -89,7 +91,7 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
  */
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;
-  const env = gitEnvironment(machine.env, [folder], accessConfig(access));
+  const env = gitEnvironment(machine.env, [folder], [...LOGGED, ...accessConfig(access)]);
   const file = join(options.dataFolder, 'transfer.gitconfig');
   const safe = access.url.startsWith('/') ? [access.url, join(access.url, '.git')] : [];
   const lines = [
@@ -126,13 +128,15 @@ async function removeLeftovers(folder: string): Promise<void> {
 
 /** What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. */
 async function removeOtherBranches(folder: string, tracking: string): Promise<void> {
-  const tracked = join(folder, 'refs/remotes/origin');
-  const entries = await readdir(tracked, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name));
-  const others = files.filter((path) => path !== join(folder, tracking));
-  await Promise.all(others.map((path) => rm(path, { force: true })));
+  for (const base of [folder, join(folder, 'logs')]) {
+    const tracked = join(base, 'refs/remotes/origin');
+    const entries = await readdir(tracked, { recursive: true, withFileTypes: true }).catch(() => []);
+    const paths = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+    const others = paths.filter((path) => path !== join(base, tracking));
+    await Promise.all(others.map((path) => rm(path, { force: true })));
+  }
 }
 
 /**
@@ -143,7 +147,9 @@ export async function tidyMirror(folder: string, tracking: string): Promise<void
   const packs = join(folder, 'objects/pack');
   const names = await readdir(packs).catch((): string[] => []);
   const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
-  const locks = [`${tracking}.lock`, 'packed-refs.lock'].map((name) => join(folder, name));
+  const locks = [`${tracking}.lock`, 'refs/holdfast/origin-ids.lock', 'packed-refs.lock'].map((name) =>
+    join(folder, name),
+  );
   const abandoned = await Promise.all(unfinished.map(isAbandoned));
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];
   // What cannot be removed shows in the next fetch.

@@ -11,6 +11,7 @@ import { type MirrorOptions, openMirror } from './mirror.ts';
 import { mirrorReader } from './mirror-reader.ts';
 import { createMirrorState } from './mirror-state.ts';
 import { createOrigin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
+import { createOriginRecord } from './origin-record.ts';
 import { createPushPublisher } from './push-publisher.ts';
 import { createTransfers } from './transfer.ts';
 
@@ -21,6 +22,8 @@ export interface RemoteOptions extends MirrorOptions {
   limits: TransferLimits;
   onTransfer: TransferObserver;
   faults: Faults;
+  /** Told once that origin does not take the record of ids. */
+  onRecordRefused(reason: string): void;
 }
 
 /** The git source of a repository elsewhere. */
@@ -73,7 +76,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     reader,
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
-    origin: { refresh: () => exclusive(refresh), abandon: transfers.close },
+    record: createOriginRecord({ repository, origin, exclusive, fetch, onRefused: options.onRecordRefused }),
+    origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },
     close: async () => {
       transfers.close();
       await Promise.all([inner.close(), writer.close(), maintenance.close()]);

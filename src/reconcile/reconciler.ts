@@ -94,8 +94,6 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
       ({ close: stopWatching } = await watch(() => void flight.request()));
-      // What was fetched in an earlier life is served while origin is asked.
-      if (source.origin !== null) await flight.request();
       return looks.request();
     },
     close: async () => {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { type Clock, type Service, startService } from '../../src/service/service.ts';
+import type { Clock } from '../../src/service/clock.ts';
+import { type Service, startService } from '../../src/service/service.ts';
 import { temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
 
@@ -59,10 +60,10 @@ export interface ManagerOptions {
   dataFolder?: string;
   /** The machine's, unless given. */
   clock?: Clock;
-  /** Where programs are looked for; as for these tests, unless given. */
-  path?: string;
   /** Unix milliseconds; only this part of the clock. */
   now?: () => number;
+  /** Where programs are looked for; as for these tests, unless given. */
+  path?: string;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }

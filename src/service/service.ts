@@ -91,10 +91,11 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
     const enough = setTimeout(() => source.origin?.abandon(), LAST_PUSHES);
     await server.close();
     await engine.writer.close();
+    const closed = engine.reconciler.close();
+    source.origin?.interrupt();
+    await closed;
     clearTimeout(enough);
     await Promise.race([engine.recorder.close(), wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
-    source.origin?.abandon();
-    await engine.reconciler.close();
     await source.close();
     await store.close();
   };

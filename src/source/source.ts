@@ -139,7 +139,9 @@ export interface Watcher {
 export interface SourceOrigin {
   /** Brings what is read to where origin is. Rejects as `unavailable`, with a sentence that says what to look at. */
   refresh(): Promise<void>;
-  /** Ends at once what is under way there, and begins nothing more: what needs it rejects. For the end of the process. */
+  /** Ends at once what is under way there: what needs it rejects. */
+  interrupt(): void;
+  /** The same, and begins nothing more. For the end of the process. */
   abandon(): void;
 }
 

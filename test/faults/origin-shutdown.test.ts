@@ -9,7 +9,14 @@ import {
   spawnManager,
   startProcessManager,
 } from '../support/process-manager.ts';
-import { areAlive, SAYS_NOTHING, type SshOrigin, serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
+import {
+  areAlive,
+  firstRecord,
+  SAYS_NOTHING,
+  type SshOrigin,
+  serveSsh,
+  TALKS_FOR_EVER,
+} from '../support/ssh-origin.ts';
 
 const PATIENCE = { timeout: 60_000 };
 
@@ -58,6 +65,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
   it.each([SAYS_NOTHING, TALKS_FOR_EVER])('in the middle of a look: %j', async (behaviour) => {
     const place = await newPlace();
     const manager = await startProcessManager(place.options);
+    await firstRecord(place.origin);
     await hang(place, behaviour, look(manager));
     expect(await manager.stop()).toBe(0);
     expect(manager.process.output()).not.toContain('not stopped in time');
@@ -67,6 +75,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
   it('in the middle of a push: who waits is told', async () => {
     const place = await newPlace();
     const manager = await startProcessManager(place.options);
+    await firstRecord(place.origin);
     const replies: number[] = [];
     const act = async (): Promise<unknown> => replies.push((await write(manager)()).status);
     await hang(place, `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`, act);
@@ -80,6 +89,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
 it('a second signal ends it at once, and no git is left', async () => {
   const place = await newPlace();
   const manager = await startProcessManager(place.options);
+  await firstRecord(place.origin);
   await hang(place, `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`, write(manager));
   manager.process.child.kill('SIGTERM');
   await manager.process.waitFor(/"msg":"stopping"/);

@@ -81,6 +81,17 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
   });
 });
 
+describe('origin at a path', () => {
+  it('is told no token: its hooks belong to somebody else', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const seen = join(await temporaryFolder(), 'seen');
+    await writeFile(join(origin.url, 'hooks/pre-receive'), `#!/bin/sh\nenv > '${seen}'\n`, { mode: 0o755 });
+    const manager = await startFollower(origin, { settings: { GIT_TOKEN: TOKEN } });
+    expect((await manager.put(`${WEB}/update`, { container_image: 'path:1' })).status).toBe(202);
+    expect(await readFile(seen, 'utf8')).not.toContain(TOKEN);
+  });
+});
+
 describe('origin over ssh', () => {
   it('is reached with the key and the known hosts of the settings, and without any question', async () => {
     const origin = await testOrigin(SMALL_FLEET);

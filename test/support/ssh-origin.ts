@@ -1,6 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryFolder } from './folder.ts';
+import type { TestRepository } from './git.ts';
 
 /** A stand-in for ssh: runs on this machine what it was to run on another one, after whatever a test has it do before. */
 export interface SshOrigin {
@@ -12,6 +14,8 @@ export interface SshOrigin {
   behave(script: string): Promise<void>;
   /** Process ids of all calls so far. */
   calls(): Promise<number[]>;
+  /** How many of them were fetches. */
+  fetches(): Promise<number>;
 }
 
 /** For a bare repository at `bare`. */
@@ -20,17 +24,19 @@ export async function serveSsh(bare: string): Promise<SshOrigin> {
   const [behaviour, calls] = [join(folder, 'behaviour'), join(folder, 'calls')];
   await Promise.all([writeFile(behaviour, ''), writeFile(calls, '')]);
   const program = `#!/bin/sh
-echo $$ >> '${calls}'
 for command; do :; done
+echo "$$ $command" >> '${calls}'
 . '${behaviour}'
 exec sh -c "$command"
 `;
   await writeFile(join(folder, 'ssh'), program, { mode: 0o755 });
+  const lines = async (): Promise<string[]> => (await readFile(calls, 'utf8')).split('\n').filter(Boolean);
   return {
     url: `ssh://git@forge.example${bare}`,
     path: `${folder}:${process.env['PATH']}`,
     behave: (script) => writeFile(behaviour, script),
-    calls: async () => (await readFile(calls, 'utf8')).split('\n').filter(Boolean).map(Number),
+    calls: async () => (await lines()).map((line) => Number.parseInt(line, 10)),
+    fetches: async () => (await lines()).filter((line) => line.includes('upload-pack')).length,
   };
 }
 
@@ -50,3 +56,8 @@ export function areAlive(ids: readonly number[]): boolean {
 export const TALKS_FOR_EVER = 'while :; do echo waiting >&2; sleep 0.3; done\n';
 /** What takes the connection and says nothing. */
 export const SAYS_NOTHING = 'exec sleep 600\n';
+
+/** Resolves when the first record of ids is at origin, after which nothing is sent there unasked. */
+export async function firstRecord({ bare }: { bare: TestRepository }): Promise<void> {
+  while ((await bare.git('for-each-ref', 'refs/holdfast/ids')) === '') await sleep(50);
+}

@@ -55,8 +55,7 @@ export function accessConfig({ url, token, caFile }: OriginAccess): (readonly [s
   ];
   if (caFile !== null) config.push(['http.sslCAInfo', caFile]);
   // Only for this very host: one that origin redirects to gets nothing.
-  if (token !== null && /^https:/i.test(url))
-    config.push([`credential.${new URL(url).origin}.helper`, HELPER]);
+  if (token !== null && isHttps(url)) config.push([`credential.${new URL(url).origin}.helper`, HELPER]);
   return config;
 }
 
@@ -70,12 +69,17 @@ export function accessEnvironment(
     const value = machine[name];
     if (value !== undefined) env[name] = value;
   }
-  if (access.token === null) return env;
+  // At a path the hooks of origin run with this environment, and they belong to somebody else.
+  if (access.token === null || !isHttps(access.url)) return env;
   return {
     ...env,
     HOLDFAST_ORIGIN_USERNAME: access.username ?? 'git',
     HOLDFAST_ORIGIN_TOKEN: access.token,
   };
+}
+
+function isHttps(url: string): boolean {
+  return /^https:/i.test(url);
 }
 
 /** Never asks, never takes an unknown host, never reads a person's configuration, and notices a dead connection. */

@@ -90,7 +90,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   };
 }
 
-async function isTracked({ context }: Pick<Repository, 'context'>, branch: string): Promise<boolean> {
+async function isTracked({ context }: Repository, branch: string): Promise<boolean> {
   return (await runGit(context, commands.tip(trackingRef(branch))).catch(() => '')) !== '';
 }
 
@@ -99,7 +99,7 @@ function branchName(branch: string): string {
 }
 
 /** Whether nothing of the mirror is missing or damaged. */
-async function isWhole({
+export async function isWhole({
   options,
   repository,
   limits,
@@ -119,7 +119,7 @@ const UNREACHABLE = 2;
 
 /** Whether git only dislikes what somebody has committed, which is the same at origin. */
 function isComplaint({ exitCode, stderr }: GitFailure): boolean {
-  const lines = stderr.split('\n').filter(Boolean);
+  const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('notice: '));
   const isAboutContent = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
   return lines.length > 0 && isAboutContent && (Number(exitCode) & UNREACHABLE) === 0;
 }

@@ -128,16 +128,13 @@ async function removeLeftovers(folder: string): Promise<void> {
 
 /** What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. */
 async function removeOtherBranches(folder: string, tracking: string): Promise<void> {
-  // A log of a ref stands in the way just like the ref.
-  for (const top of [folder, join(folder, 'logs')]) {
-    const found = await readdir(join(top, 'refs/remotes/origin'), {
-      recursive: true,
-      withFileTypes: true,
-    }).catch(() => []);
-    const files = found
+  for (const base of [folder, join(folder, 'logs')]) {
+    const tracked = join(base, 'refs/remotes/origin');
+    const entries = await readdir(tracked, { recursive: true, withFileTypes: true }).catch(() => []);
+    const paths = entries
       .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => join(parentPath, name));
-    const others = files.filter((path) => path !== join(top, tracking));
+      .map((entry) => join(entry.parentPath, entry.name));
+    const others = paths.filter((path) => path !== join(base, tracking));
     await Promise.all(others.map((path) => rm(path, { force: true })));
   }
 }
@@ -150,7 +147,9 @@ export async function tidyMirror(folder: string, tracking: string): Promise<void
   const packs = join(folder, 'objects/pack');
   const names = await readdir(packs).catch((): string[] => []);
   const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
-  const locks = [`${tracking}.lock`, 'packed-refs.lock'].map((name) => join(folder, name));
+  const locks = [`${tracking}.lock`, 'refs/holdfast/origin-ids.lock', 'packed-refs.lock'].map((name) =>
+    join(folder, name),
+  );
   const abandoned = await Promise.all(unfinished.map(isAbandoned));
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];
   // What cannot be removed shows in the next fetch.

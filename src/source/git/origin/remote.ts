@@ -77,7 +77,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
     record: createOriginRecord({ repository, origin, exclusive, fetch, onRefused: options.onRecordRefused }),
-    origin: { refresh: () => exclusive(refresh), abandon: transfers.close },
+    origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },
     close: async () => {
       transfers.close();
       await Promise.all([inner.close(), writer.close(), maintenance.close()]);

@@ -1,0 +1,72 @@
+import { appendFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { NO_FAULTS } from '../../../src/faults.ts';
+import { isWhole } from '../../../src/source/git/origin/mirror-state.ts';
+import { openRemote } from '../../../src/source/git/origin/remote.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { SMALL_FLEET } from '../../support/manager.ts';
+import { type TestOrigin, testOrigin } from '../../support/origin.ts';
+import { plumbingOf } from '../../support/plumbing.ts';
+
+const LIMIT = { total: 20_000, silence: 20_000 };
+
+/** A mirror that has fetched; tells its packs' paths and whether it is taken for whole. */
+async function mirrorOf(origin: TestOrigin) {
+  const options = {
+    dataFolder: await temporaryFolder(),
+    branch: 'main',
+    prefix: 'desired-state',
+    access: { url: origin.url, username: null, token: null, sshKey: null, knownHosts: null, caFile: null },
+    machine: { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 },
+    limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
+    onTransfer: () => undefined,
+    faults: NO_FAULTS,
+    onRecordRefused: () => undefined,
+  };
+  const source = await openRemote(options);
+  onTestFinished(source.close);
+  await source.origin.refresh();
+  const folder = source.repository.gitFolder;
+  const names = await readdir(join(folder, 'objects/pack'));
+  const packs = names
+    .filter((name) => name.endsWith('.pack'))
+    .map((name) => join(folder, 'objects/pack', name));
+  const { repository } = source;
+  return {
+    folder,
+    packs,
+    isWhole: () => isWhole({ options, repository, limits: options.limits }),
+  };
+}
+
+it('is whole after a fetch', async () => {
+  const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
+  expect(await mirror.isWhole()).toBe(true);
+});
+
+it('is whole where git only dislikes what somebody has committed: it is the same at origin', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  const plumbing = plumbingOf(origin.bare);
+  const entry = { mode: '100644', name: 'twice', id: plumbing.blob('x') };
+  const dotGit = { mode: '40000', name: '.git', id: plumbing.tree([entry, entry]) };
+  plumbing.publish(plumbing.tree([dotGit, ...plumbing.entriesOf('main')]));
+  await expect(origin.bare.git('fsck')).rejects.toThrow(/duplicateEntries|contains duplicate/);
+  const mirror = await mirrorOf(origin);
+  expect(await mirror.isWhole()).toBe(true);
+});
+
+it.each<[string, (mirror: { folder: string; packs: string[] }) => Promise<unknown>]>([
+  ['without its packs', ({ packs }) => Promise.all(packs.map((path) => rm(path)))],
+  [
+    'with a damaged pack',
+    ({ packs }) => Promise.all(packs.map((path) => rm(path).then(() => writeFile(path, 'PACK, not really')))),
+  ],
+  ['with a config that git cannot read', ({ folder }) => appendFile(join(folder, 'config'), '\n[[[')],
+  ['of another address', ({ folder }) => writeFile(join(folder, 'holdfast-origin'), '/elsewhere')],
+  ['that is gone', ({ folder }) => rm(folder, { recursive: true })],
+])('is not whole %s', async (_, damage) => {
+  const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
+  await damage(mirror);
+  expect(await mirror.isWhole()).toBe(false);
+});

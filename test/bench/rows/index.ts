@@ -1,0 +1,9 @@
+import type { Row } from '../bench.ts';
+import { groups, info, notModified } from './info.ts';
+
+/** Every row by the name that `npm run bench -- <name>` takes. */
+export const ROWS: Readonly<Record<string, Row>> = {
+  info,
+  groups,
+  'not-modified': notModified,
+};

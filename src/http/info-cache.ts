@@ -16,6 +16,8 @@ export interface InfoCache {
    * given again; rejects only when there is none.
    */
   read(group: string): Promise<InfoEntry | null>;
+  /** The reply that is ready and not too old; null where it has to be made. */
+  ready(group: string): InfoEntry | null;
   /** Drops what the change of these objects makes wrong. */
   invalidate(keys: Iterable<string>): void;
 }
@@ -67,8 +69,7 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
       if (!isOvertaken) forget(group);
       return null;
     }
-    const body = Buffer.from(render(info));
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+    const { body, etag } = entryOf(render(info));
     // Nor is it served after a change that was told meanwhile.
     const until = madeIn === epoch ? now() + lifetime : 0;
     const apps = info.apps.map(({ name }) => name);
@@ -77,9 +78,10 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
   };
 
   return {
+    ready: (group) => freshOf(entries.get(group), now()),
     read: async (group) => {
       const entry = entries.get(group);
-      if (entry !== undefined && entry.until > now()) return entry;
+      if (freshOf(entry, now()) !== null) return entry as Cached;
       try {
         return await make(group);
       } catch (error) {
@@ -96,6 +98,15 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
       }
     },
   };
+}
+
+function entryOf(text: string): InfoEntry {
+  const body = Buffer.from(text);
+  return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"` };
+}
+
+function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
+  return entry !== undefined && entry.until > at ? entry : null;
 }
 
 /** The entry stays as the last good reply, for as long as the store does not answer. */

@@ -98,7 +98,10 @@ function* filesOf(apps: number, groups: number): Generator<[path: string, text: 
 }
 
 /** One commit on top of the branch, made without a work tree: quick, also with many files. */
-export async function importFiles(folder: string, files: Iterable<[path: string, text: string]>): Promise<void> {
+export async function importFiles(
+  folder: string,
+  files: Iterable<[path: string, text: string]>,
+): Promise<void> {
   const child = spawn('git', ['-C', folder, 'fast-import', '--quiet', '--date-format=now'], {
     env: { PATH: process.env['PATH'], ...PERSON },
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -110,7 +113,8 @@ export async function importFiles(folder: string, files: Iterable<[path: string,
   const closed = once(child, 'close');
   await write('commit refs/heads/main\ncommitter Pat <pat@example.com> now\ndata 5\nfleet\n');
   if (await hasHead(folder)) await write('from refs/heads/main^0\n');
-  for (const [path, text] of files) await write(`M 100644 inline ${path}\ndata ${Buffer.byteLength(text)}\n${text}\n`);
+  for (const [path, text] of files)
+    await write(`M 100644 inline ${path}\ndata ${Buffer.byteLength(text)}\n${text}\n`);
   stdin.end('\n');
   const [code] = await closed;
   if (code !== 0) throw new Error(`git fast-import ended with ${code}`);

@@ -24,20 +24,46 @@ interface LoadResult {
 }
 
 /** Sends a load from a process of its own. Rejects where any reply is missing, or is none of the wanted statuses. */
-export async function sendLoad(bench: Bench, load: Load, statuses: readonly string[] = ['200']): Promise<LoadResult> {
+export async function sendLoad(
+  bench: Bench,
+  load: Load,
+  statuses: readonly string[] = ['200'],
+): Promise<LoadResult> {
   const har = join(await bench.folder(), 'requests.har');
-  const headers = Object.entries({ authorization: AUTHORIZATION, ...load.headers }).map(([name, value]) => ({ name, value }));
-  const entries = load.paths.map((path) => ({ request: { method: 'GET', url: load.address + path, headers } }));
+  const headers = Object.entries({ authorization: AUTHORIZATION, ...load.headers }).map(([name, value]) => ({
+    name,
+    value,
+  }));
+  const entries = load.paths.map((path) => ({
+    request: { method: 'GET', url: load.address + path, headers },
+  }));
   await writeFile(har, JSON.stringify({ log: { entries } }));
   const { connections = 50, duration, address } = load;
-  const args = [AUTOCANNON, '-c', String(connections), '-d', String(duration), '--json', '--no-progress', '--har', har, address];
+  const args = [
+    AUTOCANNON,
+    '-c',
+    String(connections),
+    '-d',
+    String(duration),
+    '--json',
+    '--no-progress',
+    '--har',
+    har,
+    address,
+  ];
   const child = startChild(bench, process.execPath, args);
   if ((await child.ended) !== 0) throw new Error(child.output());
-  const line = child.output().split('\n').find((text) => text.startsWith('{')) ?? '{}';
+  const line =
+    child
+      .output()
+      .split('\n')
+      .find((text) => text.startsWith('{')) ?? '{}';
   const result = JSON.parse(line) as Result;
   const wrong = Object.keys(result.statusCodeStats).filter((status) => !statuses.includes(status));
   if (result.errors > 0 || result.timeouts > 0 || wrong.length > 0)
-    throw new Error(`${address}: ${result.errors} errors, ${result.timeouts} timeouts, statuses ${wrong.join(', ')}`);
+    throw new Error(
+      `${address}: ${result.errors} errors, ${result.timeouts} timeouts, statuses ${wrong.join(', ')}`,
+    );
   return { rate: result.requests.total / result.duration, p99: result.latency.p99 };
 }
 

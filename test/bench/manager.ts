@@ -14,7 +14,11 @@ export interface Manager {
   address: string;
   dataFolder: string;
   /** Rejects unless the status is below 400. */
-  request(method: string, path: string, body?: unknown): Promise<{ status: number; headers: Headers; text: string }>;
+  request(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; headers: Headers; text: string }>;
   /** Resident memory in bytes. */
   memory(): Promise<number>;
   stop(): Promise<void>;
@@ -25,8 +29,6 @@ export interface ManagerOptions {
   folder: string | null;
   dataFolder?: string;
   env?: Readonly<Record<string, string>>;
-  /** Flags of node. */
-  flags?: readonly string[];
 }
 
 /** Starts it, and waits until a revision is served. */
@@ -38,7 +40,9 @@ export async function startManager(bench: Bench, options: ManagerOptions): Promi
 
 /** Starts it, and waits until it listens. */
 export async function launchManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
-  const { folder, env = {}, flags = [] } = options;
+  const { folder, env = {} } = options;
+  const profiles = process.env['BENCH_PROFILES'];
+  const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const dataFolder = options.dataFolder ?? join(await bench.folder(), 'data');
   const main = join(PROJECT, 'dist/main.js');
   const child = startChild(bench, process.execPath, [...flags, main, 'serve'], {

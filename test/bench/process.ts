@@ -71,7 +71,12 @@ export function startChild(
 
 /** Starts one of our own helper processes, in `processes/`. */
 export function startHelper(bench: Bench, name: string, args: readonly string[] = []): Child {
-  return startChild(bench, process.execPath, ['--import', 'tsx', `${PROJECT}/test/bench/processes/${name}.ts`, ...args]);
+  return startChild(bench, process.execPath, [
+    '--import',
+    'tsx',
+    `${PROJECT}/test/bench/processes/${name}.ts`,
+    ...args,
+  ]);
 }
 
 /** Runs a program to its end; resolves to its standard output and error, rejects unless it ends with 0. */

@@ -55,6 +55,8 @@ export interface ManagerOptions {
   /** Files of the first commit, below `desired-state/`; no commit where there are none. */
   files?: Readonly<Record<string, string>>;
   settings?: Readonly<Record<string, string>>;
+  /** What is logged; everything unless given, also each request that only reads. */
+  logLevel?: string;
   repository?: TestRepository;
   dataFolder?: string;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
@@ -71,7 +73,10 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
   const log: Record<string, unknown>[] = [];
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
     env: { PATH: process.env['PATH'] },
-    logger: pino({ level: 'trace' }, { write: (line) => void log.push(JSON.parse(line)) }),
+    logger: pino(
+      { level: options.logLevel ?? 'trace' },
+      { write: (line) => void log.push(JSON.parse(line)) },
+    ),
     announce: () => undefined,
   });
   let isRunning = true;

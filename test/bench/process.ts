@@ -69,14 +69,17 @@ export function startChild(
   return { process: child, pid: child.pid ?? 0, output: () => output, waitFor, ended, stop };
 }
 
-/** Starts one of our own helper processes, in `processes/`. */
+/** Starts one of our own helper processes, in `processes/`; plain JavaScript, so that nothing but it takes time. */
 export function startHelper(bench: Bench, name: string, args: readonly string[] = []): Child {
-  return startChild(bench, process.execPath, [
-    '--import',
-    'tsx',
-    `${PROJECT}/test/bench/processes/${name}.ts`,
-    ...args,
-  ]);
+  return startChild(bench, process.execPath, [`${PROJECT}/test/bench/processes/${name}.mjs`, ...args]);
+}
+
+/** Starts a helper and resolves to what it says at its end, as JSON. */
+export async function askHelper<T>(bench: Bench, name: string, args: readonly string[]): Promise<T> {
+  const child = startHelper(bench, name, args);
+  const code = await child.ended;
+  if (code !== 0) throw new Error(`${name} ended with ${code}:\n${child.output()}`);
+  return JSON.parse(child.output().trim().split('\n').at(-1) ?? '') as T;
 }
 
 /** Runs a program to its end; resolves to its standard output and error, rejects unless it ends with 0. */

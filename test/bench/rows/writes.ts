@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Bench, Line } from '../bench.ts';
 import { appName, appPath, appText, DURABLE, type Fleet, makeBare, makeFleet } from '../fleet.ts';
 import { type Manager, startManager } from '../manager.ts';
-import { median, ms, perSecond, percentile, timed, times } from '../statistics.ts';
+import { median, ms, percentile, perSecond, timed, times } from '../statistics.ts';
 
 /** How many writes and commits a figure is made of; the first few warm up and are left out. */
 const COUNT = 40;
@@ -15,7 +15,9 @@ export async function writes(bench: Bench): Promise<Line[]> {
   for (const apps of [1000, 10_000]) {
     const figures = await measureLocalWrites(bench, apps);
     lines.push(writeLine(`API write, work tree, ${apps.toLocaleString('en')} apps`, figures));
-    lines.push(writeLine(`API write, remote, ${apps.toLocaleString('en')} apps`, await remoteWrites(bench, apps)));
+    lines.push(
+      writeLine(`API write, remote, ${apps.toLocaleString('en')} apps`, await remoteWrites(bench, apps)),
+    );
   }
   return lines;
 }
@@ -26,7 +28,7 @@ interface WriteFigures {
   theirs: number[];
 }
 
-export async function measureLocalWrites(bench: Bench, apps: number): Promise<WriteFigures> {
+async function measureLocalWrites(bench: Bench, apps: number): Promise<WriteFigures> {
   const fleet = await makeFleet(bench, apps, apps / 20);
   const twin = await makeFleet(bench, apps, apps / 20);
   const manager = await startManager(bench, { folder: fleet.folder });
@@ -65,7 +67,7 @@ async function inPairs(
   return figures;
 }
 
-function writeOnce(manager: Manager, index: number): Promise<unknown> {
+export function writeOnce(manager: Manager, index: number): Promise<unknown> {
   const body = { container_image: `registry.example.com/written/service-${index}:2.${index}` };
   return manager.request('PUT', `/api/v2/apps/${appName(index * 7)}/update`, body);
 }

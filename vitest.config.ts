@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**', 'test/bench/**'],
     globalSetup: 'test/support/announce-server.ts',
+    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -30,7 +30,12 @@ async function serve(config: Config): Promise<ExitCode> {
     }, SHUTDOWN_LIMIT).unref();
   });
   const announce = (text: string): void => void process.stderr.write(text);
-  const service: Service = await startService(config, { env: process.env, logger, announce });
+  const service: Service = await startService(config, {
+    clock: { now: Date.now, elapsed: () => performance.now() },
+    env: process.env,
+    logger,
+    announce,
+  });
   await signalled;
   await service.close();
   logger.info('stopped');

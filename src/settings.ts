@@ -36,6 +36,13 @@ const Remote = z
     (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@]*:[^/]*@/i.test(text),
     'must not hold credentials; put them in GIT_USERNAME and GIT_TOKEN',
   );
+const MongoUri = z
+  .string()
+  .regex(/^mongodb(\+srv)?:\/\/[^/]/, 'must be a mongodb:// or mongodb+srv:// address');
+/** What MongoDB allows on every platform. */
+const DatabaseName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const Networks = z
@@ -52,8 +59,8 @@ function optional<T>(type: z.ZodType<T>, meaning: string): Setting<T | null> {
   return { type, fallback: null, meaning };
 }
 
-function secret(meaning: string): Setting<string | null> {
-  return { type: Text, fallback: null, meaning, isSecret: true };
+function secret(meaning: string, type: z.ZodType<string> = Text): Setting<string | null> {
+  return { type, fallback: null, meaning, isSecret: true };
 }
 
 /** Every setting (decisions, "Settings and command line"), in the order of the help text. */
@@ -85,6 +92,11 @@ export const SETTINGS = {
     'seconds between looks at the repository; 0 turns them off',
   ),
   DATA_DIR: setting(Text, './data', 'folder for what the manager keeps: store and admin password (hashed)'),
+  MONGODB_URI: secret(
+    'MongoDB for the store, which many managers may share; unset keeps it in DATA_DIR',
+    MongoUri,
+  ),
+  MONGODB_DATABASE: setting(DatabaseName, 'holdfast', 'database of the store in MongoDB'),
   CACHE_TIME: setting(
     wholeNumber(0, 86_400),
     10,

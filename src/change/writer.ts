@@ -121,15 +121,19 @@ async function tryOnce(batch: Request[], dependencies: WriterDependencies): Prom
     return [];
   }
   const drafted: Drafted[] = [];
+  const answers: (() => void)[] = [];
   for (const request of batch) {
     try {
       const draft = await draftRequest(request, drafted, dependencies);
-      if (draft === null) request.resolve({ revision: null });
+      if (draft === null) answers.push(() => request.resolve({ revision: null }));
       else drafted.push({ request, draft });
     } catch (error) {
-      request.reject(error);
+      answers.push(() => request.reject(error));
     }
   }
+  // A pass on a newer head began meanwhile: what was drafted saw files that the store may not have yet.
+  if (dependencies.reconciler.passes.head()?.revision !== head.revision) return batch;
+  for (const answer of answers) answer();
   return drafted.length === 0 ? [] : publish(head, drafted, dependencies);
 }
 

@@ -7,6 +7,16 @@ const KIND_FOLDERS: Readonly<Record<Kind, string>> = { app: 'apps', device_group
 const LEFT_ALONE = /^(README.*|LICENSE.*|\..*|.*\.md)$/i;
 const OBJECT_FILE = /^(apps|device-groups)\/(?:.*\/)?([^/]*)\.ya?ml$/s;
 
+/** Names that git writes into no tree; on some disks `.GIT` is `.git`. No work tree can hold them. */
+const FORBIDDEN = /^(\.{0,2}|\.git)$/i;
+const FORBIDDEN_PART = {
+  severity: 'error',
+  problem: fileProblem(
+    'file-unreadable',
+    'has "." or ".." or ".git" in its path, which git does not allow; write the tree anew with git',
+  ),
+} as const;
+
 /** What a path below the desired-state folder stands for. */
 export type FileRole =
   | { role: 'object'; kind: Kind; name: string }
@@ -16,6 +26,7 @@ export type FileRole =
 /** Tells from its path alone what a file is (decisions, "Desired-state files"). */
 export function classifyPath(path: string): FileRole {
   const segments = path.split('/');
+  if (segments.some((segment) => FORBIDDEN.test(segment))) return { role: 'problem', ...FORBIDDEN_PART };
   if (segments.some((segment) => segment.startsWith('.'))) return { role: 'ignored' };
   const match = OBJECT_FILE.exec(path);
   if (match !== null) return objectRole(match[1] === 'apps' ? 'app' : 'device_group', match[2] ?? '');

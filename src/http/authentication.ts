@@ -35,15 +35,15 @@ export function allowEverybody(user: User): Authenticator {
  * HTTP Basic (RFC 7617). Names and passwords are compared in constant time; a credential that was right is
  * remembered by a keyed hash for a short time, so that a slow check costs a poller only once.
  *
- * `now` gives milliseconds.
+ * `elapsed` gives milliseconds that pass, whatever the clock on the wall does.
  */
-export function createAuthenticator(accounts: readonly Account[], now: () => number): Authenticator {
+export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
   const known = new Map<string, { user: User; until: number }>();
 
   const remember = (id: string, user: User): void => {
     if (known.size >= REMEMBER_AT_MOST) known.clear();
-    known.set(id, { user, until: now() + REMEMBER });
+    known.set(id, { user, until: elapsed() + REMEMBER });
   };
 
   /** The key comes first, so that nobody outside can tell which headers have similar hashes. */
@@ -51,7 +51,7 @@ export function createAuthenticator(accounts: readonly Account[], now: () => num
 
   const recall = (header: string | undefined): User | null => {
     const found = header === undefined ? undefined : known.get(idOf(header));
-    return found !== undefined && found.until > now() ? found.user : null;
+    return found !== undefined && found.until > elapsed() ? found.user : null;
   };
 
   const authenticate = async (header: string | undefined): Promise<User | null> => {

@@ -7,13 +7,15 @@ export interface InfoEntry {
   body: Buffer;
   /** Strong entity tag, with its quotes. */
   etag: string;
+  /** The revision that was applied when it was read; null before the first one. */
+  revision: string | null;
 }
 
 /** Ready-made replies by group, and how to make one. */
 export interface InfoCache {
   /**
-   * The reply for a group; null where there is no such group. While the store fails, the last good reply is
-   * given again; rejects only when there is none.
+   * The reply for a group; null where there is no such group. While the store fails, or takes longer than
+   * `patience`, the last good reply is given again; rejects only when there is none.
    */
   read(group: string): Promise<InfoEntry | null>;
   /** The reply that is ready and not too old; null where it has to be made. */
@@ -29,8 +31,10 @@ export interface InfoCacheDependencies {
   render(info: GroupInfo): string;
   /** Milliseconds that a reply may be old; 0 turns the cache off. */
   lifetime: number;
-  /** Milliseconds. */
-  now(): number;
+  /** Milliseconds that pass, whatever the clock on the wall does. */
+  elapsed(): number;
+  /** Resolves when a device has waited long enough for the store. */
+  patience(): Promise<void>;
 }
 
 interface Cached extends InfoEntry {
@@ -41,7 +45,8 @@ interface Cached extends InfoEntry {
   epoch: number;
 }
 
-export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheDependencies): InfoCache {
+export function createInfoCache(options: InfoCacheDependencies): InfoCache {
+  const { groupInfo, render, lifetime, elapsed, patience } = options;
   const entries = new Map<string, Cached>();
   const groupsOfApp = new Map<string, Set<string>>();
   let epoch = 0;
@@ -69,25 +74,24 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
       if (!isOvertaken) forget(group);
       return null;
     }
-    const { body, etag } = entryOf(render(info));
+    const entry = entryOf(render(info), info.revision);
     // Nor is it served after a change that was told meanwhile.
-    const until = madeIn === epoch ? now() + lifetime : 0;
+    const until = madeIn === epoch ? elapsed() + lifetime : 0;
     const apps = info.apps.map(({ name }) => name);
-    if (!isOvertaken) keep(group, { body, etag, apps, until, epoch: madeIn });
-    return { body, etag };
+    if (!isOvertaken) keep(group, { ...entry, apps, until, epoch: madeIn });
+    return entry;
   };
 
+  const makeOnce = shareCalls(make, () => epoch);
+
   return {
-    ready: (group) => freshOf(entries.get(group), now()),
+    ready: (group) => freshOf(entries.get(group), elapsed()),
     read: async (group) => {
       const entry = entries.get(group);
-      if (freshOf(entry, now()) !== null) return entry as Cached;
-      try {
-        return await make(group);
-      } catch (error) {
-        if (entry === undefined) throw error;
-        return entry;
-      }
+      if (freshOf(entry, elapsed()) !== null) return entry as Cached;
+      const made = makeOnce(group);
+      if (entry === undefined) return made;
+      return Promise.race([made.catch(() => entry), patience().then(() => entry)]);
     },
     invalidate: (keys) => {
       epoch += 1;
@@ -100,9 +104,10 @@ export function createInfoCache({ groupInfo, render, lifetime, now }: InfoCacheD
   };
 }
 
-function entryOf(text: string): InfoEntry {
+function entryOf(text: string, revision: string | null): InfoEntry {
   const body = Buffer.from(text);
-  return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"` };
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+  return { body, etag, revision };
 }
 
 function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
@@ -112,4 +117,22 @@ function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
 /** The entry stays as the last good reply, for as long as the store does not answer. */
 function expire(entry: Cached | undefined): void {
   if (entry !== undefined) entry.until = 0;
+}
+
+/** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */
+function shareCalls<T>(
+  make: (group: string) => Promise<T>,
+  currentEpoch: () => number,
+): (group: string) => Promise<T> {
+  const underWay = new Map<string, { epoch: number; result: Promise<T> }>();
+  return (group) => {
+    const epoch = currentEpoch();
+    const known = underWay.get(group);
+    if (known?.epoch === epoch) return known.result;
+    const result = make(group).finally(() => {
+      if (underWay.get(group)?.result === result) underWay.delete(group);
+    });
+    underWay.set(group, { epoch, result });
+    return result;
+  };
 }

@@ -8,7 +8,7 @@ import { INFO_ROUTE, INFO_TYPE, isKnown } from './routes/info.ts';
 
 /** What the shortcut answers from. */
 export interface ShortcutParts {
-  api: Pick<Api, 'info' | 'reconciler' | 'metrics'>;
+  api: Pick<Api, 'info' | 'metrics'>;
   authenticator: Authenticator;
   /** Whether every request is logged: then each takes the long way, which does so. */
   logsRequests(): boolean;
@@ -35,7 +35,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
 
 /** Answers a request, and tells whether it did. */
 function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
-  const { info, reconciler, metrics } = api;
+  const { info, metrics } = api;
   const count = {
     200: metrics.requestCounter('GET', INFO_ROUTE, 200),
     304: metrics.requestCounter('GET', INFO_ROUTE, 304),
@@ -45,11 +45,10 @@ function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
     if (request.method !== 'GET' || logsRequests()) return false;
     const group = groupIn(request.url ?? '');
     const entry = group === null ? null : info.ready(group);
-    if (entry === null) return false;
+    if (entry === null || entry.revision === null) return false;
     const headers = plainHeaders(request.rawHeaders);
     if (headers === null || authenticator.recall(headers.authorization) === null) return false;
-    const revision = reconciler.status().applied?.revision;
-    count[reply(response, entry, headers, revision)]();
+    count[reply(response, entry, entry.revision, headers)]();
     return true;
   };
 }
@@ -65,11 +64,10 @@ function groupIn(url: string): string | null {
 function reply(
   response: ServerResponse,
   entry: InfoEntry,
+  revision: string,
   { ifNoneMatch, requestId = newRequestId() }: PollHeaders,
-  revision: string | undefined,
 ): 200 | 304 {
-  const lines = revision === undefined ? [] : [REVISION_HEADER, revision];
-  lines.push('etag', entry.etag);
+  const lines = [REVISION_HEADER, revision, 'etag', entry.etag];
   if (isKnown(ifNoneMatch, entry.etag)) {
     lines.push('x-request-id', requestId);
     response.writeHead(304, lines).end();

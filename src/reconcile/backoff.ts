@@ -17,7 +17,7 @@ const DELAYS: Readonly<Record<Exclude<Reaction, 'stalled'>, { first: number; lon
 };
 
 /** The kind of an error decides what a failed pass does next. */
-function reactionTo(kind: ErrorKind): Reaction {
+export function reactionTo(kind: ErrorKind): Reaction {
   if (kind === 'stalled') return 'stalled';
   return kind === 'unavailable' || kind === 'moved-on' || kind === 'conflict' ? 'waiting' : 'other';
 }
@@ -28,7 +28,7 @@ function reactionTo(kind: ErrorKind): Reaction {
  *
  * `random` lies in [0, 1).
  */
-function retryDelay(reaction: Reaction, failures: number, random: number): number | null {
+export function retryDelay(reaction: Reaction, failures: number, random: number): number | null {
   if (reaction === 'stalled') return null;
   const { first, longest } = DELAYS[reaction];
   const delay = Math.min(longest, first * 2 ** Math.max(0, failures - 1));

@@ -3,9 +3,10 @@ import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
-import type { Head, Reader } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
+import type { Head, Reader, SourceOrigin } from '../source/source.ts';
+import type { Store, StoreState } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
+import { isCurrent, lookAtBoth } from './latest-head.ts';
 import { knownFiles, loadMemory, type Memory } from './memory.ts';
 import { type Seeding, seedFromHistory } from './seed.ts';
 import { createSnapshot } from './snapshot.ts';
@@ -13,6 +14,7 @@ import { createSnapshot } from './snapshot.ts';
 /** What a pass works with. */
 export interface PassDependencies {
   reader: Reader;
+  origin: SourceOrigin | null;
   store: Store;
   defaults: AppDefaults;
   strict: boolean;
@@ -25,6 +27,8 @@ export interface PassDependencies {
 export interface PassReport extends Advance {
   head: Head;
   seeding: Seeding | null;
+  /** Keys of what another manager may have changed since the last pass; empty where none has. */
+  followed: string[];
 }
 
 /** One manager's passes, and what they remember from one to the next. */
@@ -39,29 +43,49 @@ export interface PassRunner {
   /**
    * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
    * whatever caused it, and running it again ends in the same place.
+   *
+   * Many managers: the store's sequence is read before the head of the branch, and claimed from. So whoever claims has
+   * looked at the branch after every earlier claim, and one that is behind cannot bring back an older revision.
    */
   run(): Promise<PassReport>;
 }
 
+/** How often a pass begins again because another manager claimed first, before that is a failure. */
+const MAX_LOST = 3;
+
+interface Remembered {
+  known: Memory;
+  seeding: Seeding | null;
+  followed: string[];
+}
+
+const NOTHING_NEW = { seeding: null, followed: [] };
+
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, store, now, faults } = dependencies;
+  const { reader, origin, store, now, faults } = dependencies;
   const snapshot = createSnapshot(reader, dependencies.defaults);
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
   let memory: Memory | null = null;
+  /** The last memory, also when it is not to be trusted any more. */
+  let previous: Memory | null = null;
   let head: Head | null = null;
   let lastProblems: Diagnostic[] = [];
 
-  /** What devices saw in the past comes first: it can make what is stored outdated. */
-  const remember = async (): Promise<{ known: Memory; seeding: Seeding | null }> => {
-    if (memory !== null) return { known: memory, seeding: null };
-    const { seeded } = await store.state();
-    const seeding = seeded ? null : await seedFromHistory(store, reader, now());
+  /**
+   * What devices saw in the past comes first: it can make what is stored outdated. `state` was read before the head of
+   * the branch; its sequence is the one to claim from, whatever happens meanwhile.
+   */
+  const remember = async (state: StoreState): Promise<Remembered> => {
+    if (memory !== null && isCurrent(memory.store, state)) return { ...NOTHING_NEW, known: memory };
+    const seeding = state.seeded ? null : await seedFromHistory(store, reader, now());
     if (seeding !== null) faults.pass('seed-done');
     const loaded = await loadMemory(store);
+    loaded.store.sequence = state.sequence;
     for (const key of desired.keys()) loaded.pending.add(key);
-    memory = loaded;
-    return { known: loaded, seeding };
+    const followed = othersChanged(previous, loaded);
+    memory = previous = loaded;
+    return { known: loaded, seeding, followed };
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
@@ -70,21 +94,17 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     return advanceStore({ ...dependencies, desired, memory: known, rules }, revision);
   };
 
-  /** A refusal touched nothing. After anything else it is not known what the store took: read it again. */
-  const failed = async (error: unknown, revision: string | null): Promise<void> => {
-    if (kindOf(error) !== 'stalled') memory = null;
-    else if (revision !== null) await store.markAttempted(revision, now());
-  };
-
-  const run = async (): Promise<PassReport> => {
+  const runOnce = async (): Promise<PassReport> => {
     faults.pass('pass-begins');
-    const seen = await reader.head();
+    const { state, head: seen } = await lookAtBoth(store, memory?.store ?? null, reader, origin);
     head = seen;
-    const { known, seeding } = await remember();
+    const { known, ...rest } = await remember(state());
     try {
-      return { head: seen, seeding, ...(await runOn(known, seen.revision)) };
+      return { head: seen, ...rest, ...(await runOn(known, seen.revision)) };
     } catch (error) {
-      await failed(error, seen.revision);
+      // A refusal touched nothing. After anything else it is not known what the store took: read it again.
+      if (kindOf(error) !== 'stalled') memory = null;
+      else if (seen.revision !== null) await store.markAttempted(seen.revision, now());
       throw error;
     } finally {
       // A pass that failed before it could plan must not make problems look solved.
@@ -97,6 +117,24 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory: () => memory,
     head: () => head,
     problems: () => [...desired.problems(), ...lastProblems],
-    run,
+    run: () => untilClaimed(runOnce),
   };
+}
+
+/** Keys of all that may be another now, where somebody else has claimed since; empty for the first look. */
+function othersChanged(before: Memory | null, now: Memory): string[] {
+  if (before === null || before.store.sequence === now.store.sequence) return [];
+  return [...before.applied.keys(), ...now.applied.keys()];
+}
+
+/** Another manager that claims first has looked at the branch too: what it did is looked at, not an error. */
+async function untilClaimed(runOnce: () => Promise<PassReport>): Promise<PassReport> {
+  for (let lost = 1; lost <= MAX_LOST; lost += 1) {
+    try {
+      return await runOnce();
+    } catch (error) {
+      if (kindOf(error) !== 'conflict') throw error;
+    }
+  }
+  return runOnce();
 }

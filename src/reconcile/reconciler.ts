@@ -12,14 +12,14 @@ import { ageProblems, type OriginStatus, type PassError, STARTING, type Status }
 export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
-export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader'> {
+export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' | 'origin'> {
   source: Source;
   store: Store;
   /** Milliseconds between looks by the clock; 0 turns them off. */
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called with the keys of the objects that a pass changed, before anybody else learns of the pass. */
+  /** Called with the keys of the objects that a pass changed or found changed, before anybody else learns of the pass. */
   onApplied(keys: string[], report: PassReport): void;
   /** Called at the end of every pass, with its outcome and the status that it left. */
   onPass(outcome: PassOutcome, status: Status): void;
@@ -45,7 +45,7 @@ export interface Reconciler {
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
-  const passes = createPassRunner({ ...dependencies, reader: source.reader });
+  const passes = createPassRunner({ ...dependencies, reader: source.reader, origin: source.origin });
   const clock = createClock(() => void looks.request());
   const origin = createOriginWatch(source.origin, now, random);
   let status = STARTING;
@@ -57,12 +57,14 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     if (isClosed)
       return { ok: false, error: new HoldfastError('unavailable', 'the manager is shutting down') };
     const outcome = await attempt(passes);
-    const appliedKeys = outcome.ok ? outcome.report.steps.map(({ kind, name }) => keyOf(kind, name)) : [];
-    if (outcome.ok && appliedKeys.length > 0) onApplied(appliedKeys, outcome.report);
-    passError = outcome.ok ? null : describeError(outcome.error, passError, now(), random());
-    status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: now() });
+    const changed = outcome.ok ? changedBy(outcome.report) : [];
+    if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
+    // One look at the clock: were it set between two, the next look could be hours away.
+    const at = now();
+    passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
+    status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
     onPass(outcome, status);
-    clock.set(nextLook(status, pollInterval, origin.lookedAt(), now()));
+    clock.set(nextLook(status, pollInterval, origin.lookedAt(), at));
     return outcome;
   };
   const flight = createSingleFlight(pass);
@@ -91,6 +93,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
       await flight.idle();
     },
   };
+}
+
+/** Keys of what the pass changed, and of what it found changed by another manager. */
+function changedBy({ steps, followed }: PassReport): string[] {
+  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...followed];
 }
 
 async function attempt(passes: PassRunner): Promise<PassOutcome> {

@@ -5,11 +5,14 @@ import type { Store } from '../store/store.ts';
 /** Milliseconds between two sweeps. */
 const INTERVAL = 60_000;
 
-/** Drops reports that arrived longer ago than `lifetime` milliseconds, now and again; returns how to stop. */
-export function expireReports(store: Store, lifetime: number, logger: Logger): () => void {
+/**
+ * Drops reports that arrived longer ago than `lifetime` milliseconds, now and again; returns how to stop. `now` is
+ * Unix milliseconds, by which arrivals are kept.
+ */
+export function expireReports(store: Store, lifetime: number, now: () => number, logger: Logger): () => void {
   const sweep = async (): Promise<void> => {
     try {
-      const count = await store.expireReports(Date.now() - lifetime);
+      const count = await store.expireReports(now() - lifetime);
       if (count > 0) logger.info({ count }, 'reports expired');
     } catch (error) {
       logger.warn({ reason: messageOf(error) }, 'reports could not be expired');

@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
 /** Where a value of this name stands in an object that is logged, it is not written. */
-const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'token', 'secret'];
+const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'MONGODB_URI', 'token', 'secret'];
 
 /** One line of JSON an event; on a terminal, lines for people. Never a credential. */
 export function createLogger(level: string, out: NodeJS.WritableStream & { isTTY?: boolean }): Logger {

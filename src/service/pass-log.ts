@@ -55,8 +55,10 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
   };
 }
 
-function tellReport(logger: Logger, { head, steps, ids, seeding, rewrittenFrom }: PassReport): void {
+function tellReport(logger: Logger, report: PassReport): void {
+  const { head, steps, ids, seeding, rewrittenFrom, followed } = report;
   const { revision } = head;
+  if (followed.length > 0) logger.info({ revision }, 'another manager has changed the store; following it');
   if (seeding !== null && seeding.names > 0) {
     logger.info(seeding, 'the store had no counters: ids of names that git knows start at the floor');
   }

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Writer } from '../change/write.ts';
@@ -15,17 +15,27 @@ import { createServer } from '../http/server.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
+import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import type { Store } from '../store/store.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
+import { openStore } from './open-store.ts';
 import { createPassLog } from './pass-log.ts';
 import { productVersion } from './version.ts';
 
+/** The two times of a machine. */
+export interface Clock {
+  /** Unix milliseconds: for people and for ids. It can jump, also back. */
+  now(): number;
+  /** Milliseconds since some moment, always rising: for how long something lasts. */
+  elapsed(): number;
+}
+
 /** What the service takes from the process that it runs in. */
 export interface ServiceEnvironment {
+  clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
@@ -40,6 +50,9 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** Milliseconds that a device waits for the store when there is a last good reply. */
+const PATIENCE = 1000;
+
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -48,22 +61,37 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR);
+  const lock = await lockFolder(data, process.pid, environment.clock.now());
+  try {
+    const service = await serveFrom(data, config, environment);
+    await lock.tell(service.address);
+    return { ...service, close: () => service.close().finally(lock.release) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The service on a data folder that is its own. */
+async function serveFrom(data: string, config: Config, environment: ServiceEnvironment): Promise<Service> {
+  const { logger, env, clock } = environment;
+  const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const authenticator = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
-  const faults = createFaults(environment.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
     faults,
   });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
-  const store = await openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
-  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults });
-  const server = await buildServer(config, { ...engine, store, defaults, authenticator, logger, metrics });
+  const store = await openStore(config, { data, defaults, logger });
+  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock });
+  const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
+  const server = await buildServer(config, parts);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
-  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, logger);
+  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();
     await server.close();
@@ -78,14 +106,15 @@ export async function startService(config: Config, environment: ServiceEnvironme
 async function openDataFolder(path: string): Promise<string> {
   const folder = resolve(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
+  const { mode } = await stat(folder);
+  if ((mode & 0o777) !== 0o700) await chmod(folder, 0o700);
   return folder;
 }
 
 async function openAuthenticator(
   config: Config,
   data: string,
-  { logger, announce }: ServiceEnvironment,
+  { logger, announce, clock }: ServiceEnvironment,
 ): Promise<Authenticator> {
   if (!config.AUTH_ENABLED) {
     logger.warn('authentication is off: everybody who reaches this server can do everything');
@@ -99,7 +128,7 @@ async function openAuthenticator(
     announce: (user, password) =>
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
-  return createAuthenticator([account], Date.now);
+  return createAuthenticator([account], clock.elapsed);
 }
 
 interface EngineParts {
@@ -109,6 +138,7 @@ interface EngineParts {
   logger: Logger;
   metrics: ServiceMetrics;
   faults: Faults;
+  clock: Clock;
 }
 
 interface Engine {
@@ -117,17 +147,16 @@ interface Engine {
   info: InfoCache;
 }
 
-function buildEngine(
-  config: Config,
-  { source, store, defaults, logger, metrics, faults }: EngineParts,
-): Engine {
-  const now = Date.now;
+function buildEngine(config: Config, parts: EngineParts): Engine {
+  const { source, store, defaults, logger, metrics, faults, clock } = parts;
+  const { now } = clock;
   const tellLog = createPassLog(logger);
   const info = createInfoCache({
     groupInfo: (name) => store.groupInfo(name),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
-    now,
+    elapsed: clock.elapsed,
+    patience: () => wait(PATIENCE, undefined, { ref: false }),
   });
   const reconciler = createReconciler({
     source,
@@ -156,12 +185,13 @@ interface ServerParts extends Engine {
   authenticator: Authenticator;
   logger: Logger;
   metrics: ServiceMetrics;
+  clock: Clock;
 }
 
 async function buildServer(config: Config, parts: ServerParts): Promise<FastifyInstance> {
-  const { authenticator, logger, ...api } = parts;
+  const { authenticator, logger, clock, ...api } = parts;
   return createServer({
-    api: { ...api, now: Date.now },
+    api: { ...api, now: clock.now },
     authenticator,
     logger,
     bodyLimit: config.BODY_LIMIT,

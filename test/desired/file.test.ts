@@ -40,6 +40,22 @@ describe('classifyPath', () => {
   });
 
   it.each([
+    'apps/.git/config',
+    'apps/.GIT/web.yaml',
+    '.git/apps/web.yaml',
+    'apps/../web.yaml',
+    'apps/./web.yaml',
+    'apps//web.yaml',
+    '',
+  ])('%j can be in no tree that git made, and is a problem', (path) => {
+    expect(classifyPath(path)).toMatchObject({
+      role: 'problem',
+      severity: 'error',
+      problem: { code: 'file-unreadable' },
+    });
+  });
+
+  it.each([
     'web.yaml',
     'app/web.yaml',
     'Apps/web.yaml',

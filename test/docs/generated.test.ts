@@ -22,6 +22,7 @@ describe('links', () => {
     'docs/api.md',
     'docs/architecture.md',
     'docs/desired-state.md',
+    'docs/guarantees.md',
     'docs/ids.md',
     'docs/remote.md',
     'examples/README.md',

@@ -19,17 +19,18 @@ async function startServer({ logsRequests = false } = {}) {
     () => 0,
   );
   const info = createInfoCache({
-    groupInfo: async (name) => (name === 'edge' ? ({ apps: [] } as unknown as GroupInfo) : null),
+    groupInfo: async (name) =>
+      name === 'edge' ? ({ apps: [], revision: 'abc' } as unknown as GroupInfo) : null,
     render: () => '{"apps":[]}',
     lifetime: 1000,
-    now: () => 0,
+    elapsed: () => 0,
+    patience: () => new Promise(() => undefined),
   });
   const counted: number[] = [];
-  const reconciler = { status: () => ({ applied: { revision: 'abc', at: 0 } }) };
   const metrics = {
     requestCounter: (_method: string, _route: string, status: number) => () => counted.push(status),
   };
-  const api = { info, reconciler, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
+  const api = { info, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
   useInfoShortcut(app, { api, authenticator, logsRequests: () => logsRequests });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());

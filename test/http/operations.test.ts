@@ -112,3 +112,14 @@ it('GET /api/v2/operations: 503 while the store cannot be read', async () => {
   db.exec('ALTER TABLE away RENAME TO operations');
   expect((await manager.get(URL)).status).toBe(200);
 });
+
+it('the restart of a stopped app that could not be logged is told with its commit', async () => {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 1000 });
+  onTestFinished(() => db.close());
+  db.exec('ALTER TABLE operations RENAME TO away');
+  const { status, body } = await manager.post('/api/v2/apps/cron/restart');
+  const revision = await manager.repository.git('rev-parse', 'HEAD');
+  expect([status, body]).toMatchObject([503, { error: expect.any(String), revision, applied: true }]);
+  expect((await manager.get('/api/v2/apps/cron')).body.running).toBe(true);
+});

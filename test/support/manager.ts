@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { type Service, startService } from '../../src/service/service.ts';
+import { type Clock, type Service, startService } from '../../src/service/service.ts';
 import { temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
 
@@ -59,9 +59,14 @@ export interface ManagerOptions {
   logLevel?: string;
   repository?: TestRepository;
   dataFolder?: string;
+  /** The machine's, unless given. */
+  clock?: Clock;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }
+
+/** The clock of this machine. */
+export const REAL_CLOCK: Clock = { now: Date.now, elapsed: () => performance.now() };
 
 /** Starts a manager that stops when the test is over. */
 export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
@@ -72,6 +77,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
   const dataFolder = options.dataFolder ?? join(await temporaryFolder(whenDone), 'data');
   const log: Record<string, unknown>[] = [];
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
+    clock: options.clock ?? REAL_CLOCK,
     env: { PATH: process.env['PATH'] },
     logger: pino(
       { level: options.logLevel ?? 'trace' },
@@ -104,6 +110,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
         repository,
         dataFolder,
         whenDone,
+        clock: options.clock ?? REAL_CLOCK,
         settings: { ...options.settings, ...settings },
       });
     },

@@ -33,6 +33,8 @@ export interface ProcessOptions {
   env?: Record<string, string>;
   /** A command that runs the program: `[strace, -f]`. */
   wrapper?: readonly string[];
+  /** Who runs it; whoever runs the tests, unless given. */
+  user?: { uid: number; gid: number };
 }
 
 /** Starts the program; what is written to its log is in `output()`. */
@@ -41,10 +43,12 @@ export function spawnManager({
   dataFolder,
   env = {},
   wrapper = [],
+  user,
 }: ProcessOptions): TestProcess {
   const [command = '', ...args] = [...wrapper, process.execPath, join(PROJECT, 'dist/main.js'), 'serve'];
   return startProcess(command, args, {
     cwd: repository.folder,
+    ...user,
     env: {
       PATH: process.env['PATH'],
       PORT: '0',

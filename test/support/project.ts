@@ -50,7 +50,7 @@ export interface TestProcess {
 export function startProcess(
   command: string,
   args: readonly string[],
-  options: { cwd: string; env: Record<string, string | undefined> },
+  options: { cwd: string; env: Record<string, string | undefined>; uid?: number; gid?: number },
 ): TestProcess {
   const child = spawn(command, [...args], { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { absent } from '../../change/view.ts';
 import { keyOf } from '../../desired/name.ts';
-import { HoldfastError } from '../../errors.ts';
+import { HoldfastError, messageOf } from '../../errors.ts';
 import type { StoredApp } from '../../store/store.ts';
 import { type Api, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
 import { AppRecord } from '../records.ts';
@@ -51,17 +51,20 @@ async function startStopped(api: Api, request: FastifyRequest, name: string): Pr
   const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
   const { revision } = await api.writer.write(write, writeContext(request));
   if (revision === null) return false;
-  const { value } = await api.store.app(name);
-  const { actor, requestId, at } = operationContext(request, api.now());
-  await api.store.logOperation({
-    at,
-    actor,
-    requestId,
-    action: 'restart',
-    name,
-    ids: { [name]: value?.appId ?? 0 },
-  });
+  try {
+    await logRestart(api, request, name);
+  } catch (error) {
+    const message = `app "${name}" is started, but the restart could not be logged: ${messageOf(error)}`;
+    throw new HoldfastError('unavailable', message, { revision, applied: true }, error);
+  }
   return true;
+}
+
+async function logRestart({ store, now }: Api, request: FastifyRequest, name: string): Promise<void> {
+  const { value } = await store.app(name);
+  const { actor, requestId, at } = operationContext(request, now());
+  const ids = { [name]: value?.appId ?? 0 };
+  await store.logOperation({ at, actor, requestId, action: 'restart', name, ids });
 }
 
 async function restart(

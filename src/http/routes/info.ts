@@ -26,8 +26,7 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
     const name = nameIn(request, 'device_group');
     const entry = await readInfo(api, name, request, reply);
     if (entry === 'nothing') return reply;
-    const revision = api.reconciler.status().applied?.revision ?? null;
-    withRevision(reply, revision).header('etag', entry.etag);
+    withRevision(reply, entry.revision).header('etag', entry.etag);
     if (isKnown(request.headers['if-none-match'], entry.etag)) return reply.code(304).send();
     return reply.type(INFO_TYPE).send(entry.body);
   });

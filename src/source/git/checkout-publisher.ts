@@ -5,7 +5,7 @@ import { commands, refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
 import { isLocked } from './locks.ts';
-import { currentBranch } from './repository.ts';
+import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, openSwitchNotes, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { syncFolder, syncFoldersUpTo } from './sync.ts';
@@ -20,6 +20,8 @@ import {
 
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
 const UNMERGED = /resolve your current index first/;
+/** Said of what a tree that was made by hand can hold, and a disk cannot. */
+const IMPOSSIBLE = /invalid path '|File name too long/;
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
 /** What an earlier write left half done in the checkout was undone; `commit` is not published. */
@@ -79,7 +81,10 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
       void maintenance.run();
       return commits;
     } catch (error) {
-      throw publishError(error, paths);
+      const refusal = publishError(error, paths);
+      // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
+      const isOvertaken = refusal.kind === 'conflict' && (await tipOf(repository, branch)) !== base.revision;
+      throw isOvertaken ? movedOn(error) : refusal;
     }
   };
 
@@ -131,6 +136,16 @@ async function move(checkout: Checkout, notes: SwitchNotes, move: Move): Promise
   faults.pass('publish-done');
 }
 
+/** The commit that a branch is at; null where it has none. */
+async function tipOf({ context }: Repository, branch: string): Promise<string | null> {
+  const tip = await runGit(context, commands.tip(branch)).catch(() => '');
+  return tip.trim() || null;
+}
+
+function movedOn(cause: unknown): HoldfastError {
+  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
+}
+
 async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, paths }: Move): Promise<void> {
   const { repository, faults } = checkout;
   const before = from ?? repository.emptyTree;
@@ -162,12 +177,17 @@ async function moveBranch({ repository, locks }: Checkout, { branch, from, to }:
 function publishError(error: unknown, paths: string[]): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = error instanceof GitFailure ? error.stderr : String(error);
-  if (MOVED.test(text)) return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, error);
+  if (MOVED.test(text)) return movedOn(error);
   if (DIRTY.test(text)) {
     return dirtyFiles(paths, error);
   }
   if (UNMERGED.test(text)) {
     const message = 'a merge in the checkout is not finished; finish it, or abort it';
+    return new HoldfastError('conflict', message, {}, error);
+  }
+  if (IMPOSSIBLE.test(text)) {
+    const message =
+      'the branch has a path that no work tree can hold; see the problems, and commit without it';
     return new HoldfastError('conflict', message, {}, error);
   }
   if (isLocked(error)) {

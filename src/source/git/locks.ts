@@ -15,7 +15,8 @@ const DEAD_AFTER = 2000;
 /** Where nobody can say who has a file open, age alone has to do: longer than git works, and most editors are open. */
 const DEAD_AFTER_BLINDLY = 15 * 60_000;
 
-const LOCKED = /Unable to create '.*\.lock'|cannot lock ref .*: Unable to create/;
+/** Said of an index and of a ref. A lock that may not be made for another reason belongs to nobody. */
+const LOCKED = /Unable to create '.*\.lock': File exists/;
 
 /** Whether git failed because another process of git is, or was, at work in the repository. */
 export function isLocked(error: unknown): boolean {

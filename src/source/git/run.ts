@@ -35,6 +35,7 @@ const ALLOWED = {
   allowUnsafeTemplateDir: true,
   allowUnsafeProtocolOverride: true,
   allowUnsafeGitProxy: true,
+  allowUnsafeFilter: true,
 } as const;
 
 /**

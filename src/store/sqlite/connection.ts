@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { HoldfastError } from '../../errors.ts';
 
@@ -45,6 +45,21 @@ export function openWriter(path: string): Database {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     enlargeCache(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** A file that no other process can open, or take, for as long as this connection is there; it is made where missing. */
+export function openExclusively(path: string): Database {
+  createFile(path);
+  // SQLite would open it for reading only, and then the lock keeps nobody out.
+  accessSync(path, constants.W_OK);
+  const db = new DatabaseSync(path, { timeout: 0 });
+  try {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
     return db;
   } catch (error) {
     db.close();

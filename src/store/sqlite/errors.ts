@@ -19,6 +19,9 @@ const WORDS: ReadonlyMap<number, string> = new Map([
 /** SQLITE_NOTADB. */
 const NOT_A_DATABASE = 26;
 
+/** SQLITE_BUSY. */
+const BUSY = 5;
+
 /** The driver's error for a connection that is closed. */
 const CLOSED = 'ERR_INVALID_STATE';
 
@@ -38,6 +41,11 @@ export function storeError(error: unknown): unknown {
 /** Whether SQLite says that the file is something else. */
 export function isNotADatabase(error: unknown): boolean {
   return error instanceof Error && primaryCode(error) === NOT_A_DATABASE;
+}
+
+/** Whether another process holds the file. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && primaryCode(error) === BUSY;
 }
 
 function unavailable(words: string, code: string, cause: Error): HoldfastError {

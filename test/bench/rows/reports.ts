@@ -94,7 +94,11 @@ const FILTERS: readonly Filter[] = [
   { name: 'updated', query: () => '&updated=true', where: 'updated = ?', values: () => [1] },
 ];
 
-async function pageLine(manager: Manager, db: InstanceType<typeof DatabaseSync>, filter: Filter): Promise<Line> {
+async function pageLine(
+  manager: Manager,
+  db: InstanceType<typeof DatabaseSync>,
+  filter: Filter,
+): Promise<Line> {
   const oidAt = db.prepare('SELECT oid FROM reports WHERE seq = ?');
   const plain = db.prepare(
     `SELECT oid, body FROM reports WHERE ${filter.where} AND seq > ? ORDER BY seq LIMIT 100`,

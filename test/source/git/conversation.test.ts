@@ -122,14 +122,14 @@ describe('a process that is killed', () => {
   });
 
   it('is what becomes of one that is silent for longer than the time limit', async () => {
-    const git = talk(commands.batchObjects(), 100);
+    const git = talk(commands.batchObjects(), 2000);
     await info(git, 'HEAD');
     const first = await pid();
     process.kill(first, 'SIGSTOP');
     const failures = await Promise.allSettled([info(git, 'HEAD'), info(git, 'HEAD')]);
     expect(failures).toMatchObject([
-      { status: 'rejected', reason: { stderr: 'silent for 100 ms' } },
-      { status: 'rejected', reason: { stderr: 'silent for 100 ms' } },
+      { status: 'rejected', reason: { stderr: 'silent for 2000 ms' } },
+      { status: 'rejected', reason: { stderr: 'silent for 2000 ms' } },
     ]);
     await vi.waitUntil(() => !isAlive(first));
     expect(await info(git, 'HEAD')).toMatch(/ commit /);

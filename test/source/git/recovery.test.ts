@@ -1,9 +1,10 @@
-import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FaultPoint } from '../../../src/faults.ts';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import type { Machine } from '../../../src/source/git/repository.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, MACHINE, openSource } from './support.ts';
@@ -183,6 +184,44 @@ describe('a switch that was cut in the middle', () => {
     expect(await status(repository)).toBe(' M ds/apps/web.yaml\n?? ds/x.yaml');
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
     expect(await read(repository, 'ds/x.yaml')).toBe('my own x\n');
+  });
+});
+
+describe('a git that is killed while the manager lives', () => {
+  /** A machine whose `read-tree` dies after it has begun to write a file. */
+  async function brittleMachine(repository: TestRepository): Promise<Machine> {
+    const folder = await temporaryFolder();
+    const path = process.env['PATH'];
+    const script = `#!/bin/sh
+      if [ "$1" = read-tree ] && [ -e "${folder}/brittle" ]; then
+        rm "${repository.folder}/ds/apps/web.yaml"
+        printf 'a: we' > "${repository.folder}/ds/apps/web.yaml"
+        : > "${repository.folder}/.git/index.lock"
+        kill -9 $$
+      fi
+      PATH="${path}" exec git "$@"\n`;
+    await writeFile(join(folder, 'git'), script, { mode: 0o755 });
+    await writeFile(join(folder, 'brittle'), '');
+    return { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+  }
+
+  it('fails the write, and leaves no trace of it: neither half a file nor a lock', async () => {
+    const repository = await testRepository();
+    const base = await repository.commit(FILES);
+    const machine = await brittleMachine(repository);
+    const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
+    onTestFinished(async () => {
+      await Promise.all([source.reader.close(), source.publisher.close()]);
+    });
+    await expect(
+      source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]),
+    ).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(await status(repository)).toBe('');
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect(await read(repository, 'ds/apps/web.yaml')).toBe('a: web\n');
+    await rm(join((machine.env['PATH'] ?? '').split(':')[0] ?? '', 'brittle'));
+    await source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
+    expect(await status(repository)).toBe('');
   });
 });
 

@@ -1,0 +1,63 @@
+import type { Head, Reader, SourceOrigin } from '../source/source.ts';
+import type { Store, StoreState } from '../store/store.ts';
+
+/** Whether nobody else has claimed, applied or seeded since. */
+export function isCurrent(known: StoreState, now: StoreState): boolean {
+  return (
+    known.sequence === now.sequence &&
+    known.applied?.revision === now.applied?.revision &&
+    known.rules === now.rules &&
+    now.seeded
+  );
+}
+
+/** What the store says, and then where the branch is. */
+export interface BothLooks {
+  /** Throws where the store could not be read. */
+  state(): StoreState;
+  head: Head;
+}
+
+/**
+ * Reads the store's state, and after it the head of the branch: whoever claims from that state brings no older revision
+ * back. Status tells the head also when the store is away, so the store's failure waits until the head is known.
+ */
+export async function lookAtBoth(
+  store: Store,
+  known: StoreState | null,
+  reader: Reader,
+  origin: SourceOrigin | null,
+): Promise<BothLooks> {
+  try {
+    const state = await store.state();
+    return { state: () => state, head: await readHeadAfter(state, known, reader, origin) };
+  } catch (error) {
+    const head = await reader.head();
+    return {
+      head,
+      state: () => {
+        throw error;
+      },
+    };
+  }
+}
+
+/**
+ * What was fetched before can be older than what another manager has applied: origin is asked first, and where it cannot
+ * be, only the applied revision itself will do.
+ */
+async function readHeadAfter(
+  state: StoreState,
+  known: StoreState | null,
+  reader: Reader,
+  origin: SourceOrigin | null,
+): Promise<Head> {
+  if (origin === null || (known !== null && isCurrent(known, state))) return reader.head();
+  const failure = await origin.refresh().then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  const head = await reader.head();
+  if (failure !== null && head.revision !== state.applied?.revision) throw failure.error;
+  return head;
+}

@@ -1,0 +1,73 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { HoldfastError } from '../../errors.ts';
+import { type Database, openExclusively } from './connection.ts';
+import { isBusy, storeError } from './errors.ts';
+
+/** What the holder of a folder says of itself, for whoever comes second. */
+const Holder = z.object({
+  pid: z.int(),
+  /** ISO 8601. */
+  since: z.string(),
+  address: z.string().nullable(),
+});
+type Holder = z.infer<typeof Holder>;
+
+/** A data folder that belongs to this process until it is released, or the process ends in any way. */
+export interface FolderLock {
+  /** Keeps where this process listens, for the message that a second one gets. */
+  tell(address: string): Promise<void>;
+  release(): void;
+}
+
+/**
+ * Takes a data folder for this process. The lock is the operating system's, on an SQLite file that is opened
+ * exclusively: it ends with the process, however that ends. `now` is Unix milliseconds. Rejects as `unavailable`, and
+ * names the holder, where another process has it; also where the folder cannot be written.
+ */
+export async function lockFolder(folder: string, pid: number, now: number): Promise<FolderLock> {
+  const about = `${folder}/manager.json`;
+  const db = await open(`${folder}/manager.lock`, about);
+  const holder: Holder = { pid, since: new Date(now).toISOString(), address: null };
+  const tell = async (address: string | null): Promise<void> => {
+    holder.address = address;
+    // The lock holds without it: on a full disk a second manager is refused all the same, just not told by whom.
+    await keep(about, holder).catch(() => rm(about, { force: true }));
+  };
+  await tell(null);
+  return { tell, release: () => void (db.isOpen && db.close()) };
+}
+
+async function open(path: string, about: string): Promise<Database> {
+  try {
+    return openExclusively(path);
+  } catch (error) {
+    throw isBusy(error) ? inUse(await readHolder(about), error) : unusable(error);
+  }
+}
+
+async function keep(path: string, holder: Holder): Promise<void> {
+  await writeFile(`${path}.new`, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}
+
+async function readHolder(path: string): Promise<Holder | null> {
+  try {
+    return Holder.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+function inUse(holder: Holder | null, cause: unknown): HoldfastError {
+  const place = holder?.address == null ? '' : `, at ${holder.address}`;
+  const who = holder === null ? '' : ` (process ${holder.pid}, since ${holder.since}${place})`;
+  const message = `DATA_DIR is in use by another manager${who}; stop that one, or give this one a folder of its own`;
+  return new HoldfastError('unavailable', message, {}, cause);
+}
+
+function unusable(cause: unknown): HoldfastError {
+  const known = storeError(cause);
+  const reason = known instanceof HoldfastError ? known.message.replace(/^the store /, 'it ') : 'see the log';
+  return new HoldfastError('unavailable', `DATA_DIR cannot be used: ${reason}`, {}, cause);
+}

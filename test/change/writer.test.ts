@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import type { Write, Writer } from '../../src/change/write.ts';
+import { createWriter } from '../../src/change/writer.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { NO_FAULTS } from '../../src/faults.ts';
+import type { Reconciler } from '../../src/reconcile/reconciler.ts';
+import type { Publisher } from '../../src/source/source.ts';
+import type { Store } from '../../src/store/store.ts';
+import { buildEngine, type Engine, type EngineOptions, wrap } from '../support/engine.ts';
+import { DEFAULTS } from '../support/fleet.ts';
+
+const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r', ifMatch: null };
+const WEB = 'apps/web.yaml';
+const FILES = { [WEB]: 'container_image: web:1\n', 'apps/cron.yaml': 'container_image: cron:1\n' };
+
+interface Workshop extends Engine {
+  writer: Writer;
+  /** How many drafts each call of `publish` had. */
+  published: number[];
+}
+
+interface Moments extends EngineOptions {
+  /** Runs before every publish. */
+  beforePublish?: (engine: Engine) => Promise<unknown>;
+  reconciler?: (engine: Engine) => Partial<Reconciler>;
+  store?: (engine: Engine) => Partial<Store>;
+}
+
+async function workshop(moments: Moments = {}): Promise<Workshop> {
+  const engine = await buildEngine({ files: FILES, ...moments });
+  const { source, store, reconciler } = engine;
+  await reconciler.reconcile();
+  const published: number[] = [];
+  const publish: Publisher['publish'] = async (base, drafts) => {
+    published.push(drafts.length);
+    await moments.beforePublish?.(engine);
+    return source.publisher.publish(base, drafts);
+  };
+  const writer = createWriter({
+    reconciler: wrap(reconciler, moments.reconciler?.(engine) ?? {}),
+    reader: source.reader,
+    publisher: wrap(source.publisher, { publish }),
+    store: wrap(store, moments.store?.(engine) ?? {}),
+    defaults: DEFAULTS,
+    strict: false,
+    now: Date.now,
+    faults: NO_FAULTS,
+  });
+  return { ...engine, writer, published };
+}
+
+function setImage(name: string, tag: string): Write {
+  return { kind: 'app', op: 'change', name, fields: { container_image: `${name}:${tag}` } };
+}
+
+async function subjects({ repository }: Engine): Promise<string[]> {
+  return (await repository.git('log', '--format=%s', '--reverse')).split('\n').slice(1);
+}
+
+function failure(promise: Promise<unknown>): Promise<HoldfastError> {
+  return promise.then(
+    () => Promise.reject(new Error('it was not refused')),
+    (error: unknown) => (error instanceof HoldfastError ? error : Promise.reject(error)),
+  );
+}
+
+function createGate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describe('the queue', () => {
+  it('takes writes of one object in their order', async () => {
+    const work = await workshop();
+    const tags = ['2', '3', '4', '5'];
+    await Promise.all(tags.map((tag) => work.writer.write(setImage('web', tag), CONTEXT)));
+    expect(await subjects(work)).toEqual(
+      tags.map((tag) => `app web: container_image ${Number(tag) - 1} -> ${tag}`),
+    );
+    expect((await work.store.app('web')).value).toMatchObject({ content: { container_image: 'web:5' } });
+  });
+
+  it('publishes writes that wait together: one commit each, in their order', async () => {
+    const work = await workshop();
+    const names = Array.from({ length: 20 }, (_, index) => `new-${index}`);
+    const revisions = await Promise.all(
+      names.map((name) =>
+        work.writer.write(
+          { kind: 'app', op: 'create', name, fields: { container_image: `${name}:1` } },
+          CONTEXT,
+        ),
+      ),
+    );
+    expect(work.published).toEqual([1, 19]);
+    expect(await subjects(work)).toEqual(names.map((name) => `app ${name}: create`));
+    const log = (await work.repository.git('log', '--format=%H', '--reverse')).split('\n').slice(1);
+    expect(revisions.map(({ revision }) => revision)).toEqual(log);
+  });
+
+  it('has each write see those before it, also in one publish', async () => {
+    const work = await workshop();
+    const outcomes = await Promise.allSettled([
+      work.writer.write(setImage('cron', '2'), CONTEXT),
+      work.writer.write(
+        { kind: 'app', op: 'create', name: 'next', fields: { container_image: 'next:1' } },
+        CONTEXT,
+      ),
+      work.writer.write(
+        { kind: 'device_group', op: 'create', name: 'edge', fields: { apps: ['next'] } },
+        CONTEXT,
+      ),
+      work.writer.write({ kind: 'app', op: 'delete', name: 'next' }, CONTEXT),
+      work.writer.write(
+        { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['next'] } },
+        CONTEXT,
+      ),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual([...Array(4).fill('fulfilled'), 'rejected']);
+    expect((await work.store.group('edge')).value?.content.apps).toEqual([]);
+  });
+
+  it('does not let one that is refused keep others back', async () => {
+    const work = await workshop();
+    const writes = ['web', 'nobody', 'cron'].map((name) => work.writer.write(setImage(name, '2'), CONTEXT));
+    const [web, nobody, cron] = await Promise.allSettled(writes);
+    expect([web?.status, cron?.status]).toEqual(['fulfilled', 'fulfilled']);
+    expect(nobody).toMatchObject({ status: 'rejected', reason: { kind: 'absent' } });
+  });
+
+  it('ends what is under way when it closes, and takes nothing more', async () => {
+    const work = await workshop();
+    const underWay = work.writer.write(setImage('web', '2'), CONTEXT);
+    const waiting = failure(work.writer.write(setImage('web', '3'), CONTEXT));
+    await work.writer.close();
+    const { revision } = await underWay;
+    expect(revision).toBe(await work.repository.git('rev-parse', 'HEAD'));
+    expect((await waiting).kind).toBe('unavailable');
+    expect((await failure(work.writer.write(setImage('web', '4'), CONTEXT))).kind).toBe('unavailable');
+    expect(await subjects(work)).toEqual(['app web: container_image 1 -> 2']);
+  });
+});
+
+describe('a branch that moves meanwhile', () => {
+  it('gets the write on top, and nothing of either is lost', async () => {
+    let moves = 0;
+    const work = await workshop({
+      beforePublish: async ({ commit }) => {
+        moves += 1;
+        if (moves <= 4)
+          await commit({ [WEB]: `container_image: web:1\nvolumes: ["/v${moves}:/v"]\n` }, `person ${moves}`);
+      },
+    });
+    await work.writer.write(setImage('web', '2'), CONTEXT);
+    expect(work.published).toEqual([1, 1, 1, 1, 1]);
+    expect(await work.repository.show(`desired-state/${WEB}`)).toBe(
+      'container_image: web:2\nvolumes: ["/v4:/v"]\n',
+    );
+    expect((await subjects(work)).at(-1)).toBe('app web: container_image 1 -> 2');
+    expect(await work.repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('is a conflict when it moved five times, and nothing is written', async () => {
+    let moves = 0;
+    const work = await workshop({
+      beforePublish: ({ commit }) => {
+        moves += 1;
+        return commit({ 'apps/cron.yaml': `container_image: cron:${moves + 1}\n` }, `person ${moves}`);
+      },
+    });
+    const refused = await failure(work.writer.write(setImage('web', '2'), CONTEXT));
+    expect([refused.kind, work.published]).toEqual(['conflict', [1, 1, 1, 1, 1]]);
+    expect(await subjects(work)).toEqual([1, 2, 3, 4, 5].map((move) => `person ${move}`));
+    expect(await work.repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('makes the write unnecessary: it resolves when what a person committed is applied', async () => {
+    const gate = createGate();
+    let isHeld = false;
+    let reconciled = 0;
+    const work = await workshop({
+      wrapStore: (store) =>
+        wrap(store, {
+          apply: async (batch) => {
+            if (isHeld) await gate.opened;
+            return store.apply(batch);
+          },
+        }),
+      store: (engine) => ({
+        // Between the look at the head and the draft, a person commits the same, and its pass is under way.
+        ping: async () => {
+          if (isHeld) return;
+          isHeld = true;
+          await engine.commit({ [WEB]: 'container_image: web:2\n' });
+          void engine.reconciler.reconcile();
+          const image = () => engine.reconciler.passes.desired.app('web')?.content?.container_image;
+          await expect.poll(image, { timeout: 20_000 }).toBe('web:2');
+        },
+      }),
+      reconciler: (engine) => ({
+        reconcile: () => {
+          reconciled += 1;
+          if (reconciled > 1) gate.open();
+          return engine.reconciler.reconcile();
+        },
+      }),
+    });
+    const written = await work.writer.write(setImage('web', '2'), CONTEXT);
+    const applied = (await work.store.app('web')).value?.content.container_image;
+    gate.open();
+    expect([written.revision, applied]).toEqual([null, 'web:2']);
+  });
+});
+
+it('a commit that is published but not applied is told with its revision, and applied by the next pass', async () => {
+  let fails = false;
+  const work = await workshop({
+    wrapStore: (store) =>
+      wrap(store, {
+        apply: (batch) =>
+          fails ? Promise.reject(new HoldfastError('unavailable', 'the disk is full')) : store.apply(batch),
+      }),
+    beforePublish: async () => {
+      fails = true;
+    },
+  });
+  const refused = await failure(work.writer.write(setImage('web', '2'), CONTEXT));
+  const revision = await work.repository.git('rev-parse', 'HEAD');
+  expect(refused).toMatchObject({ kind: 'unavailable', details: { revision, applied: false } });
+  expect(await subjects(work)).toEqual(['app web: container_image 1 -> 2']);
+  fails = false;
+  await work.reconciler.reconcile();
+  expect(await work.store.app('web')).toMatchObject({
+    revision,
+    value: { content: { container_image: 'web:2' } },
+  });
+});

@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process';
+import { cp, readdir, readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { parseDocument } from 'yaml';
+import { flagOf } from '../../src/config.ts';
+import { SETTINGS, type SettingName } from '../../src/settings.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { type TestRepository, testRepository } from '../support/git.ts';
+import { PROJECT } from '../support/project.ts';
+
+const execute = promisify(execFile);
+const EXAMPLES = join(PROJECT, 'examples');
+
+/** Settings that the examples may name before the manager has them. */
+const TO_COME = ['MONGODB_URI'];
+const KNOWN = new Set([...Object.keys(SETTINGS), ...TO_COME]);
+
+function unknownSettings(names: readonly string[]): string[] {
+  return names.filter((name) => !KNOWN.has(name));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: files of other programs, of any shape
+async function readYaml(name: string): Promise<any> {
+  const document = parseDocument(await readFile(join(EXAMPLES, name), 'utf8'), { strict: true });
+  expect([...document.errors, ...document.warnings]).toEqual([]);
+  return document.toJS();
+}
+
+/** The fleet of this project on a branch that is one commit ahead of `origin/main`, as CI has a pull request. */
+async function pullRequest(): Promise<TestRepository> {
+  const repository = await testRepository();
+  await cp(join(PROJECT, 'desired-state'), join(repository.folder, 'desired-state'), { recursive: true });
+  await repository.commit({});
+  await repository.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+  await repository.git('checkout', '--quiet', '-b', 'change');
+  await repository.commit({ 'desired-state/apps/shop/spring-sale.yaml': 'container_image: sale:2\n' });
+  return repository;
+}
+
+/**
+ * Runs a shell line with the variables that CI sets; rejects where its exit code is not 0. What `npx` would find is
+ * named here: npm takes seconds, and the test of the README's longer examples shows that it finds it.
+ */
+function runner({ folder }: TestRepository): (line: string) => Promise<string> {
+  const branch = { BASE_BRANCH: 'main', CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main' };
+  const npx = `npx() { shift; '${process.execPath}' '${join(PROJECT, 'dist/main.js')}' "$@"; }`;
+  return async (line) => {
+    const env = { PATH: process.env['PATH'], ...branch };
+    const { stdout } = await execute('sh', ['-euc', `${npx}\n${line}`], { cwd: folder, env });
+    return stdout;
+  };
+}
+
+describe('commands of holdfast in documents and examples run as they stand there', () => {
+  it('in the prose of README and docs', async () => {
+    const docs = (await readdir(join(PROJECT, 'docs'))).filter((name) => name.endsWith('.md'));
+    const texts = await Promise.all(
+      ['README.md', ...docs.map((name) => `docs/${name}`)].map((file) =>
+        readFile(join(PROJECT, file), 'utf8'),
+      ),
+    );
+    const commands = new Set(
+      texts.flatMap((text) => [...text.matchAll(/`(npx holdfast [^`]*)`/g)].map(([, line = '']) => line)),
+    );
+    expect([...commands]).toEqual(
+      expect.arrayContaining(['npx holdfast validate', 'npx holdfast plan --against origin/main']),
+    );
+    const run = runner(await pullRequest());
+    for (const command of commands) expect(await run(command), command).not.toBe('');
+  });
+
+  it('in github-actions.yaml', async () => {
+    const { jobs } = await readYaml('github-actions.yaml');
+    const lines: string[] = jobs.check.steps.flatMap(({ run }: { run?: string }) => run ?? []);
+    const commands = lines.filter((line) => line.startsWith('npx holdfast'));
+    expect(commands).toHaveLength(2);
+    const run = runner(await pullRequest());
+    const outputs = [];
+    for (const command of commands) outputs.push(await run(command));
+    expect(outputs.join('')).toContain('spring-sale');
+  });
+
+  it('in gitlab-ci.yaml', async () => {
+    const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
+    const commands: string[] = job.script.filter((line: string) => line.startsWith('npx holdfast'));
+    expect(commands).toHaveLength(3);
+    const clone = await pullRequest();
+    const run = runner(clone);
+    for (const command of commands) await run(command.replace(' || true', ''));
+    for (const file of job.artifacts.paths) {
+      const report = JSON.parse(await readFile(join(clone.folder, file), 'utf8'));
+      expect(report).toMatchObject({ problems: [], steps: [{ name: 'spring-sale' }] });
+    }
+  });
+});
+
+describe('settings in examples are settings of the manager', () => {
+  it('compose.yaml', async () => {
+    const { services } = await readYaml('compose.yaml');
+    const managers = Object.entries<{ environment: object }>(services).filter(([name]) =>
+      name.startsWith('manager'),
+    );
+    expect(managers.length).toBeGreaterThan(0);
+    for (const [name, { environment }] of managers)
+      expect(unknownSettings(Object.keys(environment)), name).toEqual([]);
+  });
+
+  it('holdfast.service', async () => {
+    const unit = await readFile(join(EXAMPLES, 'holdfast.service'), 'utf8');
+    const lines = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
+    const names = lines.map((line) => line.split('=')[0] ?? '');
+    expect(names).toContain('DESIRED_STATE');
+    expect(unknownSettings(names)).toEqual([]);
+    const flags = (Object.keys(SETTINGS) as SettingName[]).map((name) => `--${flagOf(name)}`);
+    const [, start = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+    expect(start).toContain('holdfast serve');
+    for (const flag of start.match(/--[\w-]+/g) ?? []) expect(flags).toContain(flag);
+  });
+});
+
+/** Copies a file or a folder as `COPY` does; the packages are linked. */
+async function put(from: string, name: string, to: string): Promise<void> {
+  if (name === 'node_modules') await symlink(join(PROJECT, name), to);
+  else await cp(join(from, name), to, { recursive: true });
+}
+
+describe('Dockerfile', async () => {
+  const text = await readFile(join(EXAMPLES, 'Dockerfile'), 'utf8');
+  const copies = [...text.matchAll(/^COPY (?!--from)(.*)$/gm)].flatMap(([, line = '']) => {
+    const [target = '', ...names] = line.split(' ').reverse();
+    return names.map((name) => ({ name, target: target === './' ? name : target }));
+  });
+
+  it('copies what the build needs, and the program that comes of it runs', { timeout: 60_000 }, async () => {
+    const built = await temporaryFolder();
+    for (const { name, target } of copies) await put(PROJECT, name, join(built, target));
+    await put(PROJECT, 'node_modules', join(built, 'node_modules'));
+    await execute('npm', ['run', '--silent', 'build'], { cwd: built });
+    const kept = [...text.matchAll(/^COPY --from=build \/app\/(\S+)/gm)].map(([, name = '']) => name);
+    expect(kept).toEqual(expect.arrayContaining(['package.json', 'node_modules', 'dist']));
+    const image = await temporaryFolder();
+    for (const name of kept) await put(built, name, join(image, name));
+    const [, command = '[]'] = /^CMD (.*)$/m.exec(text) ?? [];
+    const [file, ...args]: string[] = JSON.parse(command);
+    expect([file, args.at(-1)]).toEqual(['node', 'serve']);
+    const { stdout } = await execute(process.execPath, [...args.slice(0, -1), '--version'], { cwd: image });
+    const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'));
+    expect(stdout).toBe(`${version}\n`);
+  });
+
+  it('sets settings of the manager', () => {
+    const names = [...text.matchAll(/^ENV (.*)$/gm)]
+      .flatMap(([, line = '']) => line.split(' '))
+      .map((pair) => pair.split('=')[0] ?? '');
+    expect(names).toContain('DATA_DIR');
+    expect(unknownSettings(names)).toEqual([]);
+  });
+});

@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { type ProcessManager, spawnManager, startProcessManager } from '../support/process-manager.ts';
+import { WAYS } from './full-disk.ts';
+
+const FLEET = Object.fromEntries(
+  Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]),
+);
+const WEB = '/api/v2/apps/web';
+
+async function place() {
+  const repository = await testRepository();
+  await repository.commit(FLEET);
+  return { repository, dataFolder: join(await temporaryFolder(), 'data') };
+}
+
+describe('two managers on one data folder', () => {
+  it('the second refuses to start, and names the first; the first goes on', async () => {
+    const first = await place();
+    const manager = await startProcessManager(first);
+    const other = await testRepository();
+    const second = spawnManager({ repository: other, dataFolder: first.dataFolder });
+    expect(await second.ended).toBe(3);
+    const { pid } = manager.process.child;
+    expect(second.output()).toContain(`in use by another manager (process ${pid}, since 20`);
+    expect(second.output()).toContain(`, at ${manager.address})`);
+    expect((await manager.request('POST', `${WEB}/stop`)).status).toBe(202);
+    expect(await manager.stop()).toBe(0);
+  });
+
+  it('the lock of a dead one does not stop the next', async () => {
+    const where = await place();
+    await (await startProcessManager(where)).kill();
+    const next = await startProcessManager(where);
+    expect((await next.request('POST', `${WEB}/stop`)).status).toBe(202);
+    await next.stop();
+    const last = await startProcessManager(where);
+    expect((await last.request('GET', WEB)).body.running).toBe(false);
+    await last.stop();
+  });
+});
+
+/** Every answer that said yes; what it said must stay. */
+async function changeWeb(manager: ProcessManager, image: string): Promise<{ status: number; text: string }> {
+  return manager.request('PUT', `${WEB}/update`, { container_image: image });
+}
+
+/** Writes until one is refused; resolves to the image that was answered last. */
+async function changeUntilRefused(manager: ProcessManager, before: string): Promise<string> {
+  let answered = before;
+  for (let count = 0; count < 2000; count++) {
+    const reply = await changeWeb(manager, `full:${count}`);
+    if (reply.status !== 202) {
+      expect(reply.status, reply.text).toBe(503);
+      expect(reply.text).not.toContain('/tmp');
+      return answered;
+    }
+    answered = `full:${count}`;
+  }
+  throw new Error('the disk never became full');
+}
+
+describe.each(WAYS)('a full disk ($name)', ({ isPossible, make }) => {
+  it.skipIf(!isPossible)(
+    'of the store: writes are 503, reads go on, nothing is lost, and it heals',
+    async () => {
+      const disk = await make();
+      const repository = await testRepository();
+      await repository.commit(FLEET);
+      const where = { repository, dataFolder: join(disk.folder, 'data') };
+      const manager = await startProcessManager(where);
+      const pid = manager.process.child.pid as number;
+      expect((await changeWeb(manager, 'before:1')).status).toBe(202);
+      disk.fill(pid);
+      const answered = await changeUntilRefused(manager, 'before:1');
+      expect((await manager.request('GET', WEB)).body.container_image).toBe(answered);
+      expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
+      expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(503);
+      const { app_id: id } = (await manager.request('GET', WEB)).body;
+      disk.free(pid);
+      await manager.request('POST', '/api/v2/reconcile');
+      const healed = (await manager.request('GET', WEB)).body;
+      const atHead = /container_image: (\S+)/.exec(await repository.show('desired-state/apps/web.yaml'))?.[1];
+      expect(healed.container_image).toBe(atHead);
+      expect(healed.app_id).toBe(atHead === answered ? id : id + 1);
+      expect((await changeWeb(manager, 'after:1')).status).toBe(202);
+      expect(await manager.stop()).toBe(0);
+      const next = await startProcessManager(where);
+      expect((await next.request('GET', WEB)).body).toMatchObject({
+        container_image: 'after:1',
+        app_id: healed.app_id + 1,
+      });
+      await next.stop();
+    },
+  );
+
+  it.skipIf(!isPossible)(
+    'of the repository: writes are 503, reads go on, nothing is half written, and it heals',
+    async () => {
+      const disk = await make();
+      const repository = repositoryAt(disk.folder);
+      await repository.git('init', '--quiet', '--initial-branch=main');
+      await repository.commit(FLEET);
+      const where = { repository, dataFolder: join(await temporaryFolder(), 'data') };
+      const manager = await startProcessManager(where);
+      const pid = manager.process.child.pid as number;
+      expect((await changeWeb(manager, 'before:1')).status).toBe(202);
+      disk.fill(pid);
+      const answered = await changeUntilRefused(manager, 'before:1');
+      expect((await manager.request('GET', WEB)).body.container_image).toBe(answered);
+      disk.free(pid);
+      expect((await changeWeb(manager, 'after:1')).status).toBe(202);
+      expect(await repository.git('status', '--porcelain')).toBe('');
+      expect(await repository.show('desired-state/apps/web.yaml')).toContain('after:1');
+      expect(await repository.git('fsck', '--no-dangling', '--strict')).toBe('');
+      await manager.stop();
+    },
+  );
+});
+
+/** Somebody whom modes of files hold back; whoever runs the tests, unless that is root. */
+const NOBODY = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined;
+
+function giveAway(...folders: string[]): void {
+  if (NOBODY !== undefined) execFileSync('chown', ['-R', `${NOBODY.uid}:${NOBODY.gid}`, ...folders]);
+}
+
+async function ownPlace() {
+  const { repository } = await place();
+  const top = await temporaryFolder();
+  giveAway(repository.folder, top);
+  const where = { repository, dataFolder: join(top, 'data'), ...(NOBODY && { user: NOBODY }) };
+  return { repository, where };
+}
+
+/** Runs git in a repository that may be somebody else's. */
+function foreign({ folder }: TestRepository): TestRepository['git'] {
+  const { git } = repositoryAt(folder);
+  return (...args) => git('-c', 'safe.directory=*', ...args);
+}
+
+describe('a read-only folder', () => {
+  it('of data: the manager says so and does not start, and changes nothing', async () => {
+    const { where } = await ownPlace();
+    await (await startProcessManager(where)).stop();
+    const files = await readdir(where.dataFolder);
+    for (const file of files) await chmod(join(where.dataFolder, file), 0o400);
+    await chmod(where.dataFolder, 0o500);
+    const refused = spawnManager(where);
+    expect(await refused.ended).toBe(3);
+    expect(refused.output()).toMatch(/DATA_DIR cannot be used|cannot be opened|read-only/);
+    expect(await readdir(where.dataFolder)).toEqual(files);
+    for (const file of files) await chmod(join(where.dataFolder, file), 0o600);
+    await chmod(where.dataFolder, 0o700);
+    const manager = await startProcessManager(where);
+    expect((await manager.request('GET', WEB)).status).toBe(200);
+    await manager.stop();
+  });
+
+  it.each([
+    ['of objects', '.git/objects/pack'],
+    ['of the branch', '.git/refs/heads'],
+    ['of the git folder', '.git'],
+    ['of the files', 'desired-state/apps'],
+  ])('%s: a write is refused, nothing is half written, and it heals', async (_name, folder) => {
+    const { repository, where } = await ownPlace();
+    const git = foreign(repository);
+    const manager = await startProcessManager(where);
+    const head = await git('rev-parse', 'HEAD');
+    const path = join(repository.folder, folder);
+    await chmod(path, 0o500);
+    const reply = await changeWeb(manager, 'refused:1');
+    expect(reply.status, reply.text).toBe(503);
+    expect(await git('rev-parse', 'HEAD')).toBe(head);
+    expect(await readFile(join(repository.folder, 'desired-state/apps/web.yaml'), 'utf8')).toBe(
+      SMALL_FLEET['apps/web.yaml'],
+    );
+    expect((await manager.request('GET', WEB)).body.container_image).toBe('nginx:1.26');
+    await chmod(path, 0o755);
+    expect(await git('status', '--porcelain')).toBe('');
+    expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
+    expect(await git('status', '--porcelain')).toBe('');
+    await manager.stop();
+  });
+});

@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { testRepository } from '../support/git.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { startProcessManager } from '../support/process-manager.ts';
+
+const CALLS = 'fsync,fdatasync,rename,renameat,renameat2,link,linkat,write,writev,sendto,sendmsg';
+
+/** Whether processes can be traced here: strace is installed, and the machine lets us. */
+function canTrace(): boolean {
+  try {
+    execFileSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The calls of all processes in the order in which they came to their end: `fsync(5</path>)`. */
+function completedCalls(trace: string): string[] {
+  const begun = new Map<string, string>();
+  const calls: string[] = [];
+  for (const line of trace.split('\n')) {
+    const [, id = '', call = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    if (call.endsWith('<unfinished ...>')) begun.set(id, call.replace(/ *<unfinished \.\.\.>$/, ''));
+    else if (call.startsWith('<... '))
+      calls.push(`${begun.get(id) ?? ''}${call.replace(/^<\.\.\. \w+ resumed>/, '')}`);
+    else if (call !== '') calls.push(call);
+  }
+  return calls.filter((call) => !/= -1 E/.test(call));
+}
+
+/** The steps are there, each after the one before. Resolves to nothing; fails with the step that is missing. */
+function expectInOrder(calls: readonly string[], steps: readonly (readonly [string, RegExp])[]): void {
+  let from = 0;
+  for (const [what, pattern] of steps) {
+    const found = calls.findIndex((call, index) => index >= from && pattern.test(call));
+    expect(found, `${what} (${pattern}), after call ${from} of ${calls.length}`).toBeGreaterThanOrEqual(0);
+    from = found + 1;
+  }
+}
+
+describe('a loss of power', () => {
+  // Needs strace; without it this one line is all that is said.
+  it.skipIf(!canTrace()).each(['main', 'team/blue'])(
+    'after an answer loses nothing: everything is on the disk before it is sent (branch %s)',
+    async (branch) => {
+      const repository = await testRepository();
+      const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
+      await repository.commit(Object.fromEntries(files));
+      if (branch !== 'main') await repository.git('switch', '--quiet', '-c', branch);
+      const top = await temporaryFolder();
+      const trace = join(top, 'trace');
+      const manager = await startProcessManager({
+        repository,
+        dataFolder: join(top, 'data'),
+        wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
+      });
+      const before = (await readFile(trace, 'utf8')).length;
+      const reply = await manager.request('PUT', '/api/v2/apps/web/update', { container_image: 'durable:1' });
+      expect(reply.status).toBe(202);
+      await manager.kill();
+      const calls = completedCalls((await readFile(trace, 'utf8')).slice(before));
+      const git = `${repository.folder}/.git`.replaceAll('/', '\\/');
+      const heads = `${git}\\/refs\\/heads`;
+      const folder = branch.includes('/') ? `${heads}\\/${branch.split('/')[0]}` : heads;
+      const ref = `${heads}\\/${branch.replace('/', '\\/')}`;
+      expectInOrder(calls, [
+        ['the objects are synced', new RegExp(`^f(data)?sync\\(\\d+<${git}\\/objects\\/pack\\/tmp_pack_`)],
+        ['their name is synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/pack>`)],
+        ['the note is synced', new RegExp(`^fsync\\(\\d+<${git}\\/holdfast-switch>`)],
+        ['the ref is synced', new RegExp(`^fsync\\(\\d+<${ref}\\.lock>`)],
+        ['the branch moves', new RegExp(`^rename.*${branch.split('/').at(-1)}\\.lock`)],
+        ['the move is synced', new RegExp(`^fsync\\(\\d+<${folder}>`)],
+        ...(branch.includes('/')
+          ? [['folders above too', new RegExp(`^fsync\\(\\d+<${heads}>`)] as const]
+          : []),
+        ['the store is synced', /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/],
+        ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/],
+      ]);
+    },
+  );
+
+  it.skipIf(!canTrace())(
+    'after the answer to a restart loses nothing: the store is synced before',
+    async () => {
+      const repository = await testRepository();
+      await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
+      const top = await temporaryFolder();
+      const trace = join(top, 'trace');
+      const manager = await startProcessManager({
+        repository,
+        dataFolder: join(top, 'data'),
+        wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
+      });
+      const before = (await readFile(trace, 'utf8')).length;
+      expect((await manager.request('POST', '/api/v2/apps/web/restart')).status).toBe(202);
+      await manager.kill();
+      expectInOrder(completedCalls((await readFile(trace, 'utf8')).slice(before)), [
+        ['the store is synced', /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/],
+        ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/],
+      ]);
+    },
+  );
+});

@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../src/service/service.ts';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+
+const HOUR = 3_600_000;
+const WEB = '/api/v2/apps/web';
+const INFO = '/api/v2/device_groups/edge/info';
+
+/** A clock that a test sets; time that passes and time on the wall are two things. */
+class SetClock implements Clock {
+  wall = Date.UTC(2030, 0, 1);
+  passed = 1_000_000;
+  readonly now = (): number => this.wall;
+  readonly elapsed = (): number => this.passed;
+}
+
+/** Changes what devices get behind the manager's back, so that only the age of a reply brings it out. */
+function changeBehind({ dataFolder }: TestManager): void {
+  const db = new DatabaseSync(join(dataFolder, 'store.sqlite'), { timeout: 5000 });
+  db.exec('UPDATE device_groups SET prune_id = prune_id + 1');
+  db.close();
+}
+
+async function start(settings: Record<string, string> = {}) {
+  const clock = new SetClock();
+  return { clock, manager: await startManager({ files: SMALL_FLEET, clock, settings }) };
+}
+
+describe('a clock that is set back by hours', () => {
+  it('does not let a cached reply live longer than CACHE_TIME', async () => {
+    const { clock, manager } = await start({ CACHE_TIME: '10' });
+    const before = (await manager.get(INFO)).body.prune_id;
+    changeBehind(manager);
+    clock.wall -= 5 * HOUR;
+    clock.passed += 9000;
+    expect((await manager.get(INFO)).body.prune_id).toBe(before);
+    clock.passed += 1001;
+    expect((await manager.get(INFO)).body.prune_id).toBe(before + 1);
+  });
+
+  it('lets every id rise by one for each change, and none fall', async () => {
+    const { clock, manager } = await start();
+    const ids = async (): Promise<number[]> => {
+      const { apps, device_group_id: group, prune_id: prune } = (await manager.get(INFO)).body;
+      return [...apps.map(({ app_id: id }: { app_id: number }) => id), group, prune];
+    };
+    const [web = 0, cron, group, prune = 0] = await ids();
+    clock.wall -= 48 * HOUR;
+    await manager.put(`${WEB}/update`, { container_image: 'nginx:1.27' });
+    expect(await ids()).toEqual([web + 1, cron, group, prune]);
+    clock.wall -= 48 * HOUR;
+    await manager.post(`${WEB}/restart`);
+    await manager.post('/api/v2/prune');
+    expect(await ids()).toEqual([web + 2, cron, group, prune + 1]);
+    const again = await manager.restart();
+    expect((await again.get(WEB)).body.app_id).toBe(web + 2);
+    await again.delete(WEB);
+    expect((await again.post(WEB, { container_image: 'new' })).body.app_id).toBe(web + 3);
+  });
+
+  it('keeps the ids of reports ascending, also over a restart', async () => {
+    const { clock, manager } = await start();
+    const report = (hostname: string) => ({ hostname, device_group: 'edge', report_creation_time: 1 });
+    await manager.post('/api/v2/reports', report('first'));
+    clock.wall -= 5 * HOUR;
+    await manager.post('/api/v2/reports', report('second'));
+    const again = await manager.restart();
+    clock.wall -= 5 * HOUR;
+    await again.post('/api/v2/reports', report('third'));
+    const { data } = (await again.get('/api/v2/reports')).body;
+    expect(data.map(({ hostname }: { hostname: string }) => hostname)).toEqual(['first', 'second', 'third']);
+    const ids: string[] = data.map(({ _id }: { _id: { $oid: string } }) => _id.$oid);
+    expect(ids).toEqual([...ids].sort());
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it('does not keep a failed pass from being tried again', async () => {
+    const { clock, manager } = await start();
+    const other = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 5000 });
+    other.exec('BEGIN IMMEDIATE');
+    await manager.repository.commit({ 'desired-state/apps/web.yaml': 'container_image: later\n' });
+    await expect
+      .poll(async () => (await manager.get('/api/v2/reconcile')).body.error, { timeout: 20_000 })
+      .not.toBeNull();
+    clock.wall -= 5 * HOUR;
+    other.exec('ROLLBACK');
+    other.close();
+    await expect
+      .poll(async () => (await manager.get(WEB)).body.container_image, { timeout: 20_000 })
+      .toBe('later');
+  });
+
+  it('does not make a wrong password right, or a right one wrong', async () => {
+    const { clock, manager } = await start();
+    expect((await manager.get(WEB)).status).toBe(200);
+    clock.wall -= 5 * HOUR;
+    clock.passed += 120_000;
+    expect((await manager.get(WEB)).status).toBe(200);
+    expect((await manager.get(WEB, { authorization: 'Basic b3BlcmF0b3I6d3Jvbmc=' })).status).toBe(401);
+  });
+});

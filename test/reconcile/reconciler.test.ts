@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../src/errors.ts';
+import type { Store } from '../../src/store/store.ts';
+import { buildEngine, type Engine, wrap } from '../support/engine.ts';
+
+const WEB = 'apps/web.yaml';
+const FILES = { [WEB]: 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
+const PATIENCE = { timeout: 20_000 };
+
+async function imageIn({ store }: Engine): Promise<string | undefined> {
+  return (await store.app('web')).value?.content.container_image;
+}
+
+/** A store whose `apply` fails as often as it is told to. */
+function failing(kind: 'unavailable' | 'internal') {
+  const faults = { left: 0, met: 0 };
+  const wrapStore = (store: Store): Store =>
+    wrap(store, {
+      apply: (batch) => {
+        if (faults.left === 0) return store.apply(batch);
+        faults.left -= 1;
+        faults.met += 1;
+        const error =
+          kind === 'internal' ? new TypeError('a mistake') : new HoldfastError(kind, 'the disk is full');
+        return Promise.reject(error);
+      },
+    });
+  return { faults, wrapStore };
+}
+
+describe('what makes it look', () => {
+  it('its start, a commit, another branch, a request', async () => {
+    const engine = await buildEngine({ files: FILES });
+    expect(await engine.reconciler.start()).toMatchObject({ ok: true });
+    expect(await imageIn(engine)).toBe('web:1');
+    await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:2');
+    await engine.repository.git('checkout', '--quiet', '-b', 'other', 'HEAD~1');
+    await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:1');
+    await expect.poll(() => engine.reconciler.status().branch, PATIENCE).toBe('other');
+    await engine.commit({ [WEB]: 'container_image: web:3\n' });
+    expect(await engine.reconciler.reconcile()).toMatchObject({ ok: true });
+    expect(await imageIn(engine)).toBe('web:3');
+  });
+
+  it('the clock, where nothing else tells it', async () => {
+    const engine = await buildEngine({ files: FILES, settings: { pollInterval: 50 } });
+    await engine.reconciler.reconcile();
+    await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:2');
+  });
+
+  it('nothing, once it is closed', async () => {
+    const engine = await buildEngine({ files: FILES, settings: { pollInterval: 20 } });
+    await engine.reconciler.start();
+    await engine.reconciler.close();
+    const count = engine.passes.length;
+    await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    expect(await engine.reconciler.reconcile()).toMatchObject({ ok: false, error: { kind: 'unavailable' } });
+    expect(engine.passes).toHaveLength(count);
+    expect(await imageIn(engine)).toBe('web:1');
+  });
+});
+
+describe('a store that fails', () => {
+  it.each(['unavailable', 'internal'] as const)(
+    'is tried again by itself until it takes the revision, and no id rises twice: %s',
+    async (kind) => {
+      const { faults, wrapStore } = failing(kind);
+      // One failure, since the delays after mistakes of ours are long.
+      const engine = await buildEngine({ files: FILES, wrapStore });
+      await engine.reconciler.reconcile();
+      const before = (await engine.store.app('web')).value?.appId ?? 0;
+      faults.left = kind === 'internal' ? 1 : 2;
+      const revision = await engine.commit({ [WEB]: 'container_image: web:2\n' });
+      expect(await engine.reconciler.reconcile()).toMatchObject({ ok: false, error: { kind } });
+      expect(engine.reconciler.status()).toMatchObject({
+        state: 'failing',
+        attempted: { revision },
+        error: { kind, failures: 1, retryAt: expect.any(Number) },
+      });
+      expect(engine.reconciler.status().applied?.revision).not.toBe(revision);
+      await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:2');
+      await expect.poll(() => engine.reconciler.status().state, PATIENCE).toBe('applied');
+      expect(engine.reconciler.status()).toMatchObject({ applied: { revision }, error: null });
+      expect((await engine.store.app('web')).value?.appId).toBe(before + 1);
+      expect(faults.left).toBe(0);
+    },
+  );
+
+  it('clears no problem, and counts its failures from the first one', async () => {
+    const { faults, wrapStore } = failing('unavailable');
+    const files = { ...FILES, 'apps/bad.yaml': 'ports: [80]\n', 'device-groups/lab.yaml': 'apps: [ghost]\n' };
+    const engine = await buildEngine({ files, wrapStore });
+    await engine.reconciler.reconcile();
+    const { problems } = engine.reconciler.status();
+    expect(problems.map(({ code }) => code)).toContain('app-unknown');
+    faults.left = 2;
+    await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    await engine.reconciler.reconcile();
+    const first = engine.reconciler.status();
+    await engine.reconciler.reconcile();
+    const second = engine.reconciler.status();
+    expect([first.problems, second.problems]).toEqual([problems, problems]);
+    expect(second.error).toMatchObject({ failures: 2, since: first.error?.since });
+  });
+});
+
+describe('a revision that is refused', () => {
+  it('waits for a new commit: nothing is tried again by the clock', async () => {
+    const engine = await buildEngine({ files: FILES, settings: { strict: true } });
+    await engine.reconciler.start();
+    const applied = await engine.repository.git('rev-parse', 'HEAD');
+    const refused = await engine.commit({ 'apps/bad.yaml': 'ports: [80]\n' });
+    await expect.poll(() => engine.reconciler.status().state, PATIENCE).toBe('refused');
+    expect(engine.reconciler.status()).toMatchObject({
+      attempted: { revision: refused },
+      applied: { revision: applied },
+      error: { kind: 'stalled', retryAt: null },
+    });
+    expect((await engine.store.state()).attempted?.revision).toBe(refused);
+    const mended = await engine.commit({ 'apps/bad.yaml': 'container_image: good:1\n' });
+    await expect.poll(() => engine.reconciler.status().applied?.revision, PATIENCE).toBe(mended);
+    expect(engine.reconciler.status()).toMatchObject({ state: 'applied', error: null, problems: [] });
+  });
+});
+
+it('tells what changed before anybody who waits learns of the pass', async () => {
+  const told: string[] = [];
+  const onApplied = (keys: string[]): void => void told.push(...keys);
+  const engine = await buildEngine({ files: FILES, settings: { onApplied } });
+  const first = engine.reconciler.reconcile().then(() => [...told]);
+  expect((await first).sort()).toEqual(['app/web', 'device_group/edge']);
+  told.length = 0;
+  await engine.reconciler.reconcile();
+  expect(told).toEqual([]);
+});

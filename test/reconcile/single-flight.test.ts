@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { createSingleFlight } from '../../src/reconcile/single-flight.ts';
+
+it('gives every caller a run that began after the call, and never two at once', async () => {
+  const act = fc.constantFrom('request', 'finish', 'fail', 'turn');
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { maxLength: 40 }), async (acts) => {
+      let begun = 0;
+      let running = 0;
+      let most = 0;
+      const ends: ((fails: boolean) => void)[] = [];
+      const flight = createSingleFlight(() => {
+        begun += 1;
+        running += 1;
+        most = Math.max(most, running);
+        const run = begun;
+        return new Promise<number>((resolve, reject) => {
+          ends.push((fails) => {
+            running -= 1;
+            if (fails) reject(run);
+            else resolve(run);
+          });
+        });
+      });
+      const answers: Promise<void>[] = [];
+      for (const one of acts) {
+        if (one === 'request') {
+          const before = begun;
+          const check = (run: number): void => expect(run).toBeGreaterThan(before);
+          answers.push(flight.request().then(check, check));
+        } else if (one === 'turn') await new Promise((resolve) => setImmediate(resolve));
+        else ends.shift()?.(one === 'fail');
+      }
+      let isIdle = false;
+      const idle = flight.idle().then(() => {
+        isIdle = true;
+      });
+      while (!isIdle) {
+        ends.shift()?.(false);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(running).toBe(0);
+      await Promise.all([idle, ...answers]);
+      expect(most).toBeLessThanOrEqual(1);
+      // One run for each request at the most: those that wait together share theirs.
+      expect(begun).toBeLessThanOrEqual(answers.length);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it('lets all that ask during a run share the next one', async () => {
+  let runs = 0;
+  const flight = createSingleFlight(async () => {
+    runs += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+    return runs;
+  });
+  const answers = await Promise.all(Array.from({ length: 50 }, () => flight.request()));
+  expect(answers).toEqual([1, ...Array(49).fill(2)]);
+});

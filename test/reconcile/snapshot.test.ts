@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import type { StateFile } from '../../src/desired/state.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { createSnapshot } from '../../src/reconcile/snapshot.ts';
+import { buildEngine, wrap } from '../support/engine.ts';
+import { DEFAULTS } from '../support/fleet.ts';
+
+const nothing = () => () => undefined;
+
+/** A snapshot of a real repository that counts what it reads. */
+async function openSnapshot(files: Readonly<Record<string, string>>) {
+  const engine = await buildEngine({ files });
+  const { reader } = engine.source;
+  const read: string[] = [];
+  const faults = { blob: false };
+  const counting = wrap(reader, {
+    blob: (id, maxBytes) => {
+      if (faults.blob) return Promise.reject(new HoldfastError('unavailable', 'git was ended'));
+      read.push(id);
+      return reader.blob(id, maxBytes);
+    },
+  });
+  const head = () => engine.repository.git('rev-parse', 'HEAD');
+  return { ...engine, snapshot: createSnapshot(counting, DEFAULTS), read, faults, head };
+}
+
+const FILES = Object.fromEntries(
+  Array.from({ length: 30 }, (_, index) => [`apps/a${index}.yaml`, `container_image: a:${index}\n`]),
+);
+
+describe('a snapshot', () => {
+  it('reads all once, and then only the files that differ', async () => {
+    const { snapshot, read, head, commit } = await openSnapshot(FILES);
+    expect((await snapshot.advance(await head(), nothing)).size).toBe(30);
+    expect(read.splice(0)).toHaveLength(30);
+    const revision = await commit({
+      'apps/a3.yaml': 'container_image: a:33\n',
+      'apps/a4.yaml': null,
+      'apps/new.yaml': 'container_image: new:1\n',
+    });
+    const touched = await snapshot.advance(revision, nothing);
+    expect([...touched].sort()).toEqual(['app/a3', 'app/a4', 'app/new']);
+    expect(read.splice(0)).toHaveLength(2);
+    expect(snapshot.state.app('a3')?.content?.container_image).toBe('a:33');
+    expect(snapshot.state.app('a4')).toBeUndefined();
+  });
+
+  it('reads nothing for a commit that leaves the folder as it is', async () => {
+    const { snapshot, read, head, repository } = await openSnapshot(FILES);
+    await snapshot.advance(await head(), nothing);
+    read.splice(0);
+    const revision = await repository.commit({ 'elsewhere.txt': 'a\n' });
+    expect(await snapshot.advance(revision, nothing)).toEqual(new Set());
+    expect(read).toEqual([]);
+  });
+
+  it('goes back and forth between revisions, and to none', async () => {
+    const { snapshot, head, commit } = await openSnapshot(FILES);
+    const first = await head();
+    const second = await commit({ 'apps/a0.yaml': 'container_image: b:1\n' });
+    for (const [revision, image] of [
+      [first, 'a:0'],
+      [second, 'b:1'],
+      [first, 'a:0'],
+    ] as const) {
+      await snapshot.advance(revision, nothing);
+      expect(snapshot.state.app('a0')?.content?.container_image).toBe(image);
+    }
+    expect((await snapshot.advance(null, nothing)).size).toBe(30);
+    expect(snapshot.state.isEmpty).toBe(true);
+    expect((await snapshot.advance(second, nothing)).size).toBe(30);
+  });
+
+  it('takes from what is remembered at its first look only', async () => {
+    const { snapshot, read, head, commit } = await openSnapshot({
+      'apps/web.yaml': 'container_image: web:1\n',
+    });
+    const known = (path: string, blob: string): StateFile => {
+      const content = { ...DEFAULTS, container_image: 'remembered:1' };
+      return { path, blob, kind: 'app', name: 'web', parsed: { ok: true, content, members: [] } };
+    };
+    await snapshot.advance(await head(), () => known);
+    expect([read, snapshot.state.app('web')?.content?.container_image]).toEqual([[], 'remembered:1']);
+    await snapshot.advance(await commit({ 'apps/web.yaml': 'container_image: web:2\n' }), () => known);
+    expect(snapshot.state.app('web')?.content?.container_image).toBe('web:2');
+  });
+
+  it('is as it was after a failure, and reads what it missed with the next look', async () => {
+    const { snapshot, faults, head, commit } = await openSnapshot(FILES);
+    await snapshot.advance(await head(), nothing);
+    const revision = await commit({ 'apps/a1.yaml': 'container_image: b:1\n', 'apps/a2.yaml': null });
+    faults.blob = true;
+    await expect(snapshot.advance(revision, nothing)).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(snapshot.state.app('a1')?.content?.container_image).toBe('a:1');
+    expect(snapshot.state.app('a2')).toBeDefined();
+    faults.blob = false;
+    expect([...(await snapshot.advance(revision, nothing))].sort()).toEqual(['app/a1', 'app/a2']);
+  });
+});

@@ -1,0 +1,166 @@
+import { PassThrough } from 'node:stream';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../src/errors.ts';
+import { makePlan } from '../../src/plan/plan.ts';
+import type { PassOutcome } from '../../src/reconcile/reconciler.ts';
+import { STARTING, type Status } from '../../src/reconcile/status.ts';
+import { createLogger } from '../../src/service/logger.ts';
+import { createPassLog } from '../../src/service/pass-log.ts';
+import { appliedOf, type Files, stateOf } from '../support/fleet.ts';
+
+type Line = Record<string, unknown>;
+
+function collect(): { lines: Line[]; out: PassThrough } {
+  const lines: Line[] = [];
+  const out = new PassThrough();
+  out.setEncoding('utf8').on('data', (text: string) =>
+    lines.push(
+      ...text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ),
+  );
+  return { lines, out };
+}
+
+describe('the logger', () => {
+  it.each(['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'token', 'secret'])(
+    'writes no %s, at the top or in what is logged',
+    async (name) => {
+      const { lines, out } = collect();
+      const logger = createLogger('info', out);
+      logger.info({ [name]: 'hunter-2', a: { [name]: 'hunter-2', b: { [name]: 'hunter-2' } }, kept: 1 }, 'x');
+      await expect.poll(() => lines.length).toBe(1);
+      expect(JSON.stringify(lines)).not.toContain('hunter-2');
+      expect(lines[0]).toMatchObject({ [name]: '(secret)', kept: 1, msg: 'x' });
+    },
+  );
+
+  it('writes lines for people on a terminal, and no credential there either', async () => {
+    const out = Object.assign(new PassThrough(), { isTTY: true });
+    let text = '';
+    out.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    createLogger('info', out).info({ password: 'hunter-2' }, 'here I am');
+    await expect.poll(() => text).toContain('here I am');
+    expect(text).not.toContain('hunter-2');
+    expect(() => JSON.parse(text)).toThrow();
+  });
+
+  it('keeps to its level', async () => {
+    const { lines, out } = collect();
+    const logger = createLogger('warn', out);
+    logger.info('quiet');
+    logger.warn('loud');
+    await expect.poll(() => lines.map(({ msg }) => msg)).toEqual(['loud']);
+  });
+});
+
+const REVISION = 'f'.repeat(40);
+
+/** A pass that brought the store from the one fleet to the other. */
+function passOf(before: Files, after: Files): PassOutcome {
+  const [desired, applied] = [stateOf(after), appliedOf(before)];
+  const { steps } = makePlan([...desired.keys(), ...applied.keys()], desired, applied);
+  const ids = steps
+    .filter((step) => step.after !== null)
+    .map(({ kind, name }, index) => ({ kind, name, id: index + 7 }));
+  const head = { branch: 'refs/heads/main', revision: REVISION };
+  return { ok: true, report: { head, steps, ids, seeding: null, followed: [], rewrittenFrom: null } };
+}
+
+function passLog() {
+  const lines: Line[] = [];
+  const logger = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const tell = createPassLog(logger);
+  return {
+    lines,
+    tell: (outcome: PassOutcome, status: Partial<Status> = {}): Line[] => {
+      tell(outcome, { ...STARTING, ...status });
+      return lines.splice(0);
+    },
+  };
+}
+
+const FLEET: Files = {
+  'apps/web.yaml': 'container_image: web:1\nenv_vars: {KEY: old-value}\n',
+  'apps/cron.yaml': 'container_image: cron:1\n',
+  'device-groups/edge.yaml': 'apps: [web]\n',
+};
+
+describe('the log of passes', () => {
+  it('says of each object what changed, by which file and which revision, and the id it got', () => {
+    const next = {
+      'apps/team/web.yaml': 'container_image: web:2\nenv_vars: {KEY: new-value}\n',
+      'device-groups/edge.yaml': 'apps: [web]\n',
+    };
+    const lines = passLog().tell(passOf(FLEET, next));
+    expect(lines).toMatchObject([
+      {
+        msg: 'app web: container_image 1 -> 2, env_vars',
+        kind: 'app',
+        name: 'web',
+        id: 7,
+        file: 'apps/team/web.yaml',
+        revision: REVISION,
+      },
+      { msg: 'app cron: delete', kind: 'app', name: 'cron', revision: REVISION },
+      { msg: 'applied', changes: 2, revision: REVISION },
+    ]);
+    expect(JSON.stringify(lines)).not.toMatch(/old-value|new-value/);
+  });
+
+  it('tells nothing of a pass that changed nothing', () => {
+    expect(passLog().tell(passOf(FLEET, FLEET))).toEqual([]);
+  });
+
+  it('tells at most fifty objects of a pass one by one', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`apps/a${index}.yaml`, 'container_image: a\n']),
+    );
+    const lines = passLog().tell(passOf({}, many));
+    expect(lines).toHaveLength(51);
+    expect(lines.at(-1)).toMatchObject({ msg: 'applied', changes: 60 });
+  });
+
+  it('tells a problem once, and again when it comes back', () => {
+    const { tell } = passLog();
+    const [same, none] = [passOf(FLEET, FLEET), { problems: [] }];
+    const problem = { file: 'apps/a.yaml', line: 1, column: 2, code: 'field-unknown', message: 'm' } as const;
+    const there = { problems: [{ ...problem, severity: 'error' as const, since: 0 }] };
+    expect(tell(same, there)).toMatchObject([{ file: 'apps/a.yaml', line: 1, column: 2, problem: 'm' }]);
+    expect([tell(same, there), tell(same, none)]).toEqual([[], []]);
+    expect(tell(same, there)).toHaveLength(1);
+  });
+
+  it('tells a fault once, another one too, and its end', () => {
+    const { tell } = passLog();
+    const fault = (message: string): PassOutcome => ({
+      ok: false,
+      error: new HoldfastError('unavailable', message),
+    });
+    expect(tell(fault('the disk is full'))).toMatchObject([
+      { msg: 'pass failed', reason: 'the disk is full' },
+    ]);
+    expect(tell(fault('the disk is full'))).toEqual([]);
+    expect(tell(fault('the disk is gone'))).toMatchObject([
+      { reason: 'the disk is gone', kind: 'unavailable' },
+    ]);
+    expect(tell(passOf(FLEET, FLEET))).toMatchObject([{ msg: 'reconciling works again' }]);
+    expect(tell(passOf(FLEET, FLEET))).toEqual([]);
+  });
+
+  it('tells of a rewritten history, and of ids that start at the floor', () => {
+    const pass = passOf(FLEET, FLEET);
+    if (!pass.ok) throw new Error('not a pass');
+    const seeding = { names: 3, floor: 1_700_000_000, isComplete: true };
+    const lines = passLog().tell({
+      ok: true,
+      report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },
+    });
+    expect(lines).toMatchObject([seeding, { from: 'a'.repeat(40), revision: REVISION }]);
+  });
+});

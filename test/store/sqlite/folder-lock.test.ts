@@ -1,0 +1,67 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type FolderLock, lockFolder } from '../../../src/store/sqlite/folder-lock.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const NOW = Date.UTC(2030, 0, 2, 3, 4, 5);
+
+async function lock(folder: string, pid = 42): Promise<FolderLock> {
+  const taken = await lockFolder(folder, pid, NOW);
+  onTestFinished(async () => taken.release());
+  return taken;
+}
+
+describe('lockFolder', () => {
+  it('refuses a second one, and names the first: process, since when, and where it listens', async () => {
+    const folder = await temporaryFolder();
+    const first = await lock(folder);
+    await expect(lock(folder)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('(process 42, since 2030-01-02T03:04:05.000Z);'),
+    });
+    await first.tell('http://127.0.0.1:8080');
+    await expect(lock(folder)).rejects.toThrow('since 2030-01-02T03:04:05.000Z, at http://127.0.0.1:8080)');
+  });
+
+  it.each([
+    ['damaged', '{"pid": "x"'],
+    ['of another shape', '[]'],
+  ])('refuses a second one also where what the first said of itself is %s', async (_name, text) => {
+    const folder = await temporaryFolder();
+    await lock(folder);
+    await writeFile(join(folder, 'manager.json'), text);
+    await expect(lock(folder)).rejects.toThrow('in use by another manager;');
+  });
+
+  it('is free again after a release, and the next one is named', async () => {
+    const folder = await temporaryFolder();
+    (await lock(folder)).release();
+    await lock(folder, 43);
+    await expect(lock(folder)).rejects.toThrow('process 43');
+  });
+
+  it('keeps its files to their owner', async () => {
+    const folder = await temporaryFolder();
+    await lock(folder);
+    for (const name of await readdir(folder)) {
+      expect((await stat(join(folder, name))).mode & 0o077, name).toBe(0);
+    }
+  });
+
+  it('says what is wrong with a folder that it cannot use', async () => {
+    const folder = await temporaryFolder();
+    await mkdir(join(folder, 'manager.lock'));
+    await expect(lock(folder)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('DATA_DIR cannot be used'),
+    });
+    const other = await temporaryFolder();
+    await writeFile(
+      join(other, 'manager.lock'),
+      'no database at all, and long enough to be seen as none '.repeat(20),
+    );
+    await expect(lock(other)).rejects.toThrow('DATA_DIR cannot be used');
+    expect(await readFile(join(other, 'manager.lock'), 'utf8')).toContain('no database');
+  });
+});

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { NO_FAULTS } from '../../src/faults.ts';
+import {
+  createReconciler,
+  type PassOutcome,
+  type Reconciler,
+  type ReconcilerDependencies,
+} from '../../src/reconcile/reconciler.ts';
+import type { Status } from '../../src/reconcile/status.ts';
+import { openCheckout } from '../../src/source/git/checkout.ts';
+import type { Source } from '../../src/source/source.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { DEFAULTS } from './fleet.ts';
+import { temporaryFolder } from './folder.ts';
+import { type TestRepository, testRepository } from './git.ts';
+
+/** A reconciler on a real repository and a real store, without a server. */
+export interface Engine {
+  repository: TestRepository;
+  source: Source;
+  /** The store itself, whatever the reconciler is given in its place. */
+  store: Store;
+  reconciler: Reconciler;
+  /** Every pass so far. */
+  passes: { outcome: PassOutcome; status: Status }[];
+  commit(files: Readonly<Record<string, string | null>>, message?: string): Promise<string>;
+}
+
+export interface EngineOptions {
+  /** Files of the first commit, below `desired-state/`. */
+  files?: Readonly<Record<string, string>>;
+  settings?: Partial<Omit<ReconcilerDependencies, 'source' | 'store'>>;
+  /** What stands between the reconciler and the store: faults, and moments to hold on to. */
+  wrapStore?: (store: Store) => Store;
+}
+
+/** Builds the parts; nothing is started. Everything is closed when the test is over. */
+export async function buildEngine(options: EngineOptions = {}): Promise<Engine> {
+  const repository = await testRepository();
+  const commit: Engine['commit'] = (files, message) =>
+    repository.commit(
+      Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text])),
+      message,
+    );
+  if (options.files !== undefined) await commit(options.files, 'the first fleet');
+  const machine = { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 };
+  const source = await openCheckout(join(repository.folder, 'desired-state'), null, machine);
+  const path = join(await temporaryFolder(), 'store.sqlite');
+  const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
+  const passes: Engine['passes'] = [];
+  const reconciler = createReconciler({
+    source,
+    store: options.wrapStore?.(store) ?? store,
+    defaults: DEFAULTS,
+    strict: false,
+    pollInterval: 0,
+    now: Date.now,
+    random: () => 0,
+    faults: NO_FAULTS,
+    onApplied: () => undefined,
+    onPass: (outcome, status) => void passes.push({ outcome, status }),
+    ...options.settings,
+  });
+  onTestFinished(async () => {
+    await reconciler.close();
+    await source.close();
+    await store.close();
+  });
+  return { repository, source, store, reconciler, passes, commit };
+}
+
+/** The same object with some of its methods replaced. */
+export function wrap<T extends object>(target: T, methods: Partial<T>): T {
+  return new Proxy(target, {
+    get: (_, name) => {
+      const replaced = methods[name as keyof T];
+      if (replaced !== undefined) return replaced;
+      const value = target[name as keyof T];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

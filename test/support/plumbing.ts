@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import type { TestRepository } from './git.ts';
+
+/** One entry of a tree, as raw as git stores it: nothing is checked. */
+export interface RawEntry {
+  mode: string;
+  name: string | Buffer;
+  id: string;
+}
+
+/** Makes objects that no git command would make, byte for byte. */
+export interface Plumbing {
+  blob(content: string | Buffer): string;
+  /** Entries stand in the order in which they are given. */
+  tree(entries: readonly RawEntry[]): string;
+  /** The entries of a tree that is there. */
+  entriesOf(expression: string): RawEntry[];
+  /** Moves the branch `main` to a new commit of a tree; index and files stay as they are. */
+  publish(tree: string, message?: string): string;
+}
+
+export function plumbingOf({ folder }: TestRepository): Plumbing {
+  const run = (args: string[], input: string | Buffer = ''): Buffer =>
+    execFileSync('git', args, {
+      cwd: folder,
+      input,
+      maxBuffer: 2 ** 28,
+      env: {
+        PATH: process.env['PATH'],
+        GIT_CONFIG_GLOBAL: '/dev/null',
+        GIT_AUTHOR_NAME: 'Pat',
+        GIT_AUTHOR_EMAIL: 'pat@example.com',
+        GIT_COMMITTER_NAME: 'Pat',
+        GIT_COMMITTER_EMAIL: 'pat@example.com',
+      },
+    });
+  const text = (args: string[], input?: string | Buffer): string => run(args, input).toString().trim();
+  return {
+    blob: (content) => text(['hash-object', '-w', '--stdin'], content),
+    tree: (entries) => {
+      const bytes = entries.flatMap(({ mode, name, id }) => [
+        Buffer.from(`${mode} `),
+        Buffer.from(name),
+        Buffer.from([0]),
+        Buffer.from(id, 'hex'),
+      ]);
+      return text(['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], Buffer.concat(bytes));
+    },
+    entriesOf: (expression) =>
+      text(['ls-tree', '-z', expression])
+        .split('\0')
+        .filter(Boolean)
+        .map((line) => {
+          const [facts = '', name = ''] = line.split('\t');
+          const [mode = '', , id = ''] = facts.split(' ');
+          return { mode: mode.replace(/^0/, ''), name, id };
+        }),
+    publish: (tree, message = 'crafted') => {
+      const commit = text(['commit-tree', tree, '-p', 'main', '-m', message]);
+      run(['update-ref', 'refs/heads/main', commit]);
+      return commit;
+    },
+  };
+}

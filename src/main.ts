@@ -30,11 +30,15 @@ async function serve(config: Config): Promise<ExitCode> {
     }, SHUTDOWN_LIMIT).unref();
   });
   const announce = (text: string): void => void process.stderr.write(text);
+  const draw = process.stderr.isTTY
+    ? (text: string): void => void process.stderr.write(`\r\u001b[K${text}`)
+    : null;
   const service: Service = await startService(config, {
     clock: { now: Date.now, elapsed: () => performance.now() },
     env: process.env,
     logger,
     announce,
+    draw,
   });
   await signalled;
   await service.close();

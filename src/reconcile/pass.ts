@@ -8,6 +8,7 @@ import type { Store, StoreState } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import { isCurrent, lookAtBoth } from './latest-head.ts';
 import { knownFiles, loadMemory, type Memory } from './memory.ts';
+import type { TellProgress } from './progress.ts';
 import { type Seeding, seedFromHistory } from './seed.ts';
 import { createSnapshot } from './snapshot.ts';
 
@@ -21,6 +22,7 @@ export interface PassDependencies {
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
+  onProgress: TellProgress;
 }
 
 /** What a pass did, for whoever has to tell people. */
@@ -63,7 +65,7 @@ const NOTHING_NEW = { seeding: null, followed: [] };
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const { reader, origin, store, now, faults } = dependencies;
-  const snapshot = createSnapshot(reader, dependencies.defaults);
+  const snapshot = createSnapshot(reader, dependencies.defaults, dependencies.onProgress);
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
   let memory: Memory | null = null;

@@ -12,6 +12,7 @@ import { type Authenticator, allowEverybody, createAuthenticator } from '../http
 import { createInfoCache, type InfoCache } from '../http/info-cache.ts';
 import { infoRecord } from '../http/records.ts';
 import { createServer } from '../http/server.ts';
+import type { TellProgress } from '../reconcile/progress.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
@@ -23,6 +24,7 @@ import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
 import { openStore } from './open-store.ts';
 import { createPassLog } from './pass-log.ts';
+import { createProgressLog, type Draw } from './progress.ts';
 import { productVersion } from './version.ts';
 
 /** The two times of a machine. */
@@ -40,6 +42,8 @@ export interface ServiceEnvironment {
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
   announce(text: string): void;
+  /** Draws on the terminal; absent where nobody looks at one. */
+  draw?: Draw | null;
 }
 
 /** A running manager. */
@@ -85,7 +89,8 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openStore(config, { data, defaults, logger });
-  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock });
+  const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed: clock.elapsed });
+  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock, onProgress });
   const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
   const server = await buildServer(config, parts);
   const address = await listen(server, config.HOST, config.PORT);
@@ -139,6 +144,7 @@ interface EngineParts {
   metrics: ServiceMetrics;
   faults: Faults;
   clock: Clock;
+  onProgress: TellProgress;
 }
 
 interface Engine {
@@ -148,7 +154,7 @@ interface Engine {
 }
 
 function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, defaults, logger, metrics, faults, clock } = parts;
+  const { source, store, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { now } = clock;
   const tellLog = createPassLog(logger);
   const info = createInfoCache({
@@ -167,6 +173,7 @@ function buildEngine(config: Config, parts: EngineParts): Engine {
     now,
     random: Math.random,
     faults,
+    onProgress,
     onApplied: (keys) => info.invalidate(keys),
     onPass: (outcome, status) => {
       tellLog(outcome, status);

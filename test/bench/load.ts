@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Bench } from './bench.ts';
 import { AUTHORIZATION } from './manager.ts';
-import { PROJECT, startChild } from './process.ts';
+import { startChild } from './process.ts';
 
-const AUTOCANNON = join(PROJECT, 'node_modules/autocannon/autocannon.js');
+const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon');
 
 /** A load on paths of one server, in turns. */
 export interface Load {

@@ -39,7 +39,7 @@ export async function startManager(bench: Bench, options: ManagerOptions): Promi
 }
 
 /** Starts it, and waits until it listens. */
-export async function launchManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
+async function launchManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
   const { folder, env = {} } = options;
   const profiles = process.env['BENCH_PROFILES'];
   const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
@@ -69,7 +69,7 @@ export async function launchManager(bench: Bench, options: ManagerOptions): Prom
   return { child, address, dataFolder, request, memory: () => residentMemory(child.pid), stop: child.stop };
 }
 
-export async function isReady(address: string): Promise<boolean> {
+async function isReady(address: string): Promise<boolean> {
   const response = await fetch(`${address}/readyz`).catch(() => null);
   await response?.arrayBuffer();
   return response?.ok === true;

@@ -40,7 +40,7 @@ export const layers = {
   },
   cli: {
     may: ['errors', 'settings', 'config', 'desired', 'plan', 'source'],
-    promise: 'validate, plan, help',
+    promise: 'validate, plan, store copy, help',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
   main: { may: ['*'], promise: 'the process: argv, signals, exit code' },

@@ -1,7 +1,7 @@
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, appendFile, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { access, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,11 +16,23 @@ const START_LIMIT = 30_000;
 
 const run = promisify(execFile);
 
+/** A server that runs: its address, and how to end it for good. */
+interface StandIn {
+  uri: string;
+  stop(): Promise<void>;
+}
+
+/** A server that can be killed and started again on what it had on its disk. */
+export interface MortalStandIn extends StandIn {
+  kill(): Promise<void>;
+  revive(): Promise<void>;
+}
+
 /**
  * Starts FerretDB on a free port of this machine, built with Go where it is not in the cache yet. Where it cannot be
  * had, says so in one line and resolves to null.
  */
-export async function startStandIn(): Promise<{ uri: string; stop(): Promise<void> } | null> {
+export async function startStandIn(): Promise<MortalStandIn | null> {
   let binary: string;
   try {
     binary = await build();
@@ -28,7 +40,9 @@ export async function startStandIn(): Promise<{ uri: string; stop(): Promise<voi
     say(`no stand-in for MongoDB (${reasonOf(error)}); its tests are left out`);
     return null;
   }
-  return start(binary);
+  const server = await start(binary);
+  say(`a stand-in for MongoDB listens at ${server.uri}: FerretDB ${VERSION} with its SQLite backend`);
+  return server;
 }
 
 /**
@@ -57,34 +71,42 @@ async function build(): Promise<string> {
   }
 }
 
-async function start(binary: string): Promise<{ uri: string; stop(): Promise<void> }> {
+async function start(binary: string): Promise<MortalStandIn> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-ferretdb-'));
   const port = await freePort();
-  const child = spawn(
-    binary,
-    [
-      '--handler=sqlite',
-      `--sqlite-url=file:${folder}/`,
-      `--listen-addr=127.0.0.1:${port}`,
-      '--debug-addr=-',
-      '--telemetry=disable',
-      `--state-dir=${folder}`,
-      '--log-level=error',
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  child.stderr.on('data', (chunk: Buffer) => void appendFile(join(folder, 'log'), chunk));
-  const ended = once(child, 'exit');
+  let child = launch(binary, folder, port);
   await listening(port);
-  say(`tests of the MongoDB store run against FerretDB ${VERSION}, SQLite backend, process ${child.pid}`);
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
   return {
     uri: `mongodb://127.0.0.1:${port}/`,
+    kill,
+    revive: async () => {
+      child = launch(binary, folder, port);
+      await listening(port);
+    },
     stop: async () => {
-      child.kill('SIGKILL');
-      await ended;
+      await kill();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function launch(binary: string, folder: string, port: number): ChildProcess {
+  const flags = [
+    '--handler=sqlite',
+    `--sqlite-url=file:${folder}/`,
+    `--listen-addr=127.0.0.1:${port}`,
+    '--debug-addr=-',
+    '--telemetry=disable',
+    `--state-dir=${folder}`,
+    '--log-level=error',
+  ];
+  return spawn(binary, flags, { stdio: 'ignore' });
 }
 
 async function freePort(): Promise<number> {
@@ -97,7 +119,6 @@ async function freePort(): Promise<number> {
 }
 
 async function listening(port: number): Promise<void> {
-  const { connect } = await import('node:net');
   const end = Date.now() + START_LIMIT;
   while (Date.now() < end) {
     const socket = connect(port, '127.0.0.1');

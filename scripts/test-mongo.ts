@@ -34,7 +34,8 @@ async function startReplicaSet(): Promise<Server> {
 }
 
 function runTests(uri: string, filters: readonly string[]): Promise<number> {
-  const env = { ...process.env, HOLDFAST_TEST_MONGODB_URI: uri };
+  const kind = isStandIn ? { HOLDFAST_TEST_STAND_IN: 'true' } : {};
+  const env = { ...process.env, ...kind, HOLDFAST_TEST_MONGODB_URI: uri };
   const child = spawn('npx', ['vitest', 'run', ...filters], { env, stdio: 'inherit' });
   return new Promise((resolve, reject) => {
     child.once('error', reject);

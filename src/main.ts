@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
+import { copyStore } from './service/copy-store.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { productVersion } from './service/version.ts';
@@ -55,6 +56,7 @@ const code = await runCommand(process.argv.slice(2), {
   },
   version: await productVersion(),
   serve,
+  copyStore,
 });
 // What was written to a pipe is still on its way: end when it has arrived.
 process.stdout.write('', () => process.exit(code));

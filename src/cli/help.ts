@@ -8,9 +8,11 @@ Usage
   holdfast validate [FOLDER] [--format FORMAT]          check the files of a desired state
   holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]
                                                         show what a desired state would change
+  holdfast store copy --to WHERE                        copy the store of the settings, with its ids and reports
   holdfast --help | --version
 
 validate and plan need no server and no store. FOLDER is DESIRED_STATE where it is left out; REVISION is HEAD.
+WHERE is a mongodb:// address (its database is MONGODB_DATABASE) or a data folder; stop all managers first.
 FORMAT is text (for people), json (for programs) or github (annotations of a workflow).
 
 Exit codes

@@ -4,6 +4,7 @@ import type { Config } from '../settings.ts';
 import { helpText } from './help.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { plan } from './plan.ts';
+import { type CopyStore, storeCopy } from './store-copy.ts';
 import { validate } from './validate.ts';
 
 /** What running commands needs beside the terminal. */
@@ -12,6 +13,7 @@ export interface RunOptions {
   version: string;
   /** Runs the manager until it is told to stop. */
   serve(config: Config): Promise<ExitCode>;
+  copyStore: CopyStore;
 }
 
 /** Runs one command line and resolves to its exit code. Never rejects. */
@@ -28,15 +30,17 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
   }
 }
 
-async function dispatch(argv: readonly string[], { io, version, serve }: RunOptions): Promise<ExitCode> {
+async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
+  const { io, version, serve } = options;
   const [command, ...args] = argv;
   if (argv.includes('--help') || argv.includes('-h') || command === 'help') return say(io, helpText());
   if (argv.includes('--version') || argv.includes('-v')) return say(io, `${version}\n`);
   if (command === 'validate') return validate(args, io);
   if (command === 'plan') return plan(args, io);
+  if (command === 'store') return storeCopy(args, io, options.copyStore);
   if (command === 'serve') return serveWith(args, io, serve);
   throw new UsageError(
-    command === undefined ? 'name a command: serve, validate or plan' : `"${command}" is no command`,
+    command === undefined ? 'name a command: serve, validate, plan or store' : `"${command}" is no command`,
   );
 }
 

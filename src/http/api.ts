@@ -5,6 +5,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { Recorder } from '../reconcile/record/recorder.ts';
 import type { AtRevision, OperationContext, Store } from '../store/store.ts';
 import type { User } from './authentication.ts';
 import type { InfoCache } from './info-cache.ts';
@@ -24,6 +25,7 @@ export interface Api {
   store: Store;
   writer: Writer;
   reconciler: Reconciler;
+  recorder: Pick<Recorder, 'status'>;
   info: InfoCache;
   defaults: AppDefaults;
   metrics: Metrics;

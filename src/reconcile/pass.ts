@@ -3,19 +3,22 @@ import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
-import type { Head, Reader, SourceOrigin } from '../source/source.ts';
-import type { Store, StoreState } from '../store/store.ts';
+import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
-import { isCurrent, lookAtBoth } from './latest-head.ts';
-import { knownFiles, loadMemory, type Memory } from './memory.ts';
+import { lookAtBoth } from './latest-head.ts';
+import { knownFiles, type Memory } from './memory.ts';
+import { createPast } from './past.ts';
 import type { TellProgress } from './progress.ts';
-import { type Seeding, seedFromHistory } from './seed.ts';
+import { createRecall } from './recall.ts';
+import type { Seeding } from './seed.ts';
 import { createSnapshot } from './snapshot.ts';
 
 /** What a pass works with. */
 export interface PassDependencies {
   reader: Reader;
   origin: SourceOrigin | null;
+  record: IdsRecord;
   store: Store;
   defaults: AppDefaults;
   strict: boolean;
@@ -28,6 +31,7 @@ export interface PassDependencies {
 /** What a pass did, for whoever has to tell people. */
 export interface PassReport extends Advance {
   head: Head;
+  /** What the first look at a store took over from the past, told with the first pass that succeeds. */
   seeding: Seeding | null;
   /** Keys of what another manager may have changed since the last pass; empty where none has. */
   followed: string[];
@@ -42,6 +46,8 @@ export interface PassRunner {
   head(): Head | null;
   /** Every problem that is known, at the revision that was looked at last. */
   problems(): Diagnostic[];
+  /** Takes over what the past knows of ids, and reads the store, without looking at what the head wants. */
+  prepare(): Promise<void>;
   /**
    * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
    * whatever caused it, and running it again ends in the same place.
@@ -55,39 +61,20 @@ export interface PassRunner {
 /** How often a pass begins again because another manager claimed first, before that is a failure. */
 const MAX_LOST = 3;
 
-interface Remembered {
-  known: Memory;
-  seeding: Seeding | null;
-  followed: string[];
-}
-
-const NOTHING_NEW = { seeding: null, followed: [] };
-
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const { reader, origin, store, now, faults } = dependencies;
+  const past = createPast(dependencies);
   const snapshot = createSnapshot(reader, dependencies.defaults, dependencies.onProgress);
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
-  let memory: Memory | null = null;
-  /** The last memory, also when it is not to be trusted any more. */
-  let previous: Memory | null = null;
+  const { recall, memory, forget } = createRecall(store, desired, past);
   let head: Head | null = null;
   let lastProblems: Diagnostic[] = [];
 
-  /**
-   * What devices saw in the past comes first: it can make what is stored outdated. `state` was read before the head of
-   * the branch; its sequence is the one to claim from, whatever happens meanwhile.
-   */
-  const remember = async (state: StoreState): Promise<Remembered> => {
-    if (memory !== null && isCurrent(memory.store, state)) return { ...NOTHING_NEW, known: memory };
-    const seeding = state.seeded ? null : await seedFromHistory(store, reader, now());
-    if (seeding !== null) faults.pass('seed-done');
-    const loaded = await loadMemory(store);
-    loaded.store.sequence = state.sequence;
-    for (const key of desired.keys()) loaded.pending.add(key);
-    const followed = othersChanged(previous, loaded);
-    memory = previous = loaded;
-    return { known: loaded, seeding, followed };
+  const look = async () => {
+    const { state, head: seen } = await lookAtBoth(store, memory()?.store ?? null, reader, origin);
+    head = seen;
+    return { seen, ...(await recall(state(), seen)) };
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
@@ -98,35 +85,29 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
 
   const runOnce = async (): Promise<PassReport> => {
     faults.pass('pass-begins');
-    const { state, head: seen } = await lookAtBoth(store, memory?.store ?? null, reader, origin);
-    head = seen;
-    const { known, ...rest } = await remember(state());
+    const { seen, known, followed } = await look();
     try {
-      return { head: seen, ...rest, ...(await runOn(known, seen.revision)) };
+      const advance = await runOn(known, seen.revision);
+      return { head: seen, seeding: past.tell(), followed, ...advance };
     } catch (error) {
       // A refusal touched nothing. After anything else it is not known what the store took: read it again.
-      if (kindOf(error) !== 'stalled') memory = null;
+      if (kindOf(error) !== 'stalled') forget();
       else if (seen.revision !== null) await store.markAttempted(seen.revision, now());
       throw error;
     } finally {
       // A pass that failed before it could plan must not make problems look solved.
-      if (memory !== null) lastProblems = [...known.problems.values()].flat();
+      if (memory() !== null) lastProblems = [...known.problems.values()].flat();
     }
   };
 
   return {
     desired,
-    memory: () => memory,
+    memory,
     head: () => head,
     problems: () => [...desired.problems(), ...lastProblems],
+    prepare: async () => void (await look()),
     run: () => untilClaimed(runOnce),
   };
-}
-
-/** Keys of all that may be another now, where somebody else has claimed since; empty for the first look. */
-function othersChanged(before: Memory | null, now: Memory): string[] {
-  if (before === null || before.store.sequence === now.store.sequence) return [];
-  return [...before.applied.keys(), ...now.applied.keys()];
 }
 
 /** Another manager that claims first has looked at the branch too: what it did is looked at, not an error. */

@@ -12,7 +12,7 @@ import { ageProblems, type OriginStatus, type PassError, STARTING, type Status }
 export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
-export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' | 'origin'> {
+export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' | 'origin' | 'record'> {
   source: Source;
   store: Store;
   /** Milliseconds between looks by the clock; 0 turns them off. */
@@ -21,15 +21,28 @@ export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' 
   random(): number;
   /** Called with the keys of the objects that a pass changed or found changed, before anybody else learns of the pass. */
   onApplied(keys: string[], report: PassReport): void;
-  /** Called at the end of every pass, with its outcome and the status that it left. */
-  onPass(outcome: PassOutcome, status: Status): void;
+  /**
+   * Called at the end of every pass, with its outcome and the status that it left; must not reject. Who waits for
+   * the pass waits for this too.
+   */
+  onPass(outcome: PassOutcome, status: Status): Promise<void>;
 }
 
 /** Milliseconds; a clock that was set back must not put the next look off for hours. */
 const LONGEST_WAIT = 300_000;
 
+const CLOSING: PassOutcome = {
+  ok: false,
+  error: new HoldfastError('unavailable', 'the manager is shutting down'),
+};
+
 /** Keeps the store at the head of the branch. */
 export interface Reconciler {
+  /**
+   * Takes over what the past knows of ids, before anybody is served from a store that could be older than that. What
+   * fails here is tried again by the first pass.
+   */
+  prepare(): Promise<void>;
   /** Runs the first pass and begins to watch; resolves when that pass is over, whatever came of it. */
   start(): Promise<PassOutcome>;
   /** Resolves with a pass that begins after this call, on what was fetched last. */
@@ -45,17 +58,17 @@ export interface Reconciler {
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
-  const passes = createPassRunner({ ...dependencies, reader: source.reader, origin: source.origin });
+  const { reader, origin: upstream, record, watch } = source;
+  const passes = createPassRunner({ ...dependencies, reader, origin: upstream, record });
   const clock = createClock(() => void looks.request());
-  const origin = createOriginWatch(source.origin, now, random);
+  const origin = createOriginWatch(upstream, now, random);
   let status = STARTING;
   let passError: PassError | null = null;
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;
 
   const pass = async (): Promise<PassOutcome> => {
-    if (isClosed)
-      return { ok: false, error: new HoldfastError('unavailable', 'the manager is shutting down') };
+    if (isClosed) return CLOSING;
     const outcome = await attempt(passes);
     const changed = outcome.ok ? changedBy(outcome.report) : [];
     if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
@@ -63,7 +76,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
-    onPass(outcome, status);
+    await onPass(outcome, status);
     clock.set(nextLook(status, pollInterval, origin.lookedAt(), at));
     return outcome;
   };
@@ -78,9 +91,9 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     status: () => status,
     reconcile: () => flight.request(),
     look: () => looks.request(),
+    prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
-      const watcher = await source.watch(() => void flight.request());
-      stopWatching = () => watcher.close();
+      ({ close: stopWatching } = await watch(() => void flight.request()));
       // What was fetched in an earlier life is served while origin is asked.
       if (source.origin !== null) await flight.request();
       return looks.request();
@@ -124,7 +137,6 @@ interface Ending {
 function summarize({ passes, outcome, passError, before, origin, now }: Ending): Status {
   const store = passes.memory()?.store;
   const head = passes.head();
-  const rewrittenFrom = outcome.ok ? outcome.report.rewrittenFrom : null;
   return {
     state: stateOf(outcome, origin),
     origin,
@@ -132,8 +144,7 @@ function summarize({ passes, outcome, passError, before, origin, now }: Ending):
     attempted: attemptedBy(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
     applied: store?.applied ?? before.applied,
     error: passError ?? origin?.error ?? null,
-    rewritten:
-      rewrittenFrom === null ? before.rewritten : { from: rewrittenFrom, to: head?.revision ?? '', at: now },
+    ...found(outcome, before, now),
     problems: ageProblems(passes.problems(), before.problems, now),
   };
 }
@@ -141,6 +152,17 @@ function summarize({ passes, outcome, passError, before, origin, now }: Ending):
 function stateOf(outcome: PassOutcome, origin: OriginStatus | null): Status['state'] {
   if (!outcome.ok) return kindOf(outcome.error) === 'stalled' ? 'refused' : 'failing';
   return origin?.error == null ? 'applied' : 'failing';
+}
+
+/** What a pass found once, and status goes on telling. */
+function found(outcome: PassOutcome, before: Status, at: number): Pick<Status, 'rewritten' | 'seeded'> {
+  if (!outcome.ok) return { rewritten: before.rewritten, seeded: before.seeded };
+  const { rewrittenFrom, seeding, head } = outcome.report;
+  return {
+    rewritten:
+      rewrittenFrom === null ? before.rewritten : { from: rewrittenFrom, to: head.revision ?? '', at },
+    seeded: seeding === null ? before.seeded : { ...seeding, at },
+  };
 }
 
 function attemptedBy(

@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import { compareDiagnostics } from '../desired/diagnostic.ts';
 import type { ErrorKind } from '../errors.ts';
+import type { Seeding } from './seed.ts';
 
 /** A problem, and since when it has been there (Unix milliseconds). */
 export interface StandingProblem extends Diagnostic {
@@ -41,6 +42,8 @@ export interface Status {
   error: PassError | null;
   /** The last time that the branch came to a revision that does not descend from the applied one. */
   rewritten: { from: string; to: string; at: number } | null;
+  /** What this process took over from the past of ids; null where the store knew best itself. */
+  seeded: (Seeding & { at: number }) | null;
   problems: StandingProblem[];
 }
 
@@ -53,6 +56,7 @@ export const STARTING: Status = {
   applied: null,
   error: null,
   rewritten: null,
+  seeded: null,
   problems: [],
 };
 

@@ -64,7 +64,7 @@ function openOrigin(
   config: Config,
   url: string,
   data: string,
-  { env, onTransfer, faults }: SourceEnvironment,
+  { env, logger, onTransfer, faults }: SourceEnvironment,
 ): Promise<Source> {
   const usual = config.GIT_TIMEOUT * 1000;
   return openRemote({
@@ -86,5 +86,7 @@ function openOrigin(
     },
     onTransfer,
     faults,
+    onRecordRefused: (reason) =>
+      logger.warn({ reason }, 'origin does not take the record of ids; it is kept in the mirror alone'),
   });
 }

@@ -2,10 +2,20 @@ import type { Logger } from 'pino';
 import { summarizeStep } from '../plan/describe.ts';
 import type { PassReport } from '../reconcile/pass.ts';
 import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { Seeding } from '../reconcile/seed.ts';
 import type { Status } from '../reconcile/status.ts';
 
 /** Up to so many changes of one pass are logged one by one; more would bury everything else. */
 const MAX_LINES = 50;
+
+/** What each cause of seeding means for ids. */
+const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
+  'no-counters': 'the store had no counters: ids of names that are known go on above the floor',
+  'older-than-record':
+    'the store is older than the record of ids: ids go on from the record, above the floor',
+  'another-store':
+    'the record of ids is that of another store: ids go on from the higher of both, above the floor',
+};
 
 /** Tells the log what passes did: a line for each changed object, each new problem and each new fault. */
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => void {
@@ -59,8 +69,9 @@ function tellReport(logger: Logger, report: PassReport): void {
   const { head, steps, ids, seeding, rewrittenFrom, followed } = report;
   const { revision } = head;
   if (followed.length > 0) logger.info({ revision }, 'another manager has changed the store; following it');
-  if (seeding !== null && seeding.names > 0) {
-    logger.info(seeding, 'the store had no counters: ids of names that git knows start at the floor');
+  if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
+    const isExpected = seeding.cause === 'no-counters' && seeding.record !== 'damaged';
+    logger[isExpected ? 'info' : 'warn']({ ...seeding }, SEEDED[seeding.cause]);
   }
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
   if (steps.length === 0) return;

@@ -9,11 +9,12 @@ import { type AppDefaults, appDefaults } from '../desired/app.ts';
 import { createFaults, type Faults } from '../faults.ts';
 import { adminAccount, identity } from '../http/admin.ts';
 import { type Authenticator, allowEverybody, createAuthenticator } from '../http/authentication.ts';
-import { createInfoCache, type InfoCache } from '../http/info-cache.ts';
+import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
 import { infoRecord } from '../http/records.ts';
 import { createServer } from '../http/server.ts';
 import type { TellProgress } from '../reconcile/progress.ts';
-import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
+import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
+import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
 import { lockFolder } from '../store/sqlite/folder-lock.ts';
@@ -25,6 +26,7 @@ import { openSource } from './open-source.ts';
 import { openStore } from './open-store.ts';
 import { createPassLog } from './pass-log.ts';
 import { createProgressLog, type Draw } from './progress.ts';
+import { createRecordLog } from './record-log.ts';
 import { productVersion } from './version.ts';
 
 /** The two times of a machine. */
@@ -53,6 +55,9 @@ export interface Service {
   /** Finishes requests in flight, ends the pass, closes the store. */
   close(): Promise<void>;
 }
+
+/** Milliseconds for the last version of the record of ids when the process ends. */
+const LAST_RECORD_LIMIT = 3000;
 
 /** Milliseconds that a device waits for the store when there is a last good reply. */
 const PATIENCE = 1000;
@@ -93,6 +98,7 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock, onProgress });
   const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
   const server = await buildServer(config, parts);
+  await prepare(store, engine.reconciler);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await engine.reconciler.start();
@@ -102,6 +108,7 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
     await server.close();
     await engine.writer.close();
     await engine.reconciler.close();
+    await Promise.race([engine.recorder.close(), wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
     await source.close();
     await store.close();
   };
@@ -149,15 +156,18 @@ interface EngineParts {
 
 interface Engine {
   reconciler: Reconciler;
+  recorder: Recorder;
   writer: Writer;
   info: InfoCache;
 }
 
 function buildEngine(config: Config, parts: EngineParts): Engine {
   const { source, store, defaults, logger, metrics, faults, clock, onProgress } = parts;
+  const { reader, publisher, record } = source;
   const { now } = clock;
-  const tellLog = createPassLog(logger);
-  const info = createInfoCache({
+  const onStatus = createRecordLog(logger);
+  const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
+  const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
@@ -175,15 +185,49 @@ function buildEngine(config: Config, parts: EngineParts): Engine {
     faults,
     onProgress,
     onApplied: (keys) => info.invalidate(keys),
-    onPass: (outcome, status) => {
-      tellLog(outcome, status);
-      metrics.countPass(outcome, status);
-    },
+    onPass: passListener(recorder, metrics, logger),
   });
-  const { reader, publisher } = source;
   const { STRICT: strict } = config;
   const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict, now, faults });
-  return { reconciler, writer, info };
+  return { reconciler, recorder, writer, info };
+}
+
+/** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */
+async function prepare(store: Store, reconciler: Reconciler): Promise<void> {
+  const isSeeded = await store.state().then(
+    ({ seeded }) => seeded,
+    () => false,
+  );
+  if (isSeeded) await reconciler.prepare();
+}
+
+/** The cache is told of every id that rises, so the record learns of them by the same word. */
+function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
+  const info = createInfoCache(dependencies);
+  return {
+    ...info,
+    invalidate: (keys) => {
+      info.invalidate(keys);
+      recorder.touch();
+    },
+  };
+}
+
+/** Ids that were taken anew after a loss are recorded at once: until then another loss would find the old ones. */
+function passListener(
+  recorder: Recorder,
+  metrics: ServiceMetrics,
+  logger: Logger,
+): ReconcilerDependencies['onPass'] {
+  const log = createPassLog(logger);
+  return async (outcome, status) => {
+    log(outcome, status);
+    metrics.countPass(outcome, status);
+    const seeding = outcome.ok ? outcome.report.seeding : null;
+    if (seeding === null) return recorder.touch();
+    if (seeding.adopted !== null) recorder.adopt(seeding.adopted);
+    await recorder.flush();
+  };
 }
 
 interface ServerParts extends Engine {

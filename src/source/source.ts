@@ -36,12 +36,19 @@ export interface FolderHistory {
  * Every method rejects as `unavailable` when git cannot be asked.
  */
 export interface Reader {
+  /**
+   * Where the branch is, looked up after the call: never an older answer. The order of many managers rests on it
+   * (docs/decisions/0010-one-head.md, "Heads in order").
+   */
   head(): Promise<Head>;
   /** Id of the folder's tree at a revision; null where the folder is not there (or is not a folder). */
   folder(revision: string): Promise<string | null>;
   /** Every entry below a folder's tree. */
   list(tree: string): Promise<TreeEntry[]>;
-  /** What differs between two of the folder's trees; null where one of them is not in the repository (any more). */
+  /**
+   * What differs between two of the folder's trees; null where that cannot be said: one of them is not in the
+   * repository (any more), or git dies of comparing them.
+   */
   changes(from: string, to: string): Promise<TreeChange[] | null>;
   /** The bytes of a blob, if there are at most `maxBytes`. */
   blob(id: string, maxBytes: number): Promise<Blob>;
@@ -50,6 +57,16 @@ export interface Reader {
   lastChange(revision: string): Promise<string | null>;
   isAncestor(ancestor: string, revision: string): Promise<boolean>;
   history(): Promise<FolderHistory>;
+  /**
+   * Paths below the folder that any commit touched which `to` has and `from` has not; null where that cannot be
+   * told, in a clone made with a depth. `from` is an ancestor of `to`.
+   */
+  touched(from: string, to: string): Promise<Set<string> | null>;
+  /**
+   * Commits that the followed branch was at, as far as git remembers them; one list for each way in which it could
+   * move, newest first.
+   */
+  visited(): Promise<string[][]>;
   close(): Promise<void>;
 }
 
@@ -84,6 +101,35 @@ export interface Publisher {
   close(): Promise<void>;
 }
 
+/** What stands at the ref of the ids record, by file name; `damage` says why it cannot be read, in a sentence. */
+export type RecordText = { tip: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
+
+/** One version of the ids record. */
+export interface RecordDraft {
+  /** Texts by file name (lower-case letters, digits, dots). */
+  files: ReadonlyMap<string, string>;
+  /** What stands there now: null for nothing. */
+  expected: string | null;
+  /** Whether files of `expected` that are not among `files` stay; otherwise they go. */
+  keepsOthers: boolean;
+  /** Unix milliseconds. */
+  at: number;
+}
+
+/** Keeps the record of ids beside the commits (decisions, "Ids"), at `refs/holdfast/ids`. */
+export interface IdsRecord {
+  /** Which folder of the repository the record is about; the same for every clone. */
+  readonly place: string;
+  /** Reads the record without trusting it; null where there is none. Rejects as `unavailable`. */
+  read(): Promise<RecordText | null>;
+  /**
+   * Puts a version in the place of the one before. Resolves to its tip when it is durable. Rejects as `moved-on`
+   * when another version than the expected one stands there, as `conflict` when the record is refused for good, as
+   * `unavailable` otherwise; after a rejection either version may stand there.
+   */
+  write(draft: RecordDraft): Promise<string>;
+}
+
 /** Tells that something may have moved. Carries no payload: whoever is told looks again. */
 export interface Watcher {
   close(): Promise<void>;
@@ -99,6 +145,7 @@ export interface SourceOrigin {
 export interface Source {
   reader: Reader;
   publisher: Publisher;
+  record: IdsRecord;
   /** Null where the repository that is read is the origin. */
   origin: SourceOrigin | null;
   /** Ends every process and closes reader and publisher. */

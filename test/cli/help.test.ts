@@ -19,7 +19,17 @@ describe('helpText', () => {
   );
 
   it('names every command, format and exit code', () => {
-    for (const word of ['serve', 'validate', 'plan', '--against', '--exit-code', '--format', '--version']) {
+    for (const word of [
+      'serve',
+      'validate',
+      'plan',
+      'store copy',
+      '--to',
+      '--against',
+      '--exit-code',
+      '--format',
+      '--version',
+    ]) {
       expect(text).toContain(word);
     }
     expect(text).toMatch(/text .*json .*github/);

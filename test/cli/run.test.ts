@@ -20,7 +20,7 @@ describe('runCommand', () => {
   });
 
   it.each([
-    [[], 'holdfast: name a command: serve, validate or plan\nTry "holdfast --help".\n'],
+    [[], 'holdfast: name a command: serve, validate, plan or store\nTry "holdfast --help".\n'],
     [['start'], 'holdfast: "start" is no command\nTry "holdfast --help".\n'],
     [['--port', '1'], 'holdfast: "--port" is no command\nTry "holdfast --help".\n'],
   ])('refuses %j', async (argv, err) => {

@@ -29,6 +29,7 @@ async function run(argv: string[], env: Record<string, string> = {}): Promise<Ru
       isTerminal: false,
     },
     version: '1.2.3',
+    copyStore: () => Promise.resolve({}),
     serve: async () => 0,
   });
   return { code, out, err, json: () => JSON.parse(out) };

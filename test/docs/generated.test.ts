@@ -26,6 +26,7 @@ describe('links', () => {
     'docs/ids.md',
     'docs/performance.md',
     'docs/remote.md',
+    'docs/operations.md',
     'examples/README.md',
   ];
   it.each(files)('%s leads to files that are there', async (file) => {

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
+import { plumbingOf } from '../support/plumbing.ts';
 import { startProcessManager } from '../support/process-manager.ts';
 
 /** Commits files without a work tree, as many and as large as a push can bring. */
@@ -45,6 +49,53 @@ function* manyFiles(count: number): Iterable<readonly [string, string]> {
     if (i % 50 === 1) yield [`desired-state/apps/many/notes-${i}.txt`, 'not read\n'];
   }
 }
+
+/** Writes an object as git keeps it; a process for each of 20,000 would take minutes. */
+function writeObject(folder: string, type: string, content: Buffer): string {
+  const bytes = Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content]);
+  const id = createHash('sha1').update(bytes).digest('hex');
+  mkdirSync(join(folder, '.git/objects', id.slice(0, 2)), { recursive: true });
+  writeFileSync(join(folder, '.git/objects', id.slice(0, 2), id.slice(2)), deflateSync(bytes, { level: 1 }));
+  return id;
+}
+
+function deepTree(folder: string, levels: number): string {
+  const entry = (mode: string, name: string, id: string): Buffer =>
+    Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]);
+  const blob = writeObject(folder, 'blob', Buffer.from('container_image: abyss:1\n'));
+  let tree = writeObject(folder, 'tree', entry('100644', 'abyss.yaml', blob));
+  for (let level = 0; level < levels; level++) tree = writeObject(folder, 'tree', entry('40000', 'd', tree));
+  return tree;
+}
+
+describe('a repository that is deep', () => {
+  it('by 20,000 folders, of which git dies: the manager does not, and serves what it can read', async () => {
+    const where = await place();
+    const { repository } = where;
+    const manager = await startProcessManager(where);
+    const git = plumbingOf(repository);
+    const apps = [
+      ...git.entriesOf('main:desired-state/apps'),
+      { mode: '40000', name: 'deep', id: deepTree(repository.folder, 20_000) },
+    ].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const groups = git.entriesOf('main:desired-state').filter(({ name }) => name !== 'apps');
+    const state = git.tree([{ mode: '40000', name: 'apps', id: git.tree(apps) }, ...groups]);
+    const head = git.publish(git.tree([{ mode: '40000', name: 'desired-state', id: state }]));
+    const { body } = await manager.request('POST', '/api/v2/reconcile');
+    // Newer versions of git refuse to list what is so deep; then all stays as it was.
+    const isRead = body.error === null;
+    expect(body.revision_applied).toBe(isRead ? head : await repository.git('rev-parse', 'main^'));
+    const { apps: served } = (await manager.request('GET', '/api/v2/apps')).body;
+    expect(served).toEqual(isRead ? ['abyss', 'cron', 'web'] : ['cron', 'web']);
+    const write = await manager.request('PUT', '/api/v2/apps/web/update', { privileged: true });
+    expect([202, 409, 503]).toContain(write.status);
+    expect((await manager.request('GET', '/api/v2/apps/web')).body.privileged).toBe(write.status === 202);
+    await manager.kill();
+    const next = await startProcessManager(where);
+    expect((await next.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
+    await next.stop();
+  });
+});
 
 describe('a repository that is large', () => {
   it('with 100,000 files: is served, changed, and started again', async () => {

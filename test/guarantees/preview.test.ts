@@ -52,7 +52,7 @@ function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reco
     faults: NO_FAULTS,
     onProgress: () => undefined,
     onApplied: () => undefined,
-    onPass: () => undefined,
+    onPass: async () => undefined,
   });
 }
 

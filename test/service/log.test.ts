@@ -156,7 +156,15 @@ describe('the log of passes', () => {
   it('tells of a rewritten history, and of ids that start at the floor', () => {
     const pass = passOf(FLEET, FLEET);
     if (!pass.ok) throw new Error('not a pass');
-    const seeding = { names: 3, floor: 1_700_000_000, isComplete: true };
+    const seeding = {
+      cause: 'no-counters' as const,
+      record: 'none' as const,
+      adopted: null,
+      names: 3,
+      kept: 0,
+      floor: 1_700_000_000,
+      isComplete: true,
+    };
     const lines = passLog().tell({
       ok: true,
       report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },

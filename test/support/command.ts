@@ -1,4 +1,5 @@
 import { runCommand } from '../../src/cli/run.ts';
+import type { CopyStore } from '../../src/cli/store-copy.ts';
 import type { Config } from '../../src/settings.ts';
 
 /** What a command line did. */
@@ -16,12 +17,19 @@ export interface CommandEnvironment {
   isTerminal?: boolean;
   /** What `serve` does instead of serving. */
   serve?: (config: Config) => Promise<0>;
+  /** What `store copy` does instead of copying. */
+  copyStore?: CopyStore;
 }
 
 /** Runs a command line in this process, as `main` does. */
 export async function runCli(
   argv: readonly string[],
-  { env = {}, isTerminal = false, serve = async () => 0 }: CommandEnvironment = {},
+  {
+    env = {},
+    isTerminal = false,
+    serve = async () => 0,
+    copyStore = async () => ({}),
+  }: CommandEnvironment = {},
 ): Promise<CommandResult> {
   const result: CommandResult = { code: -1, out: '', err: '', served: null };
   result.code = await runCommand(argv, {
@@ -36,6 +44,7 @@ export async function runCli(
       isTerminal,
     },
     version: '1.2.3',
+    copyStore,
     serve: (config) => {
       result.served = config;
       return serve(config);

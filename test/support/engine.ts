@@ -62,7 +62,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     faults: NO_FAULTS,
     onProgress: () => undefined,
     onApplied: () => undefined,
-    onPass: (outcome, status) => void passes.push({ outcome, status }),
+    onPass: async (outcome, status) => void passes.push({ outcome, status }),
     ...options.settings,
   });
   onTestFinished(async () => {

@@ -61,6 +61,8 @@ export interface ManagerOptions {
   dataFolder?: string;
   /** The machine's, unless given. */
   clock?: Clock;
+  /** Unix milliseconds; only this part of the clock. */
+  now?: () => number;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }
@@ -70,14 +72,14 @@ export const REAL_CLOCK: Clock = { now: Date.now, elapsed: () => performance.now
 
 /** Starts a manager that stops when the test is over. */
 export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
-  const { whenDone = onTestFinished } = options;
+  const { whenDone = onTestFinished, clock = { ...REAL_CLOCK, now: options.now ?? Date.now } } = options;
   const repository = options.repository ?? (await testRepository(whenDone));
   const files = Object.entries(options.files ?? {}).map(([path, text]) => [`desired-state/${path}`, text]);
   if (files.length > 0) await repository.commit(Object.fromEntries(files), 'the first fleet');
   const dataFolder = options.dataFolder ?? join(await temporaryFolder(whenDone), 'data');
   const log: Record<string, unknown>[] = [];
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
-    clock: options.clock ?? REAL_CLOCK,
+    clock,
     env: { PATH: process.env['PATH'] },
     logger: pino(
       { level: options.logLevel ?? 'trace' },
@@ -110,7 +112,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
         repository,
         dataFolder,
         whenDone,
-        clock: options.clock ?? REAL_CLOCK,
+        clock,
         settings: { ...options.settings, ...settings },
       });
     },

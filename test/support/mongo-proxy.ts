@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { BSON } from 'mongodb';
+import { BSON, MongoClient } from 'mongodb';
 
 /** What the proxy does with one command. */
 export type Verdict =
@@ -33,24 +33,47 @@ const STEPPED_DOWN = {
   errmsg: 'operation was interrupted',
 };
 
+interface Address {
+  host: string;
+  port: number;
+}
+
+/** The primary of a replica set, and of others the first server of the URI. */
+async function primaryOf(uri: string): Promise<Address> {
+  const client = new MongoClient(uri);
+  try {
+    const hello = await client
+      .db('admin')
+      .command({ hello: 1 })
+      .catch(() => ({ primary: undefined }));
+    const first = client.options.hosts[0]?.toString() ?? '';
+    const [host = '', port = ''] = String(hello['primary'] ?? first).split(':');
+    return { host, port: Number(port) };
+  } finally {
+    await client.close();
+  }
+}
+
 /** A TCP proxy between driver and server that reads the commands on their way. */
 export class MongoProxy {
   readonly #server: Server;
-  readonly #target: URL;
+  readonly #target: Address;
   readonly #sockets = new Set<Socket>();
   readonly #counts = new Map<string, number>();
   #judge: Judge = () => 'pass';
   #isOpen = true;
 
-  private constructor(server: Server, target: URL) {
+  private constructor(server: Server, target: Address) {
     this.#server = server;
     this.#target = target;
   }
 
-  static async start(target: string): Promise<MongoProxy> {
+  /** Stands before the server that takes writes. */
+  static async start(uri: string): Promise<MongoProxy> {
+    const target = await primaryOf(uri);
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const proxy = new MongoProxy(server, new URL(target));
+    const proxy = new MongoProxy(server, target);
     server.on('connection', (client) => proxy.#serve(client));
     return proxy;
   }
@@ -88,7 +111,7 @@ export class MongoProxy {
 
   #serve(client: Socket): void {
     if (!this.#isOpen) return void client.destroy();
-    const upstream = connect(Number(this.#target.port), this.#target.hostname);
+    const upstream = connect(this.#target.port, this.#target.host);
     const both = [client, upstream];
     for (const socket of both) {
       this.#sockets.add(socket);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
 import { commonErrors, documented } from '../replies.ts';
@@ -37,6 +38,24 @@ const Reconcile = z
     applied_at: z.string().nullable(),
     history_rewritten: z.object({ from: z.string(), to: z.string(), at: z.string() }).nullable(),
     error: Failure,
+    ids_seeded: z
+      .object({
+        cause: z.enum(['no-counters', 'older-than-record', 'another-store']),
+        record: z.enum(['used', 'none', 'damaged', 'elsewhere']),
+        names: z.int(),
+        kept: z.int(),
+        floor: z.int(),
+        history_is_complete: z.boolean(),
+        at: z.string(),
+      })
+      .nullable(),
+    ids_record: z.object({
+      id_sequence: z.int().nullable(),
+      revision: z.string().nullable(),
+      written_at: z.string().nullable(),
+      problem: z.object({ message: z.string(), since: z.string() }).nullable(),
+      replaced: z.object({ message: z.string(), at: z.string() }).nullable(),
+    }),
     problems: z.array(Problem),
   })
   .meta({ id: 'Reconcile' });
@@ -46,7 +65,7 @@ const Ok = z.object({ status: z.literal('ok') });
 const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() });
 
 /** Health, probes, and how far the store has followed git. */
-export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): void {
+export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder }: Api): void {
   const statusDocs = documented({
     summary: 'Whether the API can be used',
     tag,
@@ -83,7 +102,9 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): 
     reply: [200, Reconcile],
     errors: commonErrors,
   });
-  app.get('/api/v2/reconcile', reconcileDocs, () => Promise.resolve(reconcileRecord(reconciler.status())));
+  app.get('/api/v2/reconcile', reconcileDocs, () =>
+    Promise.resolve(reconcileRecord(reconciler.status(), recorder.status())),
+  );
 
   const lookDocs = documented({
     summary: 'Look at the branch now',
@@ -95,7 +116,7 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): 
     await reconciler.look();
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
-    return reconcileRecord(status);
+    return reconcileRecord(status, recorder.status());
   });
 }
 
@@ -108,7 +129,7 @@ async function answers(call: Promise<void>): Promise<boolean> {
   }
 }
 
-function reconcileRecord(status: Status): z.infer<typeof Reconcile> {
+function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
   const { state, branch, origin, attempted, applied, rewritten, error, problems } = status;
   return {
     state,
@@ -118,9 +139,27 @@ function reconcileRecord(status: Status): z.infer<typeof Reconcile> {
     attempted_at: time(attempted?.at),
     revision_applied: applied?.revision ?? null,
     applied_at: time(applied?.at),
-    history_rewritten: rewritten === null ? null : { ...rewritten, at: new Date(rewritten.at).toISOString() },
+    history_rewritten: rewritten === null ? null : { ...rewritten, at: isoTime(rewritten.at) },
     error: errorRecord(error),
-    problems: problems.map((problem) => ({ ...problem, since: new Date(problem.since).toISOString() })),
+    ids_seeded: seededRecord(status.seeded),
+    ids_record: idsRecord(record),
+    problems: problems.map((problem) => ({ ...problem, since: isoTime(problem.since) })),
+  };
+}
+
+function seededRecord(seeded: Status['seeded']): z.infer<typeof Reconcile>['ids_seeded'] {
+  if (seeded === null) return null;
+  const { cause, record, names, kept, floor, isComplete, at } = seeded;
+  return { cause, record, names, kept, floor, history_is_complete: isComplete, at: isoTime(at) };
+}
+
+function idsRecord({ recorded, problem, replaced }: RecordStatus): z.infer<typeof Reconcile>['ids_record'] {
+  return {
+    id_sequence: recorded?.idSequence ?? null,
+    revision: recorded?.revision ?? null,
+    written_at: time(recorded?.at),
+    problem: problem === null ? null : { ...problem, since: isoTime(problem.since) },
+    replaced: replaced === null ? null : { ...replaced, at: isoTime(replaced.at) },
   };
 }
 
@@ -131,5 +170,9 @@ function errorRecord(error: PassError | null): z.infer<typeof Failure> {
 }
 
 function time(milliseconds: number | null | undefined): string | null {
-  return milliseconds === null || milliseconds === undefined ? null : new Date(milliseconds).toISOString();
+  return milliseconds === null || milliseconds === undefined ? null : isoTime(milliseconds);
+}
+
+function isoTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
 }

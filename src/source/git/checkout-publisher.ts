@@ -67,11 +67,13 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
     try {
       await recover(checkout, notes);
-      const commits = await writer.write(base.revision, drafts);
+      const [commits, quiet] = await Promise.all([
+        writer.write(base.revision, drafts),
+        withoutFilters(checkout),
+      ]);
       await syncFolder(`${repository.commonFolder}/objects/pack`);
       faults.pass('commit-written');
       const isCheckedOut = (await currentBranch(repository)) === branch;
-      const quiet = isCheckedOut ? await withoutFilters(checkout) : checkout;
       if (isCheckedOut)
         await refuseDirtyFiles(quiet, base.revision ?? repository.emptyTree, lastEdits(drafts));
       else await refuseCheckedOutElsewhere(repository, branch);

@@ -9,6 +9,7 @@ import { createMaintenance } from './maintenance.ts';
 import { createRepository, dropUnfinished } from './new-repository.ts';
 import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
+import { createIdsRecord } from './record.ts';
 import { currentBranch, findRepository, type Machine, type Repository } from './repository.ts';
 import { watchRepository } from './watch.ts';
 
@@ -64,6 +65,7 @@ export async function openCheckout(
     isNew: found === null,
     reader,
     publisher,
+    record: createIdsRecord(repository),
     origin: null,
     recover: async () => {
       await locks.clear();

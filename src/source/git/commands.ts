@@ -13,6 +13,9 @@ const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF =
   /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^\s~^:?*[\\\p{Cc}./][^\s~^:?*[\\\p{Cc}]*(?<![./])$/u;
 
+/** The record of ids is no part of history, and whatever it names must not stop the walk over it. */
+const BUT_THE_RECORD = ['--exclude=refs/holdfast/ids', '--exclude=refs/holdfast/recording'] as const;
+
 function command(...args: string[]): GitCommand {
   return { args };
 }
@@ -50,15 +53,15 @@ export const commands = {
   /** A repository without a work tree, for what is fetched. */
   initBare: () => command('init', '--quiet', '--bare'),
   bareFolder: () => command('rev-parse', '--absolute-git-dir'),
-  /** Whether everything that a ref needs is there and whole. */
-  checkObjects: (ref: string) =>
-    command('fsck', '--no-dangling', '--no-progress', '--end-of-options', refName(ref)),
+  /** Whether every object is whole, and everything that a ref needs is there. */
+  checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
   fetch: (branch: string, isTalkative: boolean) =>
     command(
       'fetch',
       isTalkative ? '--progress' : '--quiet',
       '--no-tags',
+      '--prune',
       '--no-write-fetch-head',
       '--no-auto-maintenance',
       '--no-show-forced-updates',
@@ -92,6 +95,10 @@ export const commands = {
   batchObjects: () => command('cat-file', '--batch-command'),
   listTree: (tree: string) =>
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** The entries of one tree, without those of the trees in it. */
+  listTop: (tree: string) => command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** What a ref of ours names, also where that is no commit. */
+  refTip: (ref: string) => command('for-each-ref', '--format=%(objectname) %(refname)', '--', refName(ref)),
   /** The entry of one path, said by the tree that holds it: what it names may be damaged. */
   treeEntry: (revision: string, path: string) =>
     command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),
@@ -104,6 +111,7 @@ export const commands = {
   historyPaths: (path: string) =>
     command(
       'log',
+      ...BUT_THE_RECORD,
       '--all',
       '--reflog',
       '--full-history',
@@ -115,8 +123,43 @@ export const commands = {
       '--',
       path,
     ),
+  /** Names of all files below a path in the commits that `to` has and `from` has not. */
+  touchedPaths: (from: string, to: string, path: string) =>
+    command(
+      'log',
+      '--full-history',
+      '--diff-merges=combined',
+      '--no-renames',
+      '--format=',
+      '--name-only',
+      '-z',
+      '--end-of-options',
+      objectId(to),
+      `^${objectId(from)}`,
+      '--',
+      path,
+    ),
+  /** Where a branch, or HEAD, has been. */
+  visited: (ref: string) =>
+    command(
+      'log',
+      '--walk-reflogs',
+      '--max-count=10000',
+      '--format=%H',
+      '--end-of-options',
+      ref === 'HEAD' ? ref : refName(ref),
+      '--',
+    ),
   newestCommits: () =>
-    command('log', '--all', '--reflog', '--max-count=1000', '--date-order', '--format=%ct'),
+    command(
+      'log',
+      ...BUT_THE_RECORD,
+      '--all',
+      '--reflog',
+      '--max-count=1000',
+      '--date-order',
+      '--format=%ct',
+    ),
   fastImport: () => command('fast-import', '--quiet', '--force', '--done', '--date-format=raw'),
   /** Moves index and work tree from one tree to another, touching nothing but what differs. */
   switchTree: (from: string, to: string) =>

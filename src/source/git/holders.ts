@@ -2,11 +2,22 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 
 /** Whether a living process works with a file; null where this machine cannot tell. */
 export async function isHeld(path: string, folders: readonly string[]): Promise<boolean | null> {
+  return someOther(async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, isWriter)));
+}
+
+/**
+ * Whether a git that a dead manager started is still at work in one of these folders: it may be about to move
+ * the branch, or the index. Null where this machine cannot tell.
+ */
+export async function hasOrphans(folders: readonly string[]): Promise<boolean | null> {
+  return someOther((id) => isGitIn(id, folders, (command) => MOVERS.test(command)));
+}
+
+async function someOther(isIt: (id: string) => Promise<boolean>): Promise<boolean | null> {
   if (process.platform !== 'linux') return null;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   for (const id of processes) {
-    if (Number(id) === process.pid) continue;
-    if ((await hasOpen(id, path)) || (await isGitIn(id, folders))) return true;
+    if (Number(id) !== process.pid && (await isIt(id))) return true;
   }
   return false;
 }
@@ -20,16 +31,27 @@ async function hasOpen(id: string, path: string): Promise<boolean> {
 /** Commands that only read, and that can stay for hours: with a pager, or to serve. They hold no lock unopened. */
 const READERS = /^(log|show|diff|blame|grep|shortlog|reflog|help|cat-file|diff-tree|fsmonitor--daemon)$/;
 
+function isWriter(command: string): boolean {
+  return !READERS.test(command);
+}
+
+/** What a manager moves index, work tree and branch with; people seldom type these. */
+const MOVERS = /^(read-tree|update-ref|update-index|checkout-index)$/;
+
 /**
- * Whether a process is a git that writes in one of these folders, and no child of ours. It can hold a lock whose file
+ * Whether a process is a git at such a command in one of these folders, and no child of ours. It can hold a lock whose file
  * it has closed: `git commit -a` does while the editor is open. Where its folder may not be seen, it counts as one.
  */
-async function isGitIn(id: string, folders: readonly string[]): Promise<boolean> {
+async function isGitIn(
+  id: string,
+  folders: readonly string[],
+  isMeant: (command: string) => boolean,
+): Promise<boolean> {
   const status = await readFile(`/proc/${id}/status`, 'utf8').catch(() => '');
   if (!/^Name:\tgit/m.test(status) || /^State:\tZ/m.test(status)) return false;
   if (Number(/^PPid:\t(\d+)/m.exec(status)?.[1]) === process.pid) return false;
   const [, command = ''] = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0');
-  if (READERS.test(command)) return false;
+  if (!isMeant(command)) return false;
   const cwd = await readlink(`/proc/${id}/cwd`).catch((error: NodeJS.ErrnoException) =>
     error.code === 'EACCES' ? null : '',
   );

@@ -1,6 +1,7 @@
 import { readdir, stat, unlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isHeld } from './holders.ts';
+import { HoldfastError } from '../../errors.ts';
+import { hasOrphans, isHeld } from './holders.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure } from './run.ts';
 
@@ -27,6 +28,11 @@ export function isLocked(error: unknown): boolean {
 export interface Locks {
   /** Does something that needs a lock: waits some seconds for a living holder, and takes a dead one's lock away. */
   wait<T>(act: () => Promise<T>): Promise<T>;
+  /**
+   * Waits some seconds for what a dead manager's git is still doing to index and branch. Rejects as `conflict` when
+   * it does not end. Where nobody can tell, it resolves at once.
+   */
+  settle(): Promise<void>;
   /** Takes away what dead processes left; resolves to the names of these files. */
   clear(): Promise<string[]>;
 }
@@ -48,7 +54,20 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
       await sleep(INTERVAL);
     }
   };
-  return { wait, clear };
+  const settle = async (): Promise<void> => {
+    const deadline = performance.now() + PATIENCE;
+    while ((await hasOrphans(foldersOf(repository))) === true) {
+      if (performance.now() > deadline) throw new HoldfastError('conflict', STILL_AT_WORK);
+      await sleep(INTERVAL);
+    }
+  };
+  return { wait, settle, clear };
+}
+
+const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
+
+function foldersOf({ context, gitFolder, commonFolder }: Repository): string[] {
+  return [context.folder, gitFolder, commonFolder];
 }
 
 /** The result, or the error of a lock that was in the way; any other error is thrown. */
@@ -95,10 +114,10 @@ async function lockFiles({ gitFolder, commonFolder }: Repository): Promise<strin
  * Whether the process that made a lock is gone: it is old enough, nobody has it open, and no git works in the
  * repository. Of another user's lock that cannot be seen, so it is left alone.
  */
-async function isDead(path: string, { context, gitFolder, commonFolder }: Repository): Promise<boolean> {
+async function isDead(path: string, repository: Repository): Promise<boolean> {
   const before = await stat(path).catch(() => null);
   if (before === null || !before.isFile() || !maySee(before.uid)) return false;
-  const held = await isHeld(path, [context.folder, gitFolder, commonFolder]);
+  const held = await isHeld(path, foldersOf(repository));
   // A clock that was set back makes a lock look younger than nothing; that is old too.
   const age = Math.abs(Date.now() - before.mtimeMs);
   if (held === true || age < (held === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER)) return false;

@@ -5,8 +5,10 @@ import { commands, objectId } from './commands.ts';
 import { type AnswerReader, Conversation } from './conversation.ts';
 import { findFolder } from './folder-tree.ts';
 import type { ObjectReader } from './objects.ts';
+import { pathsBelow } from './paths.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
+import { readTouched, readVisited } from './since.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
@@ -32,13 +34,15 @@ export function createReader(
     head: () => guarded(() => readHead(objects, followedBranch)),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
-    changes: (from, to) => guarded(() => readChanges(differ, from, to)),
+    changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
     blob: (id, maxBytes) => guarded(() => objects.blob(id, maxBytes)),
     commit: (revision) => guarded(() => readCommit(objects, revision)),
     lastChange: (revision) => guarded(() => readLastChange(repository, revision)),
     isAncestor: (ancestor, revision) =>
       guarded(() => readIsAncestor(repository, objects, ancestor, revision)),
     history: () => guarded(() => readHistory(repository)),
+    touched: (from, to) => guarded(() => readTouched(repository, from, to)),
+    visited: () => guarded(async () => readVisited(repository, await followedBranch())),
     close: async () => {
       await Promise.all([objects.close(), differ.close()]);
     },
@@ -67,6 +71,12 @@ async function readList({ context }: Repository, tree: string): Promise<TreeEntr
 
 function readChanges(differ: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
   return differ.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, parseChanges);
+}
+
+/** A tree that is made to kill the comparison (20,000 folders in one another do) may still be listed. */
+function unlessGitDied(error: unknown): null {
+  if (error instanceof GitFailure) return null;
+  throw error;
 }
 
 async function parseChanges(reader: AnswerReader): Promise<TreeChange[] | null> {
@@ -137,15 +147,4 @@ async function readHistory({ context, prefix, isShallow }: Repository): Promise<
     isComplete = false;
   }
   return { paths: pathsBelow(prefix, names), newestCommit, isComplete };
-}
-
-function pathsBelow(prefix: string, names: string): Set<string> {
-  const paths = new Set<string>();
-  for (const name of names.split('\0')) {
-    const path = name.replace(/^\n+/, '');
-    if (prefix === '') paths.add(path);
-    else if (path.startsWith(`${prefix}/`)) paths.add(path.slice(prefix.length + 1));
-  }
-  paths.delete('');
-  return paths;
 }

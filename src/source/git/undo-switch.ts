@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { commands } from './commands.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, type SwitchNote } from './switch-note.ts';
-import { type Checkout, refreshIndex } from './work-tree.ts';
+import { type Checkout, refreshIndex, switchTree } from './work-tree.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
 type Entry = string | undefined;
@@ -28,12 +28,19 @@ interface SwitchedPath {
  * Doing it twice does no harm.
  */
 export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<boolean> {
-  const { repository, objects } = checkout;
+  const { repository, objects, locks } = checkout;
+  // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
+  await locks.settle();
   const tip = (await objects.info('HEAD^{commit}'))?.id ?? repository.emptyTree;
   if (await isPublished(checkout, note.to, tip)) return false;
   const paths = await switchedPaths(checkout, note, tip);
   const isWhole = paths.some(({ indexed, to, now }) => indexed === to && now !== to);
   const ours = await filesOfOurs(checkout, note, paths, isWhole);
+  if (isWhole && paths.every(({ path, indexed, to }) => ours.has(path) && indexed === to)) {
+    // Nobody was here: git's own way back also knows what a sparse checkout leaves out.
+    await switchTree(checkout, note.to, tip);
+    return true;
+  }
   await setIndex(
     checkout,
     paths.filter(({ indexed, to }) => indexed === to),

@@ -16,6 +16,8 @@ export interface CommitterOptions {
   newWriter(): string;
   /** Waits a little longer from attempt to attempt. */
   pause(attempt: number): Promise<void>;
+  /** Characters of changes that a head carries itself; more are staged. */
+  inlineLimit: number;
 }
 
 /** Thrown by reads that met a document of a later version than the head they started from. */
@@ -32,8 +34,6 @@ const RECENT = 64;
 const ATTEMPTS = 200;
 /** How often a swap of unknown outcome is asked for again. */
 const SWAPS = 5;
-/** Characters of changes that a head carries itself; the database's limit of a document is 16 MiB. */
-const INLINE_LIMIT = 1_000_000;
 
 /**
  * Writes and reads that are atomic although they touch several documents (docs/decisions/0010-one-head.md). A write is the
@@ -105,7 +105,7 @@ export class Committer<H extends Head> {
     const { fields, changes, result } = draft;
     if (fields === null) return { value: result };
     const writer = this.#options.newWriter();
-    const isSmall = JSON.stringify(changes).length <= INLINE_LIMIT;
+    const isSmall = JSON.stringify(changes).length <= this.#options.inlineLimit;
     const next: H = {
       ...head,
       ...fields,

@@ -9,14 +9,13 @@ import {
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 import { isNoServer, storeError } from './errors.ts';
-import { prepareSchema } from './schema.ts';
 import { describeServer, type ServerInfo } from './server-info.ts';
 
 export interface ConnectionOptions {
   uri: string;
   database: string;
-  /** So many random bytes. */
-  random(size: number): Uint8Array;
+  /** Makes what is missing in the database; rejects as `invalid` where it must not be touched. */
+  prepare(db: Db): Promise<void>;
   /** Called each time that the database was reached and prepared. */
   onServer(info: ServerInfo): void;
 }
@@ -104,7 +103,7 @@ export class Connection {
       await client.connect();
       const db = client.db(this.#options.database, SAFETY);
       const info = await describeServer(db);
-      await prepareSchema(db, this.#options.random);
+      await this.#options.prepare(db);
       this.#options.onServer(info);
       return { client, db };
     } catch (error) {

@@ -50,7 +50,7 @@ export function isNoServer(error: unknown): boolean {
   return error instanceof MongoServerSelectionError;
 }
 
-export function redacted(text: string): string {
+function redacted(text: string): string {
   return text.replace(CREDENTIALS, '//(secret)@');
 }
 

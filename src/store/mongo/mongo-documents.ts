@@ -56,7 +56,9 @@ export class MongoDocuments implements Documents {
   }
 
   async stage(changes: readonly StagedChange[]): Promise<void> {
-    await this.#run((db) => staged(db).insertMany([...changes], { ordered: false }));
+    for (const part of parts(changes)) {
+      await this.#run((db) => staged(db).insertMany([...part], { ordered: false }));
+    }
   }
 
   staged(writer: string): Promise<Change[]> {
@@ -71,14 +73,7 @@ export class MongoDocuments implements Documents {
   }
 
   async put(changes: readonly Change[]): Promise<void> {
-    const entries = changes.flatMap((change) => (change.in === 'operations' ? [change.document] : []));
-    const reports = changes.flatMap((change) => (change.in === 'reports' ? [change.document] : []));
-    const documents = changes.flatMap((change) => (change.in === 'objects' ? [change.document] : []));
-    await this.#run(async (db) => {
-      await putNewer(objects(db), documents);
-      await insertMissing(operations(db), entries);
-      await insertMissing(db.collection(COLLECTIONS.reports), reports.map(reportToStore));
-    });
+    for (const part of parts(changes)) await this.#run((db) => putPart(db, part));
   }
 
   objects(ids: readonly string[]): Promise<ObjectDocument[]> {
@@ -135,6 +130,23 @@ function staged(db: Db): Collection<StagedChange> {
 
 function operations(db: Db): Collection<OperationDocument> {
   return db.collection<OperationDocument>(COLLECTIONS.operations);
+}
+
+/** So many changes go into one command: a second's work at most, far below the driver's limits. */
+const AT_ONCE = 1000;
+
+function parts<T>(all: readonly T[]): (readonly T[])[] {
+  const count = Math.ceil(all.length / AT_ONCE);
+  return Array.from({ length: count }, (_, index) => all.slice(index * AT_ONCE, (index + 1) * AT_ONCE));
+}
+
+async function putPart(db: Db, changes: readonly Change[]): Promise<void> {
+  const entries = changes.flatMap((change) => (change.in === 'operations' ? [change.document] : []));
+  const reports = changes.flatMap((change) => (change.in === 'reports' ? [change.document] : []));
+  const documents = changes.flatMap((change) => (change.in === 'objects' ? [change.document] : []));
+  await putNewer(objects(db), documents);
+  await insertMissing(operations(db), entries);
+  await insertMissing(db.collection(COLLECTIONS.reports), reports.map(reportToStore));
 }
 
 /**

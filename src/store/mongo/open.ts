@@ -4,6 +4,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { Store } from '../store.ts';
 import { Connection } from './connection.ts';
 import { MongoDocuments } from './mongo-documents.ts';
+import { prepareSchema } from './schema.ts';
 import type { ServerInfo } from './server-info.ts';
 import { DocumentStore } from './store.ts';
 
@@ -22,6 +23,8 @@ export interface MongoStoreOptions {
 }
 
 const LONGEST_PAUSE = 100;
+/** Far below the 16 MiB that a document may have; a pass of a thousand apps fits in. */
+const INLINE_LIMIT = 1_000_000;
 
 /**
  * Opens the store. Rejects as `invalid` where the URI cannot be read, or a newer version of the product wrote the
@@ -29,7 +32,7 @@ const LONGEST_PAUSE = 100;
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { defaults, random, onAway } = options;
-  const connection = new Connection(options);
+  const connection = new Connection({ ...options, prepare: (db) => prepareSchema(db, random) });
   try {
     await connection.open();
   } catch (error) {
@@ -40,7 +43,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     onAway(error);
   }
   const documents = new MongoDocuments(connection);
-  return new DocumentStore({ documents, defaults, random, pause });
+  return new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT });
 }
 
 /** Spread at random, so that two managers do not meet again and again. */

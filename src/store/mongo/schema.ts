@@ -37,9 +37,11 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   ],
 };
 
-interface SchemaDocument {
+export interface SchemaDocument {
   _id: string;
   version: number;
+  /** The fleet that is being copied into this database; no manager may use it until that is finished. */
+  copying?: string;
 }
 
 /**
@@ -49,17 +51,30 @@ interface SchemaDocument {
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
   const state = db.collection<SchemaDocument>(COLLECTIONS.state);
-  refuseNewer((await state.findOne({ _id: 'schema' }))?.version ?? SCHEMA_VERSION);
-  for (const [name, indexes] of Object.entries(INDEXES)) {
-    for (const [keys, options] of indexes) await db.collection(name).createIndex(keys, options);
-  }
+  refuseUnusable(await state.findOne({ _id: 'schema' }));
+  await createIndexes(db);
   await createOnce(db, newFleet(Buffer.from(random(FLEET_BYTES)).toString('hex')));
   await createOnce(db, newReports());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
-  refuseNewer((await state.findOne({ _id: 'schema' }))?.version ?? SCHEMA_VERSION);
+  refuseUnusable(await state.findOne({ _id: 'schema' }));
 }
 
-function refuseNewer(version: number): void {
+export async function createIndexes(db: Db): Promise<void> {
+  for (const [name, indexes] of Object.entries(INDEXES)) {
+    for (const [keys, options] of indexes) await db.collection(name).createIndex(keys, options);
+  }
+}
+
+function refuseUnusable(schema: SchemaDocument | null): void {
+  if (schema === null) return;
+  refuseNewer(schema.version);
+  if (schema.copying === undefined) return;
+  const message = 'a copy into this database is not finished; run "holdfast store copy" again';
+  throw new HoldfastError('invalid', message);
+}
+
+/** Throws `invalid` where a newer version of the product has been here. */
+export function refuseNewer(version: number): void {
   if (version <= SCHEMA_VERSION) return;
   const message =
     `the store was written by a newer version of Holdfast (its schema is ${version}, ` +

@@ -1,4 +1,4 @@
-import type { Db, Document } from 'mongodb';
+import { type Db, type Document, MongoServerError } from 'mongodb';
 
 /** What answers at `MONGODB_URI`. */
 export interface ServerInfo {
@@ -16,11 +16,23 @@ const OLDEST = 6;
 /** Asks the server what it is. */
 export async function describeServer(db: Db): Promise<ServerInfo> {
   const build = await db.command({ buildInfo: 1 });
-  const hello = await db.command({ hello: 1 });
+  const hello = await greet(db);
   const product = productOf(build);
   const version = String(build['ferretdbVersion'] ?? build['version'] ?? 'unknown');
   const topology = topologyOf(hello);
   return { product, version, topology, warnings: warningsFor(product, version, topology) };
+}
+
+const COMMAND_NOT_FOUND = 59;
+
+/** Some imitations know the command by its old name only. */
+async function greet(db: Db): Promise<Document> {
+  try {
+    return await db.command({ hello: 1 });
+  } catch (error) {
+    if (!(error instanceof MongoServerError) || error.code !== COMMAND_NOT_FOUND) throw error;
+    return db.command({ isMaster: 1 });
+  }
 }
 
 /** Others imitate MongoDB's version, but not the storage engines that it lists. */

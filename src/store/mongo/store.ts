@@ -31,6 +31,8 @@ export interface DocumentStoreOptions {
   random(size: number): Uint8Array;
   /** Waits a little longer from attempt to attempt. */
   pause(attempt: number): Promise<void>;
+  /** Characters of changes that a head carries itself; more are staged. */
+  inlineLimit: number;
 }
 
 const WRITER_BYTES = 12;
@@ -47,13 +49,14 @@ export class DocumentStore implements Store {
   readonly #reports: Reports;
   #isClosed = false;
 
-  constructor({ documents, defaults, random, pause }: DocumentStoreOptions) {
+  constructor({ documents, defaults, random, pause, inlineLimit }: DocumentStoreOptions) {
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
+    const options = { newWriter, pause, inlineLimit };
     this.#documents = documents;
-    this.#fleet = new Committer<FleetHead>(documents, 'fleet', { newWriter, pause });
+    this.#fleet = new Committer<FleetHead>(documents, 'fleet', options);
     this.#writes = new FleetWrites({ documents, committer: this.#fleet, defaults, random });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
-    const committer = new Committer<ReportsHead>(documents, 'reports', { newWriter, pause });
+    const committer = new Committer<ReportsHead>(documents, 'reports', options);
     this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random });
   }
 

@@ -1,4 +1,5 @@
 import { HoldfastError } from '../../errors.ts';
+import type { ContentsHead } from '../contents.ts';
 import type { StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -26,6 +27,12 @@ export class StateReads {
   }
 
   read(): StoreState {
+    const { claimed: _, floorOfOthers: __, lastOid: ___, ...state } = this.whole();
+    return state;
+  }
+
+  /** All of it. */
+  whole(): ContentsHead {
     const row = this.row();
     return {
       sequence: row.sequence,
@@ -35,6 +42,9 @@ export class StateReads {
       rules: row.rules,
       seeded: row.seeded === 1,
       idSequence: row.id_sequence,
+      claimed: row.claimed,
+      floorOfOthers: row.floor_of_others,
+      lastOid: row.last_oid,
     };
   }
 

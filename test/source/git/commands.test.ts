@@ -100,7 +100,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'objectFormat', takes: [] },
   { name: 'initBare', takes: [] },
   { name: 'bareFolder', takes: [] },
-  { name: 'checkObjects', takes: ['ref'] },
+  { name: 'checkObjects', takes: [] },
   { name: 'fetch', takes: ['ref'] },
   { name: 'push', takes: ['ref', 'id', 'id'] },
   { name: 'tip', takes: ['ref'] },
@@ -112,6 +112,10 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'symbolicHead', takes: [] },
   { name: 'batchObjects', takes: [] },
   { name: 'listTree', takes: ['id'] },
+  { name: 'listTop', takes: ['id'] },
+  { name: 'refTip', takes: ['ref'] },
+  { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
+  { name: 'visited', takes: ['ref'] },
   { name: 'treeEntry', takes: ['id', 'path'] },
   { name: 'diffTrees', takes: [] },
   { name: 'isAncestor', takes: ['id', 'id'] },
@@ -136,7 +140,7 @@ const NAME = String.raw`refs\/[^\s:-][^\s:]*`;
 const HASH = '([0-9a-f]{40}|[0-9a-f]{64})';
 /** What an argument that was given something can look like. */
 const SHAPES = [
-  `^${HASH}$`,
+  String.raw`^\^?${HASH}$`,
   `^${NAME}$`,
   String.raw`^${NAME}\^\{commit\}$`,
   String.raw`^\+${NAME}:refs\/remotes\/origin\/[^\s:]+$`,

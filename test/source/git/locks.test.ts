@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -135,8 +135,39 @@ describe('locks', () => {
   });
 });
 
+describe('two managers on one checkout', () => {
+  it('one leaves the write alone that the other is at, and takes it over when that one is dead', async () => {
+    const repository = await testRepository();
+    const base = await repository.commit(FILES);
+    const dying = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
+      faults: {
+        pass: (point) => {
+          if (point === 'tree-switched') throw new Error('died');
+        },
+      },
+      onLocksCleared: () => undefined,
+    });
+    const head = await dying.reader.head();
+    await expect(dying.publisher.publish(head, [draftOf(EDITS)])).rejects.toThrow();
+    await Promise.all([dying.reader.close(), dying.publisher.close()]);
+    const other = await holdOpen(join(repository.folder, '.git/holdfast-switch'));
+    const source = await openSource(join(repository.folder, 'ds'));
+    await expect(source.recover()).rejects.toMatchObject({ kind: 'conflict' });
+    await expect(source.publisher.publish(head, [draftOf({ 'y.yaml': 'y' })])).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('another manager'),
+    });
+    expect(await read(repository, 'ds/apps/new.yaml')).toBe('n\n');
+    other.kill('SIGKILL');
+    await once(other, 'close');
+    await source.publisher.publish(head, [draftOf({ 'y.yaml': 'y' })]);
+    expect(await repository.git('rev-parse', 'HEAD^')).toBe(base);
+    expect(await status(repository)).toBe('');
+  });
+});
+
 /** A process of its own that has a file open. */
-async function holdOpen(path: string): Promise<void> {
+async function holdOpen(path: string): Promise<ChildProcess> {
   const file = await open(path, 'r');
   const child = spawn('sleep', ['600'], { stdio: [file.fd, 'ignore', 'ignore'] });
   await once(child, 'spawn');
@@ -144,4 +175,5 @@ async function holdOpen(path: string): Promise<void> {
   onTestFinished(async () => {
     child.kill('SIGKILL');
   });
+  return child;
 }

@@ -25,6 +25,8 @@ export interface Mirror {
 }
 
 const FOLDER = 'mirror.git';
+/** Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked. */
+const LOGGED: readonly (readonly [string, string])[] = [['core.logAllRefUpdates', 'true']];
 /** In the mirror: the address of what it mirrors. */
 const ADDRESS_FILE = 'holdfast-origin';
 
@@ -75,7 +77,7 @@ async function describeMirror(folder: string, options: MirrorOptions): Promise<M
 }
 
 function localContext(folder: string, { machine }: MirrorOptions): GitContext {
-  const env = { ...gitEnvironment(machine.env, [folder]), GIT_DIR: folder };
+  const env = { ...gitEnvironment(machine.env, [folder], LOGGED), GIT_DIR: folder };
   return { folder, env, timeLimit: machine.timeLimit };
 }
 
@@ -85,7 +87,7 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
  */
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;
-  const env = gitEnvironment(machine.env, [folder], accessConfig(access));
+  const env = gitEnvironment(machine.env, [folder], [...LOGGED, ...accessConfig(access)]);
   const file = join(options.dataFolder, 'transfer.gitconfig');
   const safe = access.url.startsWith('/') ? [access.url, join(access.url, '.git')] : [];
   const lines = [

@@ -11,6 +11,7 @@ import { GitFailure, runGit } from '../run.ts';
 import { createExclusive } from './exclusive.ts';
 import { isUsable, type MirrorOptions, makeMirror, openMirror } from './mirror.ts';
 import { createOrigin, type Origin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
+import { createOriginRecord } from './origin-record.ts';
 import { createPushPublisher } from './push-publisher.ts';
 import { createTransfers } from './transfer.ts';
 
@@ -21,6 +22,8 @@ export interface RemoteOptions extends MirrorOptions {
   limits: TransferLimits;
   onTransfer: TransferObserver;
   faults: Faults;
+  /** Told once that origin does not take the record of ids. */
+  onRecordRefused(reason: string): void;
 }
 
 /** The git source of a repository elsewhere. */
@@ -68,6 +71,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
       faults: options.faults,
     }),
     watch: async () => ({ close: async () => undefined }),
+    record: createOriginRecord({ repository, origin, exclusive, fetch, onRefused: options.onRecordRefused }),
     origin: { refresh: () => exclusive(fetch) },
     close: async () => {
       transfers.close();
@@ -113,7 +117,7 @@ function createMirrorState(
   };
 
   const fetch = async (): Promise<void> => {
-    if (isSuspect && !(await isWhole(repository, branch, options))) await remake();
+    if (isSuspect && !(await isWhole(repository, options))) await remake();
     isSuspect = false;
     const isFirst = !(await hasTip());
     const isThere = await origin.fetch(isFirst).catch((error: unknown) => {
@@ -139,17 +143,12 @@ function createMirrorState(
   };
 }
 
-/** Whether every object that the branch needs is in the mirror. */
-async function isWhole(
-  repository: Repository,
-  branch: string,
-  { access, limits }: RemoteOptions,
-): Promise<boolean> {
+/** Whether nothing of the mirror is missing or damaged. */
+async function isWhole(repository: Repository, { access, limits }: RemoteOptions): Promise<boolean> {
   const context = { ...repository.context, timeLimit: limits.first.total };
   if (!(await isUsable(context, access.url))) return false;
   try {
-    const tip = await runGit(context, commands.tip(trackingRef(branch))).catch(() => '');
-    if (tip !== '') await runGit(context, commands.checkObjects(trackingRef(branch)));
+    await runGit(context, commands.checkObjects());
     return true;
   } catch (error) {
     return error instanceof GitFailure && error.exitCode === null;

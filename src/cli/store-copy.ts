@@ -1,0 +1,39 @@
+import { parseArgs } from 'node:util';
+import { parseConfig } from '../config.ts';
+import type { Config } from '../settings.ts';
+import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+
+/** Copies a store; told how far it is. Resolves to how many rows of each part were copied. */
+export type CopyStore = (
+  config: Config,
+  to: string,
+  progress: (part: string, done: number, isCheck: boolean) => void,
+) => Promise<Record<string, number>>;
+
+/** `holdfast store copy --to WHERE`: the store of the settings goes there. */
+export async function storeCopy(args: readonly string[], io: CommandIo, copy: CopyStore): Promise<ExitCode> {
+  const to = targetOf(args);
+  const config = parseConfig(io.env, []);
+  if (!config.ok) throw new UsageError(['the settings have problems:', ...config.problems].join('\n  '));
+  const copied = await copy(config.config, to, (part, done, isCheck) => {
+    if (io.isTerminal) io.complain(`\r\u001b[K${isCheck ? 'checked' : 'copied'}: ${done} ${part}`);
+  });
+  if (io.isTerminal) io.complain('\r\u001b[K');
+  const parts = Object.entries(copied).map(([part, rows]) => `${rows} ${part}`);
+  io.write(`copied and checked: ${parts.join(', ')}\n`);
+  return EXIT.ok;
+}
+
+function targetOf(args: readonly string[]): string {
+  const [command, ...rest] = args;
+  if (command !== 'copy') throw new UsageError('store knows one thing to do: store copy --to WHERE');
+  try {
+    const { values } = parseArgs({ args: rest, options: { to: { type: 'string' } } });
+    if (values.to !== undefined && values.to !== '') return values.to;
+  } catch {
+    // The argument may hold a password: it is not repeated.
+  }
+  throw new UsageError(
+    'store copy takes --to WHERE and nothing else: a mongodb:// address, or a data folder',
+  );
+}

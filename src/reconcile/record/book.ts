@@ -1,0 +1,171 @@
+import { HoldfastError, kindOf } from '../../errors.ts';
+import type { IdsRecord, Reader } from '../../source/source.ts';
+import type { Store, StoreState } from '../../store/store.ts';
+import { RecordContents, textsOf, type Written } from './contents.ts';
+import type { RecordMeta } from './format.ts';
+import { lookAtRecord, type Standing } from './standing.ts';
+
+/** How often a version that somebody else writes meanwhile is looked at again. */
+const MAX_LOOKS = 5;
+
+const OF_ANOTHER =
+  'refs/holdfast/ids has the record of another manager, so the ids of this one are not recorded; run one manager on a folder, and start this one again when the other is gone';
+const OF_ELSEWHERE =
+  'refs/holdfast/ids has the record of a manager of another folder, so the ids of this one are not recorded; delete the ref if that manager is gone';
+const AHEAD =
+  'the record of ids at refs/holdfast/ids is ahead of the store: another manager runs on a copy of it; end one of them';
+const TOO_LARGE = 'there are more names than a record of ids can hold';
+
+/** What is needed to keep the record. */
+export interface BookDependencies {
+  record: IdsRecord;
+  store: Store;
+  reader: Reader;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+/** What a look at store and record came to. */
+export interface BookOutcome {
+  /** What the record says now; null where the store has no counters of its own yet. */
+  meta: RecordMeta | null;
+  hasWritten: boolean;
+  /** What was wrong with what stood there before; null where nothing was. */
+  replaced: string | null;
+}
+
+/** Knows what stands at the record's ref, and brings it up to the store. */
+export class Book {
+  readonly #dependencies: BookDependencies;
+  #adopted: string | null = null;
+  /** Null where it is not known what stands there: at first, and after any failure. */
+  #page: Page | null = null;
+
+  constructor(dependencies: BookDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Says which version, of another store, the counters go on from: it can be written over. */
+  adopt(tip: string): void {
+    this.#adopted = tip;
+  }
+
+  /**
+   * Writes what differs. Rejects as `conflict` where the record is not this store's to write, as `unavailable` where
+   * it cannot be read or written.
+   */
+  async bringUp(): Promise<BookOutcome> {
+    for (let look = 1; look < MAX_LOOKS; look++) {
+      try {
+        return await this.#bringUp();
+      } catch (error) {
+        if (kindOf(error) !== 'moved-on') throw error;
+      }
+    }
+    return this.#bringUp();
+  }
+
+  async #bringUp(): Promise<BookOutcome> {
+    const { store, reader, record } = this.#dependencies;
+    // Read first: the counters that are read after it are at least as new.
+    const state = await store.state();
+    if (!state.seeded) return { meta: null, hasWritten: false, replaced: null };
+    const page = this.#page ?? (await this.#look(state));
+    this.#page = null;
+    const changed = await this.#changed(page, state);
+    const meta = await metaOf(state, record.place, reader);
+    const isDue = changed.size > 0 || (await isOutdated(page, meta, reader));
+    if (isDue) await this.#write(page, meta, changed);
+    const { replaced } = page;
+    this.#page = { ...page, replaced: null };
+    return { meta: page.written.meta, hasWritten: isDue, replaced };
+  }
+
+  async #look(state: StoreState): Promise<Page> {
+    const standing = await lookAtRecord(this.#dependencies.record, state.fleet);
+    refuse(standing, state, this.#adopted);
+    return newPage(standing);
+  }
+
+  /** The files that have to be written; on a new page, everything is compared. */
+  async #changed(page: Page, { idSequence }: StoreState): Promise<Map<string, string>> {
+    const { contents, written, upTo } = page;
+    const files = await contents.take(await this.#dependencies.store.counters(upTo));
+    if (contents.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
+    page.upTo = idSequence;
+    const compared = upTo === 0 ? new Set([...files, ...written.texts.keys()]) : files;
+    return contents.changed(compared, written.texts);
+  }
+
+  async #write(page: Page, meta: RecordMeta, files: Map<string, string>): Promise<void> {
+    const { record, now } = this.#dependencies;
+    const { tip, texts, meta: before } = page.written;
+    const written = await record.write({
+      files: new Map([...files, page.contents.meta(meta)]),
+      expected: tip,
+      keepsOthers: before !== null,
+      at: now(),
+    });
+    page.written = { tip: written, meta, texts: new Map([...texts, ...files]) };
+  }
+}
+
+/** The record as it stands, and the counters as they were read last. */
+interface Page {
+  written: Written;
+  contents: RecordContents;
+  /** The id sequence up to which the counters were read. */
+  upTo: number;
+  replaced: string | null;
+  /** A revision that was compared with the written one, and needs no writing. */
+  compared: string | null;
+}
+
+function newPage(standing: Standing): Page {
+  const record = 'record' in standing ? standing.record : null;
+  const texts = record === null ? new Map<string, string>() : textsOf(record);
+  return {
+    written: { tip: standing.tip, meta: record?.meta ?? null, texts },
+    contents: new RecordContents(),
+    upTo: 0,
+    replaced: standing.kind === 'damaged' ? standing.message : null,
+    compared: null,
+  };
+}
+
+/** Throws where what stands there protects the devices of another store. */
+function refuse(standing: Standing, { idSequence }: StoreState, adopted: string | null): void {
+  const { kind, tip } = standing;
+  if (kind === 'none' || kind === 'damaged' || tip === adopted) return;
+  if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
+  if (kind === 'elsewhere') throw new HoldfastError('conflict', OF_ELSEWHERE);
+  if (standing.record.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
+}
+
+async function metaOf(
+  { fleet, idSequence, applied }: StoreState,
+  place: string,
+  reader: Reader,
+): Promise<RecordMeta> {
+  const revision = applied?.revision ?? null;
+  const folder = revision === null ? null : await reader.folder(revision);
+  return { fleet, place, idSequence, revision, folder };
+}
+
+/** Whether the record has to say something else, though no row has changed. */
+async function isOutdated(page: Page, meta: RecordMeta, reader: Reader): Promise<boolean> {
+  const before = page.written.meta;
+  if (before === null || !isSameBut(before, meta)) return true;
+  if (before.revision === meta.revision || page.compared === meta.revision) return false;
+  // Commits beside the folder need no writing, as long as the record's revision is one of the history.
+  if (before.revision === null || meta.revision === null) return true;
+  if (!(await reader.isAncestor(before.revision, meta.revision))) return true;
+  page.compared = meta.revision;
+  return false;
+}
+
+/** Whether two say the same but for the revision. */
+function isSameBut({ revision: _, ...before }: RecordMeta, { revision: __, ...meta }: RecordMeta): boolean {
+  const keys = Object.keys(meta) as (keyof typeof meta)[];
+  return keys.every((key) => JSON.stringify(before[key]) === JSON.stringify(meta[key]));
+}

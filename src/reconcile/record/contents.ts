@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CounterRow } from '../../store/store.ts';
+import { encodeMeta, encodeShard, MAX_ROWS, type RecordContent, type RecordMeta, shardOf } from './format.ts';
+
+/** After so many rows, and so many files, other work gets its turn. */
+const ROWS_A_TURN = 1000;
+const FILES_A_TURN = 8;
+
+/** What stands at the record's ref, as far as comparing with it needs. */
+export interface Written {
+  tip: string | null;
+  /** Null where nothing stands there that could be read. */
+  meta: RecordMeta | null;
+  /** Files of rows, by name. */
+  texts: Map<string, string>;
+}
+
+/** The counters of a store, by the file of the record that they belong in. */
+export class RecordContents {
+  readonly #shards = new Map<string, Map<string, CounterRow>>();
+  #size = 0;
+
+  /** Takes rows in the place of those of the same counters; resolves to the files that they are in. */
+  async take(rows: readonly CounterRow[]): Promise<Set<string>> {
+    const files = new Set<string>();
+    for (const [index, row] of rows.entries()) {
+      files.add(this.#put(row));
+      if (index % ROWS_A_TURN === ROWS_A_TURN - 1) await nextTurn();
+    }
+    return files;
+  }
+
+  /** Whether there are more rows than a record can hold. */
+  get isTooLarge(): boolean {
+    return this.#size > MAX_ROWS;
+  }
+
+  /** Those of the files that differ from what is written, in their present form. */
+  async changed(files: Iterable<string>, texts: ReadonlyMap<string, string>): Promise<Map<string, string>> {
+    const changed = new Map<string, string>();
+    for (const [index, file] of [...files].entries()) {
+      const text = encodeShard([...(this.#shards.get(file)?.values() ?? [])]);
+      if (texts.get(file) !== text) changed.set(file, text);
+      if (index % FILES_A_TURN === FILES_A_TURN - 1) await nextTurn();
+    }
+    return changed;
+  }
+
+  meta(meta: RecordMeta): [name: string, text: string] {
+    return encodeMeta(meta, this.#size);
+  }
+
+  #put(row: CounterRow): string {
+    const file = shardOf(row.name);
+    const shard = this.#shards.get(file) ?? new Map<string, CounterRow>();
+    const before = shard.size;
+    this.#shards.set(file, shard.set(`${row.kind}/${row.name}`, row));
+    this.#size += shard.size - before;
+    return file;
+  }
+}
+
+/** The files of a record that was read, as they are written. */
+export function textsOf({ rows }: RecordContent): Map<string, string> {
+  const shards = new Map<string, CounterRow[]>();
+  for (const row of rows) {
+    const file = shardOf(row.name);
+    const shard = shards.get(file);
+    if (shard === undefined) shards.set(file, [row]);
+    else shard.push(row);
+  }
+  return new Map(Array.from(shards, ([file, shard]) => [file, encodeShard(shard)]));
+}

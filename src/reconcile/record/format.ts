@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { Name } from '../../desired/name.ts';
+import type { CounterRow } from '../../store/store.ts';
+
+/** The version of the format; another one is not read. */
+const FORMAT = 1;
+const META = 'meta.json';
+/** A row has at most about 200 bytes, so that a whole record stays below what the source reads. */
+export const MAX_ROWS = 300_000;
+/** Beyond this there is no room left for ids to rise and stay exact. */
+const MAX_ID = 2 ** 52;
+
+const Digits = z.string().regex(/^[0-9a-f]{32}$/);
+const ObjectId = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
+const Id = z.int().min(0).max(MAX_ID);
+
+const Meta = z.strictObject({
+  format: z.literal(FORMAT),
+  fleet: Digits,
+  place: z.string().max(4096),
+  idSequence: Id,
+  revision: ObjectId.nullable(),
+  folder: ObjectId.nullable(),
+  rows: z.int().min(0).max(MAX_ROWS),
+});
+
+/** What a record says of itself. */
+export interface RecordMeta {
+  /** The store that wrote it (`StoreState.fleet`). */
+  fleet: string;
+  /** Which folder of the repository it is about. */
+  place: string;
+  /** `StoreState.idSequence` when the rows were read; no row is older. */
+  idSequence: number;
+  /** The revision that was applied then, and its folder's tree; null where there was none. */
+  revision: string | null;
+  folder: string | null;
+}
+
+/** A record of ids: what outlives the loss of a store. */
+export interface RecordContent {
+  meta: RecordMeta;
+  rows: CounterRow[];
+}
+
+const Row = z.union([
+  z.tuple([z.enum(['app', 'device_group']), Name, Id, Digits.nullable()]),
+  z.tuple([z.literal('prune'), Name, Id, z.null()]),
+]);
+const Shard = z.array(Row);
+
+/** The file that a name's rows are in: one of 256, so that a change rewrites little. */
+export function shardOf(name: string): string {
+  return `${createHash('sha256').update(name).digest('hex').slice(0, 2)}.json`;
+}
+
+/** The text of one file of rows: one a line, in a fixed order. */
+export function encodeShard(rows: readonly CounterRow[]): string {
+  const lines = rows.map(({ kind, name, last, hash }) => JSON.stringify([kind, name, last, hash]));
+  return `[\n${lines.sort().join(',\n')}\n]\n`;
+}
+
+/** The file that says what the record is, and how many rows it has. */
+export function encodeMeta(meta: RecordMeta, rows: number): [name: string, text: string] {
+  return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows }, null, 2)}\n`];
+}
+
+/**
+ * Reads a record as strictly as it was written: whoever may push can write it, and half a record is worse than
+ * none. Gives a sentence that says what is wrong with it.
+ */
+export function decodeRecord(files: ReadonlyMap<string, string>): RecordContent | string {
+  try {
+    const { format: _, rows: count, ...meta } = Meta.parse(JSON.parse(files.get(META) ?? ''));
+    const rows = decodeRows(files);
+    if (rows.length !== count) return 'it does not have as many rows as it says';
+    return { meta, rows };
+  } catch {
+    return 'it is not what a manager of this version writes';
+  }
+}
+
+/** Throws where anything is out of place. */
+function decodeRows(files: ReadonlyMap<string, string>): CounterRow[] {
+  const rows = new Map<string, CounterRow>();
+  for (const [file, text] of files) {
+    if (file === META) continue;
+    for (const [kind, name, last, hash] of Shard.parse(JSON.parse(text))) {
+      const key = `${kind}/${name}`;
+      if (rows.has(key) || shardOf(name) !== file) throw new Error('a row is not where it belongs');
+      rows.set(key, { kind, name, last, hash });
+    }
+  }
+  return [...rows.values()];
+}

@@ -1,0 +1,120 @@
+import { kindOf, messageOf } from '../../errors.ts';
+import { retryDelay } from '../backoff.ts';
+import { createSingleFlight } from '../single-flight.ts';
+import { Book, type BookDependencies, type BookOutcome } from './book.ts';
+
+/** Milliseconds after the last change until it is written, and after the first one at the most. */
+const QUIET = 1000;
+const LONGEST = 5000;
+/** How the record stands. Times are Unix milliseconds. */
+export interface RecordStatus {
+  /** What stands there, as this process wrote or found it; `at` is null where it found it. Null before that. */
+  recorded: { idSequence: number; revision: string | null; at: number | null } | null;
+  /** Why ids are not recorded now, and since when. */
+  problem: { message: string; since: number } | null;
+  /** The last time that something stood there which could not be read, and was replaced. */
+  replaced: { message: string; at: number } | null;
+}
+
+/** What a recorder works with. */
+export interface RecorderDependencies extends BookDependencies {
+  /** In [0, 1), for spreading retries. */
+  random(): number;
+  /** Called when a problem begins, changes or ends, and when something unreadable was replaced; `error` is for the log. */
+  onStatus(status: RecordStatus, error?: unknown): void;
+}
+
+/** Keeps the record of ids up with the store. Nothing waits for it but the end of the process and a start after a loss. */
+export interface Recorder {
+  /** Says that ids, or the revision, may have changed: written after a short while. */
+  touch(): void;
+  /** Writes what is not written yet. Resolves when that is done, or has failed; never rejects. */
+  flush(): Promise<void>;
+  /** Says from which version, of another store, this one's counters go on: it can be written over. */
+  adopt(tip: string): void;
+  status(): RecordStatus;
+  /** Writes what is not written yet, and nothing more after that. */
+  close(): Promise<void>;
+}
+
+export function createRecorder(dependencies: RecorderDependencies): Recorder {
+  const { now, random, onStatus } = dependencies;
+  const book = new Book(dependencies);
+  const timers = createTimers(() => void flight.request());
+  let status: RecordStatus = { recorded: null, problem: null, replaced: null };
+  let failures = 0;
+  let isClosed = false;
+
+  const attempt = async (): Promise<void> => {
+    timers.stop();
+    const before = status;
+    let failure: unknown;
+    try {
+      status = statusAfter(await book.bringUp(), before, now());
+      failures = 0;
+    } catch (error) {
+      failure = error;
+      failures += 1;
+      const since = before.problem?.since ?? now();
+      status = { ...before, problem: { message: messageOf(error), since } };
+      const delay = retryDelay(kindOf(error) === 'conflict' ? 'stalled' : 'waiting', failures, random());
+      if (delay !== null && !isClosed) timers.start(delay);
+    }
+    if (isNews(before, status)) onStatus(status, failure);
+  };
+  const flight = createSingleFlight(attempt);
+
+  return {
+    status: () => status,
+    touch: () => {
+      if (!isClosed) timers.touch();
+    },
+    flush: () => flight.request(),
+    adopt: (tip) => book.adopt(tip),
+    close: async () => {
+      isClosed = true;
+      await flight.request();
+      timers.stop();
+    },
+  };
+}
+
+function statusAfter(
+  { meta, hasWritten, replaced }: BookOutcome,
+  before: RecordStatus,
+  now: number,
+): RecordStatus {
+  const at = hasWritten ? now : (before.recorded?.at ?? null);
+  return {
+    recorded: meta === null ? null : { idSequence: meta.idSequence, revision: meta.revision, at },
+    problem: null,
+    replaced: replaced === null ? before.replaced : { message: replaced, at: now },
+  };
+}
+
+function isNews(before: RecordStatus, after: RecordStatus): boolean {
+  return before.problem?.message !== after.problem?.message || before.replaced !== after.replaced;
+}
+
+/** A wait that each touch begins anew, and one that begins with the first; whichever ends first rings. */
+function createTimers(ring: () => void) {
+  let quiet: NodeJS.Timeout | undefined;
+  let longest: NodeJS.Timeout | undefined;
+  const set = (delay: number): NodeJS.Timeout => setTimeout(ring, delay).unref();
+  const start = (delay: number): void => {
+    clearTimeout(quiet);
+    quiet = set(delay);
+  };
+  return {
+    start,
+    touch: () => {
+      start(QUIET);
+      longest ??= set(LONGEST);
+    },
+    stop: () => {
+      clearTimeout(quiet);
+      clearTimeout(longest);
+      longest = undefined;
+    },
+  };
+}

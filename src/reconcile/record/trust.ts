@@ -1,0 +1,62 @@
+import { classifyPath } from '../../desired/file.ts';
+import { keyOf } from '../../desired/name.ts';
+import type { Reader } from '../../source/source.ts';
+import type { RecordMeta } from './format.ts';
+
+/**
+ * Tells whether an object was surely not changed after the record was written. Only then its recorded id belongs
+ * to its recorded content: it could have become something else in between, with a higher id, and come back.
+ */
+export type Trust = (key: string) => boolean;
+
+const NONE: Trust = () => false;
+
+/**
+ * Everything that was served since lies at a commit between the record's revision and the head, or at one that the
+ * branch was at and has left since. An object is trusted where none of these touched its file; nothing is where
+ * the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
+ */
+export async function trustOf(meta: RecordMeta, head: string | null, reader: Reader): Promise<Trust> {
+  const { revision, folder } = meta;
+  if (revision === null || head === null) return NONE;
+  if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
+  if ((await reader.folder(revision)) !== folder) return NONE;
+  const touched = await reader.touched(revision, head);
+  const left = touched === null ? null : await changedAtVisits(revision, folder, reader);
+  if (touched === null || left === null) return NONE;
+  const changed = new Set([...touched, ...left].flatMap(keysOfPath));
+  return (key) => !changed.has(key);
+}
+
+/** Paths in which the folder at any commit that was visited since differs; null where it cannot be compared. */
+async function changedAtVisits(
+  revision: string,
+  folder: string | null,
+  reader: Reader,
+): Promise<Set<string> | null> {
+  const paths = new Set<string>();
+  for (const visit of visitsSince(await reader.visited(), revision)) {
+    // A reflog can name what git does not have any more.
+    const tree = await reader.folder(visit).catch(() => null);
+    if (tree === folder) continue;
+    const changes = tree === null || folder === null ? null : await reader.changes(folder, tree);
+    if (changes === null) return null;
+    for (const { path } of changes) paths.add(path);
+  }
+  return paths;
+}
+
+/** Newest first, up to the first visit of the revision; everything where that is not remembered. */
+function visitsSince(lists: readonly string[][], revision: string): Set<string> {
+  return new Set(
+    lists.flatMap((visits) => {
+      const first = visits.lastIndexOf(revision);
+      return first < 0 ? visits : visits.slice(0, first);
+    }),
+  );
+}
+
+function keysOfPath(path: string): string[] {
+  const role = classifyPath(path);
+  return role.role === 'object' ? [keyOf(role.kind, role.name)] : [];
+}

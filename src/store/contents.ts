@@ -1,0 +1,59 @@
+import type { Kind } from '../desired/name.ts';
+import type { Origin } from '../plan/step.ts';
+import type { KeptCounter } from './rules/work.ts';
+import type { OperationEntry, StoreState } from './store.ts';
+
+/** What a store holds once, beside its rows. */
+export interface ContentsHead extends StoreState {
+  /** The revision of the last claim. */
+  claimed: string | null;
+  floorOfOthers: number;
+  /** The highest `_id` that was ever given. */
+  lastOid: string | null;
+}
+
+export interface ContentsCounter extends KeptCounter {
+  /** The id sequence of its last change. */
+  changed: number;
+}
+
+/** An app or a group that is or was, with its counters. */
+export interface ContentsObject {
+  /** `app/web`: rows come in ascending order of it. */
+  key: string;
+  kind: Kind;
+  name: string;
+  own: ContentsCounter | null;
+  prune: ContentsCounter | null;
+  stored: { oid: string; content: string; hash: string; origin: Origin | null } | null;
+}
+
+export interface ContentsReport {
+  oid: string;
+  /** Unix milliseconds. */
+  arrived: number;
+  /** JSON. */
+  body: string;
+}
+
+/** Everything that a store holds, in pages: each in ascending order, from after the given place (null: the first). */
+export interface Contents {
+  head(): Promise<ContentsHead>;
+  objects(after: string | null, limit: number): Promise<ContentsObject[]>;
+  operations(after: number | null, limit: number): Promise<OperationEntry[]>;
+  reports(after: string | null, limit: number): Promise<ContentsReport[]>;
+  close(): Promise<void>;
+}
+
+/** A store that is being filled. Putting the same rows again changes nothing. */
+export interface ContentsTarget extends Contents {
+  /**
+   * Begins, or goes on with what was begun for the same fleet; no manager uses the store until `finish`. Rejects as
+   * `invalid` where there is a store already, or the unfinished copy of another one.
+   */
+  begin(fleet: string): Promise<void>;
+  putObjects(rows: readonly ContentsObject[]): Promise<void>;
+  putOperations(rows: readonly OperationEntry[]): Promise<void>;
+  putReports(rows: readonly ContentsReport[]): Promise<void>;
+  finish(head: ContentsHead): Promise<void>;
+}

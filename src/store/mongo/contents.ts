@@ -1,0 +1,205 @@
+import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb';
+import { HoldfastError } from '../../errors.ts';
+import type {
+  ContentsCounter,
+  ContentsHead,
+  ContentsObject,
+  ContentsReport,
+  ContentsTarget,
+} from '../contents.ts';
+import { Report } from '../report.ts';
+import type { OperationEntry } from '../store.ts';
+import type { Connection } from './connection.ts';
+import type { CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
+import { isDuplicateKey } from './errors.ts';
+import { MongoDocuments } from './mongo-documents.ts';
+import {
+  COLLECTIONS,
+  createIndexes,
+  newFleet,
+  newReports,
+  refuseNewer,
+  SCHEMA_VERSION,
+  type SchemaDocument,
+} from './schema.ts';
+
+/**
+ * Everything in a database, for reading and for being filled. Heads must be settled, and no manager may be at work.
+ * Documents that are no reports by the rules of the API are left out.
+ */
+export class MongoContents implements ContentsTarget {
+  readonly #connection: Connection;
+  readonly #documents: MongoDocuments;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#documents = new MongoDocuments(connection);
+  }
+
+  async head(): Promise<ContentsHead> {
+    const head = await this.#documents.readHead<FleetHead>('fleet');
+    if (head === null) throw new HoldfastError('invalid', 'there is no store in this database');
+    const reports = await this.#documents.readHead('reports');
+    if (!head.isSettled || reports?.isSettled === false)
+      throw new HoldfastError(
+        'conflict',
+        'a write is not in its places yet; start a manager, stop it, and copy again',
+      );
+    const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
+    const { claimed, floorOfOthers } = head;
+    const oids = [head.lastOid, (reports as { lastOid?: string | null } | null)?.lastOid ?? null];
+    const lastOid =
+      oids
+        .filter((oid) => oid !== null)
+        .sort()
+        .at(-1) ?? null;
+    return {
+      sequence,
+      attempted,
+      applied,
+      fleet,
+      rules,
+      seeded,
+      idSequence,
+      claimed,
+      floorOfOthers,
+      lastOid,
+    };
+  }
+
+  async objects(after: string | null, limit: number): Promise<ContentsObject[]> {
+    const allChanged = (await this.#documents.readHead<FleetHead>('fleet'))?.allChanged ?? 0;
+    const rows = await this.#connection.run((db) =>
+      objects(db)
+        .find({ _id: { $gt: after ?? '' } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    );
+    return rows.map(({ _id: key, kind, name, own, prune, stored }) => {
+      return { key, kind, name, own: counter(own, allChanged), prune: counter(prune, allChanged), stored };
+    });
+  }
+
+  async operations(after: number | null, limit: number): Promise<OperationEntry[]> {
+    const rows = await this.#connection.run((db) =>
+      operations(db)
+        .find({ _id: { $gt: after ?? 0 } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    );
+    return rows.map(({ _id: id, at, actor, action, name, requestId, ids }) => {
+      return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
+    });
+  }
+
+  /** Also those that others put there: pages may be shorter, and only the last one is empty. */
+  async reports(after: string | null, limit: number): Promise<ContentsReport[]> {
+    for (let from = after ?? '0'.repeat(24); ; ) {
+      const rows = await this.#connection.run((db) =>
+        db
+          .collection(COLLECTIONS.reports)
+          .find({ _id: { $gt: new ObjectId(from) } })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
+      );
+      const reports = rows.flatMap(contentsReport);
+      if (reports.length > 0 || rows.length === 0) return reports;
+      from = String(rows.at(-1)?._id);
+    }
+  }
+
+  async begin(fleet: string): Promise<void> {
+    await this.#connection.run(async (db) => {
+      try {
+        await schema(db).insertOne({ _id: 'schema', version: SCHEMA_VERSION, copying: fleet });
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+      }
+      const found = await schema(db).findOne({ _id: 'schema' });
+      refuseNewer(found?.version ?? SCHEMA_VERSION);
+      if (found?.copying === undefined)
+        throw new HoldfastError('invalid', 'there is a store in this database already');
+      if (found.copying !== fleet)
+        throw new HoldfastError(
+          'invalid',
+          'the database is the unfinished copy of another store; drop it first',
+        );
+      await createIndexes(db);
+    });
+  }
+
+  async putObjects(rows: readonly ContentsObject[]): Promise<void> {
+    const operations = rows.map(({ key: _id, ...row }) => {
+      const replacement: ObjectDocument = { _id, ...row, version: 0 };
+      return { replaceOne: { filter: { _id }, replacement, upsert: true } };
+    });
+    await this.#connection.run((db) => objects(db).bulkWrite(operations, { ordered: false }));
+  }
+
+  async putOperations(rows: readonly OperationEntry[]): Promise<void> {
+    const changes = rows.map(({ id: _id, ids, ...entry }) => {
+      return { in: 'operations' as const, document: { _id, ...entry, ids: JSON.stringify(ids) } };
+    });
+    await this.#documents.put(changes);
+  }
+
+  async putReports(rows: readonly ContentsReport[]): Promise<void> {
+    const changes = rows.map(({ oid: _id, arrived, body }) => {
+      const { hostname, device_group, report_creation_time, updated } = JSON.parse(body) as Report;
+      const flag = typeof updated === 'boolean' ? { updated } : {};
+      const fields = { hostname, device_group, report_creation_time, ...flag };
+      return { in: 'reports' as const, document: { _id, ...fields, holdfast: { arrived, body } } };
+    });
+    await this.#documents.put(changes);
+  }
+
+  /** The version of the head is above the ids of all entries, which are versions too. */
+  async finish({ seeded: isSeeded, ...head }: ContentsHead): Promise<void> {
+    const [last] = await this.#documents.operations(Number.MAX_SAFE_INTEGER, 1);
+    const fleet: FleetHead = { ...newFleet(head.fleet), ...head, isSeeded, version: last?._id ?? 0 };
+    await this.#connection.run(async (db) => {
+      const heads = db.collection<{ _id: string }>(COLLECTIONS.state);
+      await heads.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });
+      await heads.replaceOne(
+        { _id: 'reports' },
+        { ...newReports(), lastOid: head.lastOid },
+        { upsert: true },
+      );
+      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, { $unset: { copying: '' } });
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+function schema(db: Db): Collection<SchemaDocument> {
+  return db.collection<SchemaDocument>(COLLECTIONS.state);
+}
+
+function objects(db: Db): Collection<ObjectDocument> {
+  return db.collection<ObjectDocument>(COLLECTIONS.objects);
+}
+
+function operations(db: Db): Collection<OperationDocument> {
+  return db.collection<OperationDocument>(COLLECTIONS.operations);
+}
+
+function counter(part: CounterPart | null, allChanged: number): ContentsCounter | null {
+  if (part === null) return null;
+  const { last, floor, hash, changed } = part;
+  return { last, floor, hash, changed: Math.max(changed, allChanged) };
+}
+
+function contentsReport({ _id, ...rest }: Document): ContentsReport[] {
+  const id = _id as ObjectId;
+  const { arrived, body } = (rest['holdfast'] ?? {}) as { arrived?: number; body?: string };
+  if (typeof body === 'string') return [{ oid: String(id), arrived: arrived ?? 0, body }];
+  const parsed = Report.safeParse(BSON.EJSON.serialize(rest, { relaxed: true }));
+  if (!parsed.success) return [];
+  return [{ oid: String(id), arrived: id.getTimestamp().getTime(), body: JSON.stringify(parsed.data) }];
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import type { CopyStore } from '../../src/cli/store-copy.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { runCli } from '../support/command.ts';
+
+const URI = 'mongodb://ann:hunter2@one/';
+
+/** Copies nothing, tells its progress, and keeps what it was asked for. */
+function copying(asked: unknown[]): CopyStore {
+  return async (config, to, progress) => {
+    asked.push([config.DATA_DIR, to]);
+    progress('objects', 500, false);
+    progress('objects', 700, true);
+    return { objects: 700, reports: 3 };
+  };
+}
+
+describe('store copy', () => {
+  it('copies the store of the settings, and says what it copied', async () => {
+    const asked: unknown[] = [];
+    const env = { DATA_DIR: '/var/lib/holdfast' };
+    const { code, out, err } = await runCli(['store', 'copy', '--to', URI], {
+      env,
+      copyStore: copying(asked),
+    });
+    expect([code, out, err]).toEqual([0, 'copied and checked: 700 objects, 3 reports\n', '']);
+    expect(asked).toEqual([['/var/lib/holdfast', URI]]);
+  });
+
+  it('shows its progress on a terminal', async () => {
+    const { err } = await runCli(['store', 'copy', '--to', 'x'], {
+      isTerminal: true,
+      copyStore: copying([]),
+    });
+    expect(err).toContain('copied: 500 objects');
+    expect(err).toContain('checked: 700 objects');
+  });
+
+  it.each([
+    [['store']],
+    [['store', 'move']],
+    [['store', 'copy']],
+    [['store', 'copy', URI]],
+    [['store', 'copy', '--to', '']],
+    [['store', 'copy', '--to', 'x', URI]],
+    [['store', 'copy', '--form', URI]],
+  ])('%j is a wrong usage, and no password is repeated', async (argv) => {
+    const asked: unknown[] = [];
+    const { code, err } = await runCli(argv, { copyStore: copying(asked) });
+    expect([code, asked]).toEqual([2, []]);
+    expect(err).toContain('--to WHERE');
+    expect(err).not.toContain('hunter2');
+  });
+
+  it('reports problems of the settings', async () => {
+    const { code, err } = await runCli(['store', 'copy', '--to', 'x'], { env: { PORT: 'x' } });
+    expect(code).toBe(2);
+    expect(err).toContain('PORT must be');
+  });
+
+  it.each([
+    ['invalid', 2],
+    ['conflict', 3],
+    ['unavailable', 3],
+  ] as const)('a copy that is refused as %s exits with %i', async (kind, exit) => {
+    const copyStore = () => Promise.reject(new HoldfastError(kind, 'there is a store already'));
+    const { code, err } = await runCli(['store', 'copy', '--to', 'x'], { copyStore });
+    expect([code, err.split('\n')[0]]).toEqual([exit, 'holdfast: there is a store already']);
+  });
+});

@@ -1,0 +1,84 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { changeMeta, forgeRecord, recordFiles } from '../support/forge.ts';
+import { loseStore, RECORD } from '../support/loss.ts';
+import type { TestManager } from '../support/manager.ts';
+import {
+  expectFollows,
+  logged,
+  PATIENCE,
+  recordedFleet,
+  statusOf,
+  webId,
+} from '../support/recorded-fleet.ts';
+
+type Damage = [what: string, damage: (manager: TestManager) => Promise<unknown>];
+
+const DAMAGES: Damage[] = [
+  ['is no record', ({ repository }) => forgeRecord(repository, { 'notes.txt': 'hello\n' })],
+  [
+    'misses a file',
+    async ({ repository }) => {
+      const { '00.json': _, ...files } = await recordFiles(repository);
+      const [gone] = Object.keys(files).filter((name) => name !== 'meta.json');
+      await forgeRecord(
+        repository,
+        Object.fromEntries(Object.entries(files).filter(([name]) => name !== gone)),
+      );
+    },
+  ],
+  ['is of a later version', ({ repository }) => changeMeta(repository, { format: 2 })],
+  [
+    'is a blob',
+    async ({ repository: { git } }) =>
+      git('update-ref', RECORD, await git('rev-parse', 'HEAD:desired-state/apps/web.yaml')),
+  ],
+  [
+    'names an object that is not there',
+    ({ repository }) => writeFile(join(repository.folder, '.git', RECORD), `${'1'.repeat(40)}\n`),
+  ],
+  [
+    'has folders',
+    async ({ repository }) =>
+      forgeRecord(repository, { ...(await recordFiles(repository)), 'more/of.it': 'x' }),
+  ],
+  [
+    'is too large',
+    async ({ repository }) =>
+      forgeRecord(repository, { ...(await recordFiles(repository)), 'aa.json': ' '.repeat(2 ** 24 + 1) }),
+  ],
+];
+
+describe('a damaged record', () => {
+  it.each(DAMAGES)(
+    'that %s: a lost store starts at the floor, says so, and writes it anew',
+    async (_, damage) => {
+      const [manager, worker] = await recordedFleet();
+      await manager.stop();
+      await damage(manager);
+      const next = await loseStore(manager);
+      const { ids_seeded, ids_record, state } = await statusOf(next);
+      expect(state).toBe('applied');
+      expect(ids_seeded).toMatchObject({ cause: 'no-counters', record: 'damaged', kept: 0 });
+      expect(await webId(next)).toBe(ids_seeded.floor);
+      expect(ids_record).toMatchObject({ problem: null, replaced: { message: expect.any(String) } });
+      expect(logged(next, 'the record of ids could not be read and was written anew')).toHaveLength(1);
+      await expectFollows(worker, next);
+      const before = await webId(next);
+      expect(await webId(await loseStore(next))).toBe(before);
+    },
+  );
+
+  it.each(DAMAGES)('that %s: a store that lives writes it anew', async (_, damage) => {
+    const [manager, worker] = await recordedFleet();
+    await manager.stop();
+    await damage(manager);
+    const next = await manager.restart();
+    await expect.poll(async () => (await statusOf(next)).ids_record.replaced, PATIENCE).not.toBeNull();
+    expect((await statusOf(next)).ids_seeded).toBeNull();
+    await expectFollows(worker, next);
+    const before = await webId(next);
+    expect(await webId(await loseStore(next))).toBe(before);
+  });
+});

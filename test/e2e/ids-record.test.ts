@@ -1,0 +1,130 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { recordFiles } from '../support/forge.ts';
+import { loseStore, RECORD, recordTip } from '../support/loss.ts';
+import {
+  expectFollows,
+  logged,
+  PATIENCE,
+  recordedFleet,
+  statusOf,
+  WEB,
+  webId,
+} from '../support/recorded-fleet.ts';
+
+describe('a record that cannot be written', () => {
+  it('is said once in log and status, fails no pass, and heals by itself', async () => {
+    const [manager, worker] = await recordedFleet();
+    const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
+    await writeFile(lock, '');
+    await manager.post(`${WEB}/restart`);
+    await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).not.toBeNull();
+    const { since } = (await statusOf(manager)).ids_record.problem;
+    await expectFollows(worker, manager);
+    expect((await statusOf(manager)).state).toBe('applied');
+    expect((await manager.reconcile()).body.error).toBeNull();
+    expect((await statusOf(manager)).ids_record.problem.since).toBe(since);
+    await rm(lock);
+    await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).toBeNull();
+    expect(logged(manager, 'ids are not recorded')).toHaveLength(1);
+    expect(logged(manager, 'ids are recorded again')).toHaveLength(1);
+    const before = await webId(manager);
+    expect(await webId(await loseStore(manager))).toBe(before);
+  });
+
+  it('does not keep a lost store from its ids', async () => {
+    const [manager, worker] = await recordedFleet();
+    const before = await webId(manager);
+    const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
+    const next = await loseStore(manager, () => writeFile(lock, ''));
+    expect(await webId(next)).toBe(before);
+    expect((await statusOf(next)).ids_record.problem).not.toBeNull();
+    await rm(lock);
+    await next.post(`${WEB}/restart`);
+    await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).toBeNull();
+    await expectFollows(worker, next);
+    const last = await webId(next);
+    expect(await webId(await loseStore(next))).toBe(last);
+  });
+
+  it('a symbolic ref in its place is replaced, and what it names does not move', async () => {
+    const [manager] = await recordedFleet();
+    const { git } = manager.repository;
+    const head = await git('rev-parse', 'main');
+    await git('symbolic-ref', RECORD, 'refs/heads/main');
+    await manager.post(`${WEB}/restart`);
+    await manager.stop();
+    expect(await git('rev-parse', 'main')).toBe(head);
+    expect(await git('rev-parse', RECORD)).not.toBe(head);
+  });
+});
+
+describe('the record as it is written', () => {
+  it('has every counter that ever was, in files by name, and says what it belongs to', async () => {
+    const [manager] = await recordedFleet();
+    await manager.post('/api/v2/apps/gone', { container_image: 'a' });
+    await manager.delete('/api/v2/apps/gone');
+    const { revision_applied } = await statusOf(manager);
+    await manager.stop();
+    const { 'meta.json': meta, ...shards } = await recordFiles(manager.repository);
+    expect(JSON.parse(meta ?? '')).toMatchObject({
+      format: 1,
+      place: 'desired-state',
+      revision: revision_applied,
+      rows: 5,
+    });
+    const rows = Object.values(shards).flatMap((text) => JSON.parse(text));
+    expect(rows.map(([kind, name]) => `${kind} ${name}`).sort()).toEqual([
+      'app cron',
+      'app gone',
+      'app web',
+      'device_group edge',
+      'prune edge',
+    ]);
+    expect(rows.find(([, name]) => name === 'gone')).toEqual(['app', 'gone', 1, null]);
+  });
+
+  it('changes in one file of rows when one id rises', async () => {
+    const [manager] = await recordedFleet();
+    const before = await recordTip(manager);
+    await manager.post(`${WEB}/restart`);
+    await manager.stop();
+    const changed = await manager.repository.git('diff', '--name-only', before, RECORD);
+    expect(changed.split('\n')).toHaveLength(2);
+    expect(changed).toContain('meta.json');
+  });
+
+  it('is written also while ids go on rising', async () => {
+    const [manager] = await recordedFleet();
+    const before = await recordTip(manager);
+    await expect
+      .poll(
+        async () => {
+          await manager.post(`${WEB}/restart`);
+          return recordTip(manager);
+        },
+        { timeout: 25_000, interval: 200 },
+      )
+      .not.toBe(before);
+  });
+
+  it('is not written when nothing rose', async () => {
+    const [manager] = await recordedFleet();
+    const before = await recordTip(manager);
+    await manager.repository.commit({ 'elsewhere.txt': 'x' });
+    await manager.reconcile();
+    await (await manager.restart()).stop();
+    expect(await recordTip(manager)).toBe(before);
+  });
+
+  it('writes nothing into the checkout', async () => {
+    const [manager] = await recordedFleet();
+    await mkdir(join(manager.repository.folder, 'mine'));
+    await writeFile(join(manager.repository.folder, 'mine/work'), 'x');
+    await manager.post(`${WEB}/restart`);
+    await manager.stop();
+    expect(await manager.repository.git('status', '--porcelain')).toBe('?? mine/');
+    await manager.repository.git('fsck', '--strict');
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, testRepository } from '../support/git.ts';
+import {
+  A,
+  B,
+  CRON_FILE,
+  expectFollows,
+  idsOf,
+  livedFleet,
+  push,
+  recorded,
+  seededOf,
+  WEB,
+  WEB_FILE,
+} from '../support/lived-fleet.ts';
+import { loseStore, putRecord, RECORD, recordTip } from '../support/loss.ts';
+import { startManager } from '../support/manager.ts';
+import { Worker } from '../support/worker.ts';
+
+describe('a history that was rewritten, and a lost store', () => {
+  it('nothing recorded is trusted where the head does not descend from it', async () => {
+    const [manager, worker] = await livedFleet();
+    const next = await loseStore(manager, async () => {
+      const { git, commit } = manager.repository;
+      await git('checkout', '--quiet', '--orphan', 'other');
+      await commit({ 'elsewhere.txt': 'x' }, 'all of it anew');
+      await git('branch', '--quiet', '-M', 'main');
+    });
+    const { floor, kept } = await seededOf(next);
+    expect(kept).toBe(0);
+    expect(new Set(Object.values(await idsOf(next)))).toEqual(new Set([floor]));
+    await expectFollows(worker, next);
+  });
+
+  it('a history that was rewritten before, with the same folder, is a history like any other', async () => {
+    const [manager, worker] = await livedFleet();
+    await manager.repository.git('commit', '--quiet', '--amend', '-m', 'said better');
+    await manager.reconcile();
+    const before = await idsOf(manager);
+    const next = await loseStore(manager);
+    expect(await idsOf(next)).toEqual(before);
+    await expectFollows(worker, next);
+  });
+});
+
+describe('a clone made with a depth', () => {
+  it('keeps the recorded ids where it is at the recorded revision; all others start at the floor', async () => {
+    const origin = await testRepository();
+    await origin.commit({ [WEB_FILE]: A, [CRON_FILE]: 'container_image: busybox\n' });
+    await origin.commit({ 'desired-state/device-groups/edge.yaml': 'apps: [web, cron]\n' });
+    const folder = await temporaryFolder();
+    await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
+    const manager = await startManager({ repository: repositoryAt(folder) });
+    const worker = new Worker();
+    await manager.post(`${WEB}/restart`);
+    await worker.poll(manager);
+    const before = await idsOf(manager);
+    const next = await loseStore(manager);
+    expect(await idsOf(next)).toEqual(before);
+    const { floor, history_is_complete } = await seededOf(next);
+    expect(history_is_complete).toBe(false);
+    const { body } = await next.post('/api/v2/apps/unheard-of', { container_image: 'a' });
+    expect(body.app_id).toBe(floor);
+    await expectFollows(worker, next);
+  });
+
+  it('trusts nothing where commits came after the record', async () => {
+    const origin = await testRepository();
+    await origin.commit({ 'a.txt': '' });
+    await origin.commit({ [WEB_FILE]: A, 'desired-state/device-groups/edge.yaml': 'apps: [web]\n' });
+    const folder = await temporaryFolder();
+    await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
+    const manager = await startManager({ repository: repositoryAt(folder) });
+    const worker = new Worker();
+    await worker.poll(manager);
+    const next = await loseStore(manager, () => manager.repository.commit({ 'elsewhere.txt': 'x' }));
+    expect(await seededOf(next)).toMatchObject({ record: 'used', kept: 0 });
+    await expectFollows(worker, next);
+  });
+});
+
+describe('a record that a person deletes', () => {
+  it('while the manager runs: it is there again after the next change', async () => {
+    const [manager] = await livedFleet();
+    await recorded(manager);
+    await putRecord(manager, '');
+    await manager.post(`${WEB}/restart`);
+    await expect.poll(() => recordTip(manager), { timeout: 20_000 }).not.toBe('');
+    const before = await idsOf(manager);
+    expect(await idsOf(await loseStore(manager))).toEqual(before);
+    expect(manager.log.filter(({ msg }) => msg === 'ids are not recorded')).toEqual([]);
+  });
+
+  it('is one commit without parents, however often it was written', async () => {
+    const [manager] = await livedFleet();
+    await recorded(manager);
+    await push(manager, { [WEB_FILE]: B });
+    await recorded(manager);
+    expect(await manager.repository.git('rev-list', '--count', RECORD)).toBe('1');
+    expect(await manager.repository.git('log', '-1', '--format=%cn', RECORD)).toBe('Holdfast');
+  });
+});

@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, it } from 'vitest';
+import { APPS, type Files, GROUPS, World } from '../support/ids-model.ts';
+
+/** Milliseconds for the search; the seeds that once failed come before it. */
+const SEARCH = 50_000;
+
+/** Seeds whose first run once found something, to be run again for ever. */
+const FOUND: readonly { seed: number; what: string }[] = [
+  { seed: 1854267392, what: 'a copy restored after another store had begun without the record' },
+];
+
+type Command = fc.AsyncCommand<object, World>;
+
+const app = fc.constantFrom(...APPS);
+const group = fc.constantFrom(...GROUPS);
+const image = fc.constantFrom('i:1', 'i:2', 'i:3');
+const members = fc.shuffledSubarray([...APPS]);
+
+/** Some apps, and groups of what is there. */
+const files: fc.Arbitrary<Files> = fc
+  .record({
+    apps: fc.dictionary(app, image, { minKeys: 1 }),
+    groups: fc.dictionary(group, members, { minKeys: 1 }),
+  })
+  .map(({ apps, groups }) => {
+    const ofApps = Object.entries(apps).map(([name, tag]) => [
+      `apps/${name}.yaml`,
+      `container_image: ${tag}\n`,
+    ]);
+    const ofGroups = Object.entries(groups).map(([name, list]) => {
+      const known = list.filter((one) => Object.hasOwn(apps, one));
+      return [`device-groups/${name}.yaml`, `apps: [${known.join(', ')}]\n`];
+    });
+    return Object.fromEntries([...ofApps, ...ofGroups]);
+  });
+
+/** Something that happens; after it everything is checked. */
+function happens(name: string, act: (world: World) => Promise<unknown>, polls: boolean): Command {
+  return {
+    check: () => true,
+    toString: () => `${name}${polls ? '' : ' (a device is away)'}`,
+    run: async (_, world) => {
+      await act(world);
+      await world.check({ sometimes: polls });
+    },
+  };
+}
+
+function command(name: string, ...steps: fc.Arbitrary<[string, (world: World) => Promise<unknown>]>[]) {
+  return fc
+    .tuple(fc.boolean(), fc.oneof(...steps))
+    .map(([polls, [what, act]]) => happens(`${name} ${what}`.trim(), act, polls));
+}
+
+const git =
+  (...args: string[]) =>
+  async (world: World): Promise<void> => {
+    await world.repository.git(...args);
+    await world.reconcile();
+  };
+
+const COMMANDS: fc.Arbitrary<Command>[] = [
+  command(
+    'commit',
+    files.map((one) => [
+      JSON.stringify(one),
+      async (world) => {
+        await world.commit(one);
+        await world.reconcile();
+      },
+    ]),
+  ),
+  command(
+    'there and back',
+    fc.tuple(files, fc.boolean()).map(([one, isForced]) => [
+      `${JSON.stringify(one)} ${isForced ? 'by force' : 'by a revert'}`,
+      async (world) => {
+        await world.commit(one);
+        await world.reconcile();
+        await world.check({ sometimes: true });
+        if (isForced) await rewind(world, 1);
+        else await git('revert', '--no-edit', 'HEAD')(world);
+      },
+    ]),
+  ),
+  command('revert', fc.constant(['', git('revert', '--no-edit', 'HEAD')])),
+  command(
+    'force-push',
+    fc.nat({ max: 3 }).map((back) => [`${back} back`, async (world) => rewind(world, back)]),
+    files.map((one) => [
+      `another commit ${JSON.stringify(one)}`,
+      async (world) => {
+        await rewind(world, 1);
+        await world.commit(one);
+        await world.reconcile();
+      },
+    ]),
+  ),
+  command(
+    'API',
+    fc
+      .tuple(app, image)
+      .map(([name, tag]) => [
+        `create ${name} ${tag}`,
+        (world) => world.manager.post(`/api/v2/apps/${name}`, { container_image: tag }),
+      ]),
+    fc
+      .tuple(app, image)
+      .map(([name, tag]) => [
+        `update ${name} ${tag}`,
+        (world) => world.manager.put(`/api/v2/apps/${name}/update`, { container_image: tag }),
+      ]),
+    app.map((name) => [`delete ${name}`, (world) => world.manager.delete(`/api/v2/apps/${name}`)]),
+    app.map((name) => [`restart ${name}`, (world) => world.manager.post(`/api/v2/apps/${name}/restart`)]),
+    fc
+      .tuple(group, members)
+      .map(([name, apps]) => [
+        `list of ${name} ${apps}`,
+        (world) => world.manager.put(`/api/v2/device_groups/${name}/update`, { apps }),
+      ]),
+    fc.constant(['prune', (world) => world.manager.post('/api/v2/prune')]),
+  ),
+  command('restart of the manager', fc.constant(['', (world) => world.restart()])),
+  command('crash', fc.constant(['', (world) => world.crash()])),
+  command(
+    'lost store',
+    fc
+      .record({
+        recorded: fc.boolean(),
+        record: fc.constantFrom('kept' as const, 'kept' as const, 'deleted' as const),
+      })
+      .map((how) => [JSON.stringify(how), (world) => world.loseStore(how)]),
+  ),
+  command('copy', fc.constant(['', (world) => world.copyData()])),
+  command(
+    'restored copy',
+    fc
+      .nat({ max: 5 })
+      .map((which) => [
+        `${which}`,
+        async (world) => (world.copies > 0 ? world.restoreCopy(which) : undefined),
+      ]),
+  ),
+];
+
+async function rewind(world: World, back: number): Promise<void> {
+  const count = Number(await world.repository.git('rev-list', '--count', 'HEAD'));
+  await world.repository.git('reset', '--quiet', '--hard', `HEAD~${Math.min(back, count - 1)}`);
+  await world.reconcile();
+}
+
+const property = fc.asyncProperty(
+  files,
+  fc.commands(COMMANDS, { maxCommands: 30, size: 'max' }),
+  async (first, commands) => {
+    const ends: (() => Promise<void>)[] = [];
+    const world = new World((end) => void ends.push(end));
+    try {
+      await world.begin(first);
+      await world.check({ sometimes: true });
+      await fc.asyncModelRun(() => ({ model: {}, real: world }), commands);
+      await world.check({ sometimes: true });
+    } finally {
+      for (const end of ends.reverse()) await end();
+    }
+  },
+);
+
+describe('ids, whatever happens to the manager, its store, its repository and its record', () => {
+  it.each(FOUND)(
+    'again: $what',
+    async ({ seed }) => {
+      await fc.assert(property, { seed, numRuns: 1 });
+    },
+    120_000,
+  );
+
+  it('every reply is one version, no id has two contents, and every device ends with what it was told', async () => {
+    await fc.assert(property, {
+      numRuns: 1000,
+      interruptAfterTimeLimit: SEARCH,
+      markInterruptAsFailure: false,
+    });
+  }, 600_000);
+});

@@ -1,0 +1,84 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+
+const INFO = '/api/v2/device_groups/edge/info';
+
+const recordAt = (origin: TestOrigin): Promise<string> =>
+  origin.bare.git('for-each-ref', 'refs/holdfast/ids');
+
+/** What devices act on; `_id` is of the store, and a new one gives new ones. */
+async function seenBy(manager: TestManager): Promise<string> {
+  return (await manager.get(INFO)).text.replaceAll(/"_id":\{[^}]*\}/g, '');
+}
+
+/** Loses everything that the manager kept, the mirror too, and starts another one. */
+async function loseAll(manager: TestManager, origin: TestOrigin, settings = {}): Promise<TestManager> {
+  await manager.stop();
+  await rm(manager.dataFolder, { recursive: true });
+  return startManager({
+    repository: origin.person,
+    dataFolder: manager.dataFolder,
+    settings: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state', ...settings },
+    now: () => Date.now() + 3_600_000,
+  });
+}
+
+describe('the record of ids at origin', () => {
+  it('outlives the loss of everything else: no id changes, and the next change is above the floor', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await manager.put('/api/v2/apps/web/update', { container_image: 'kept:1' });
+    await manager.post('/api/v2/apps/cron/restart');
+    const before = await seenBy(manager);
+    const next = await loseAll(manager, origin);
+    expect(await seenBy(next)).toBe(before);
+    expect((await next.get('/api/v2/reconcile')).body.ids_seeded).toMatchObject({ record: 'used' });
+    const { body } = await next.put('/api/v2/apps/web/update', { container_image: 'next:1' });
+    expect(body.app_id).toBeGreaterThan(1_700_000_000);
+  });
+
+  it('is written soon after ids change, while the manager runs', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const before = await recordAt(origin);
+    expect((await manager.post('/api/v2/apps/web/restart')).status).toBe(202);
+    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe(before);
+    await origin.bare.git('fsck', '--strict');
+  });
+
+  it('that somebody else moved or deleted is written again, on top of what is there', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe('');
+    await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids');
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe('');
+    await expect
+      .poll(async () => (await manager.get('/api/v2/reconcile')).body.ids_record, { timeout: 20_000 })
+      .toMatchObject({ problem: null });
+  });
+
+  it('that origin refuses is kept in the mirror, said once, and hinders nothing', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\necho branches only >&2\nexit 1\n';
+    await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    const manager = await startFollower(origin);
+    for (const image of ['a:1', 'a:2']) {
+      expect((await manager.put('/api/v2/apps/web/update', { container_image: image })).status).toBe(202);
+      await expect
+        .poll(async () => (await manager.get('/api/v2/reconcile')).body, { timeout: 20_000 })
+        .toSatisfy((body) => body.ids_record.revision === body.revision_applied);
+    }
+    const told = manager.log.filter(({ msg }) => String(msg).includes('does not take the record'));
+    expect(told).toMatchObject([{ reason: expect.stringContaining('branches only') }]);
+    expect(await recordAt(origin)).toBe('');
+    const before = await seenBy(manager);
+    await manager.stop();
+    await rm(join(manager.dataFolder, 'store.sqlite'));
+    const next = await manager.restart();
+    expect(await seenBy(next)).toBe(before);
+  });
+});

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { RecordContents, textsOf } from '../../../src/reconcile/record/contents.ts';
+import { decodeRecord, type RecordMeta, shardOf } from '../../../src/reconcile/record/format.ts';
+import type { CounterRow } from '../../../src/store/store.ts';
+
+const META: RecordMeta = {
+  fleet: 'a'.repeat(32),
+  place: 'desired-state',
+  idSequence: 7,
+  revision: 'b'.repeat(40),
+  folder: 'c'.repeat(40),
+};
+const WEB: CounterRow = { kind: 'app', name: 'web', last: 5, hash: 'd'.repeat(32) };
+const EDGE: CounterRow[] = [
+  { kind: 'device_group', name: 'edge', last: 2, hash: null },
+  { kind: 'prune', name: 'edge', last: 3, hash: null },
+];
+
+async function filesOf(rows: readonly CounterRow[], meta = META): Promise<Map<string, string>> {
+  const contents = new RecordContents();
+  const files = await contents.changed(await contents.take(rows), new Map());
+  return new Map([...files, contents.meta(meta)]);
+}
+
+const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}$/);
+const row: fc.Arbitrary<CounterRow> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('app' as const, 'device_group' as const),
+    name,
+    last: fc.nat({ max: 2 ** 40 }),
+    hash: fc.option(fc.stringMatching(/^[0-9a-f]{32}$/)),
+  }),
+  fc.record({ kind: fc.constant('prune' as const), name, last: fc.nat(), hash: fc.constant(null) }),
+);
+const rows = fc.uniqueArray(row, { maxLength: 60, selector: (one) => `${one.kind}/${one.name}` });
+const sorted = (list: readonly CounterRow[]) => list.map((one) => JSON.stringify(one)).sort();
+
+describe('a record', () => {
+  it('is read as it was written, whatever is in it', async () => {
+    await fc.assert(
+      fc.asyncProperty(rows, async (list) => {
+        const record = decodeRecord(await filesOf(list));
+        if (typeof record === 'string') throw new Error(record);
+        expect(record.meta).toEqual(META);
+        expect(sorted(record.rows)).toEqual(
+          sorted(list.map(({ kind, name, last, hash }) => ({ kind, name, last, hash }))),
+        );
+        const { 'meta.json': _, ...texts } = Object.fromEntries(await filesOf(list));
+        expect(Object.fromEntries(textsOf(record))).toEqual(texts);
+      }),
+    );
+  });
+
+  it('has the same texts in whatever order the rows come', async () => {
+    await fc.assert(
+      fc.asyncProperty(rows, async (list) => {
+        const turned = await filesOf([...list].reverse());
+        expect(Object.fromEntries(turned)).toEqual(Object.fromEntries(await filesOf(list)));
+      }),
+    );
+  });
+
+  it('changes in the file of a row alone', async () => {
+    const contents = new RecordContents();
+    const texts = await contents.changed(await contents.take([WEB, ...EDGE]), new Map());
+    expect(await contents.changed(await contents.take([WEB]), texts)).toEqual(new Map());
+    const changed = await contents.changed(await contents.take([{ ...WEB, last: 6 }]), texts);
+    expect([...changed.keys()]).toEqual([shardOf('web')]);
+  });
+
+  it('that lost its last row is written without it', async () => {
+    const texts = await filesOf([WEB]);
+    const changed = await new RecordContents().changed(texts.keys(), texts);
+    expect(decodeRecord(new Map([...changed, new RecordContents().meta(META)]))).toEqual({
+      meta: META,
+      rows: [],
+    });
+  });
+});
+
+const shard = shardOf('web');
+const WEB_FILES = await filesOf([WEB]);
+const good = '["app","web",5,null]';
+
+function metaWith(changes: object): string {
+  return JSON.stringify({ ...JSON.parse(WEB_FILES.get('meta.json') ?? ''), ...changes });
+}
+
+describe('a record of somebody else’s making', () => {
+  it.each([
+    ['without a meta file', { 'meta.json': null }],
+    ['whose meta file is no JSON', { 'meta.json': '{' }],
+    ['whose meta file is a list', { 'meta.json': '[]' }],
+    ['of another version', { 'meta.json': metaWith({ format: 2 }) }],
+    ['with a field too much', { 'meta.json': metaWith({ more: 1 }) }],
+    ['with a fleet that is none', { 'meta.json': metaWith({ fleet: '--all' }) }],
+    ['with a revision that is none', { 'meta.json': metaWith({ revision: 'HEAD' }) }],
+    ['with a folder that is none', { 'meta.json': metaWith({ folder: '--all' }) }],
+    ['with a long place', { 'meta.json': metaWith({ place: 'x'.repeat(5000) }) }],
+    ['with a sequence that is no number', { 'meta.json': metaWith({ idSequence: '7' }) }],
+    ['with fewer rows than it says', { 'meta.json': metaWith({ rows: 2 }) }],
+    ['with more rows than it says', { 'meta.json': metaWith({ rows: 0 }) }],
+    ['with rows that are no JSON', { [shard]: 'x' }],
+    ['with rows that are no list', { [shard]: '{"0": []}' }],
+    ['with rows in a list of lists', { [shard]: `[[${good}]]` }],
+    ['nested without end', { [shard]: '['.repeat(100_000) }],
+    ['with a row of an unknown kind', { [shard]: '[["report","web",5,null]]' }],
+    ['with a row too long', { [shard]: '[["app","web",5,null,1]]' }],
+    ['with a row too short', { [shard]: '[["app","web",5]]' }],
+    ['with a name that is none', { [shardOf('../web')]: '[["app","../web",5,null]]', [shard]: '[]' }],
+    ['with __proto__ for a name', { [shardOf('__proto__')]: '[["app","__proto__",5,null]]', [shard]: '[]' }],
+    ['with a negative id', { [shard]: '[["app","web",-1,null]]' }],
+    ['with half an id', { [shard]: '[["app","web",1.5,null]]' }],
+    ['with an id as a text', { [shard]: '[["app","web","5",null]]' }],
+    ['with an id that is not exact', { [shard]: '[["app","web",9007199254740993,null]]' }],
+    ['with an id beyond all room', { [shard]: '[["app","web",1e300,null]]' }],
+    ['with a hash that is none', { [shard]: '[["app","web",5,"x"]]' }],
+    ['with a hash for prunes', { [shard]: `[["prune","web",5,"${'d'.repeat(32)}"]]` }],
+    ['with a row twice', { [shard]: `[${good},${good}]`, 'meta.json': metaWith({ rows: 2 }) }],
+    [
+      'with a row in another file',
+      { [shard]: null, [shard === '00.json' ? '01.json' : '00.json']: `[${good}]` },
+    ],
+    [
+      'with a file that is none of ours',
+      { 'more.json': '[["app","more",5,null]]', 'meta.json': metaWith({ rows: 2 }) },
+    ],
+  ] as [string, Record<string, string | null>][])('%s is refused as a whole', (_, changes) => {
+    const files = new Map(WEB_FILES);
+    for (const [file, text] of Object.entries(changes)) {
+      if (text === null) files.delete(file);
+      else files.set(file, text);
+    }
+    expect(decodeRecord(files)).toEqual(expect.any(String));
+  });
+
+  it('never throws, and never reads what it does not understand', () => {
+    const file = fc.oneof(fc.constantFrom('meta.json', shard), fc.string());
+    fc.assert(
+      fc.property(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), (files) => {
+        expect(decodeRecord(new Map(Object.entries(files)))).toEqual(expect.any(String));
+      }),
+    );
+  });
+});

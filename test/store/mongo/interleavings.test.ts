@@ -1,0 +1,270 @@
+import fc, { type Scheduler } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { appDefaults } from '../../../src/desired/app.ts';
+import { kindOf } from '../../../src/errors.ts';
+import type { Step } from '../../../src/plan/step.ts';
+import { DocumentStore } from '../../../src/store/mongo/store.ts';
+import type { GroupInfo, Store } from '../../../src/store/store.ts';
+import { AT, app, appStep, CONTEXT, group, groupStep } from '../contract/support.ts';
+import { type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
+
+/** What one of two managers is asked for. A push moves the branch; a pass brings the store to it. */
+type Action = { manager: 0 | 1; do: 'push' | 'pass' | 'restart' | 'prune' | 'prune-all' };
+
+interface Life {
+  actions: Action[];
+  fates: Fate[];
+  /** After so many commands the first manager is dead; it never answers again. */
+  death: number;
+  /** Characters of changes that a head carries itself: all of them, or none. */
+  inlineLimit: number;
+}
+
+const RUNS = Number(process.env['HOLDFAST_TEST_RUNS'] ?? 400);
+
+const ACTIONS = ['push', 'push', 'pass', 'pass', 'pass', 'restart', 'prune', 'prune-all'] as const;
+
+const anyLife: fc.Arbitrary<Life> = fc.record({
+  actions: fc.array(
+    fc.record({ manager: fc.constantFrom(0 as const, 1 as const), do: fc.constantFrom(...ACTIONS) }),
+    { minLength: 2, maxLength: 9 },
+  ),
+  fates: fc.array(
+    fc.oneof(
+      { weight: 14, arbitrary: fc.constant<Fate>('ok') },
+      { weight: 1, arbitrary: fc.constantFrom<Fate>('before', 'after', 'late', 'late') },
+    ),
+    { maxLength: 250, size: 'max' },
+  ),
+  inlineLimit: fc.constantFrom(1_000_000, 1),
+  death: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 1, max: 40 })),
+});
+
+/** What the files say at a revision: each changes two apps and the order of the group. */
+function contentsAt(revision: number) {
+  const members = revision % 2 === 0 ? ['web', 'db'] : ['db', 'web'];
+  return { web: app(`web:${revision}`), db: app(`db:${revision}`), edge: group(...members) };
+}
+
+function stepsTo(revision: number): Step[] {
+  const { web, db, edge } = contentsAt(revision);
+  return [appStep('db', db), appStep('web', web), groupStep('edge', edge)];
+}
+
+/** A fleet of two managers on one database, and what the world knows of it. */
+class World {
+  readonly database = new ModelDatabase();
+  readonly stores: Store[];
+  /** The newest revision of the branch. */
+  branch = 0;
+  /** Every content that was ever shown under an id. */
+  readonly shown = new Map<string, string>();
+  /** The revision of each claim, by its sequence. */
+  readonly claims = new Map<number, number>();
+  readonly given: { prune: number[]; unknownPrunes: number; unknownRestarts: number; restarts: number } = {
+    prune: [],
+    unknownPrunes: 0,
+    unknownRestarts: 0,
+    restarts: 0,
+  };
+  readonly #scheduler: Scheduler;
+  readonly #mistake: Mistake | null;
+  readonly #inlineLimit: number;
+  #writers = 0;
+
+  constructor(scheduler: Scheduler, { fates, death, inlineLimit }: Life, mistake: Mistake | null) {
+    this.#scheduler = scheduler;
+    this.#mistake = mistake;
+    this.#inlineLimit = inlineLimit;
+    const queue = [...fates];
+    let commands = 0;
+    const nextFate = (): Fate => queue.shift() ?? 'ok';
+    this.stores = [
+      this.open(() => {
+        commands += 1;
+        return commands > death ? 'before' : nextFate();
+      }),
+      this.open(nextFate),
+    ];
+  }
+
+  /** A manager's store on the model. */
+  open(nextFate: () => Fate): Store {
+    const { database } = this;
+    const options = { database, scheduler: this.#scheduler, nextFate, mistake: this.#mistake };
+    return new DocumentStore({
+      documents: new ModelDocuments(options),
+      defaults: appDefaults(['nebula', 'bridge']),
+      random: (size) => {
+        this.#writers += 1;
+        return Buffer.from(String(this.#writers).padStart(size, '0').slice(-size));
+      },
+      pause: () => this.#scheduler.schedule(Promise.resolve(), 'pause'),
+      inlineLimit: this.#inlineLimit,
+    });
+  }
+
+  /** The first revision, before anything can fail. */
+  async begin(): Promise<void> {
+    await this.pass(this.open(() => 'ok'));
+  }
+
+  /** Does it; that a call may fail is part of the model. */
+  async act({ manager, do: what }: Action): Promise<void> {
+    const store = this.stores[manager] as Store;
+    if (what === 'push') this.branch += 1;
+    else if (what === 'pass') await ignoringFaults(this.pass(store));
+    else if (what === 'restart') await this.#restart(store);
+    else await this.#prune(store, what);
+  }
+
+  /** A pass as the reconciler does it: the sequence first, then the branch. */
+  async pass(store: Store): Promise<void> {
+    const early = this.branch;
+    const { sequence } = await store.state();
+    const revision = this.#mistake === 'head before sequence' ? early : this.branch;
+    const claimed = await store.claimHead(sequence, String(revision), AT);
+    this.claims.set(claimed, revision);
+    const steps = stepsTo(revision);
+    await store.apply({
+      revision: String(revision),
+      sequence: claimed,
+      at: AT,
+      steps,
+      origins: [],
+      rules: 'r',
+    });
+  }
+
+  async #restart(store: Store): Promise<void> {
+    try {
+      if ((await store.restartApp('web', CONTEXT)) !== null) this.given.restarts += 1;
+    } catch (error) {
+      refuseOthers(error);
+      this.given.unknownRestarts += 1;
+    }
+  }
+
+  async #prune(store: Store, what: 'prune' | 'prune-all'): Promise<void> {
+    try {
+      const id =
+        what === 'prune'
+          ? (await store.pruneGroup('edge', CONTEXT))?.value.pruneId
+          : (await store.pruneAll(CONTEXT)).value['edge'];
+      if (id !== undefined) this.given.prune.push(id);
+    } catch (error) {
+      refuseOthers(error);
+      this.given.unknownPrunes += 1;
+    }
+  }
+
+  /** A device asks one manager and then the other, and so on; ids and revisions never go down under it. */
+  async device(rounds: number): Promise<void> {
+    let last: GroupInfo | null = null;
+    for (let round = 0; round < rounds; round += 1) {
+      try {
+        const info: GroupInfo | null = await (this.stores[round % 2] as Store).groupInfo('edge');
+        this.check(info);
+        if (last !== null) expectNotOlder(info, last);
+        last = info ?? last;
+      } catch (error) {
+        refuseOthers(error);
+      }
+    }
+  }
+
+  /** One reply is one version of the group, and no id was ever shown with another content. */
+  check(info: GroupInfo | null): void {
+    if (info === null) return;
+    const expected = contentsAt(Number(info.revision));
+    expect(info.group.content).toEqual(expected.edge);
+    for (const { name, appId, content } of info.apps) {
+      expect(content).toEqual(name === 'web' ? expected.web : expected.db);
+      this.#checkShown(`app/${name}/${appId}`, content);
+    }
+    this.#checkShown(`group/${info.group.deviceGroupId}`, info.group.content);
+  }
+
+  #checkShown(key: string, content: unknown): void {
+    const text = JSON.stringify(content);
+    expect(this.shown.get(key) ?? text).toBe(text);
+    this.shown.set(key, text);
+  }
+
+  /** When everything is over, and nothing fails any more. */
+  async checkEnd(): Promise<void> {
+    const store = this.open(() => 'ok');
+    await this.pass(store);
+    const info = await store.groupInfo('edge');
+    this.check(info);
+    expect(info?.revision).toBe(String(this.branch));
+    const inOrder = [...this.claims].sort(([a], [b]) => a - b).map(([, revision]) => revision);
+    expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b));
+    const { prune, unknownPrunes, restarts, unknownRestarts } = this.given;
+    const pruneId = info?.group.pruneId ?? 0;
+    expect(new Set(prune).size).toBe(prune.length);
+    expect(pruneId).toBeGreaterThanOrEqual(1 + prune.length);
+    expect(pruneId).toBeLessThanOrEqual(1 + prune.length + unknownPrunes);
+    const web = info?.apps.find(({ name }) => name === 'web')?.appId ?? 0;
+    const db = info?.apps.find(({ name }) => name === 'db')?.appId ?? 0;
+    // `db` rises once for each revision that was applied, `web` also once for each restart.
+    expect(db).toBeLessThanOrEqual(1 + this.branch);
+    expect(web - db).toBeGreaterThanOrEqual(restarts);
+    expect(web - db).toBeLessThanOrEqual(restarts + unknownRestarts);
+    const entries = await store.operations(null, 1000);
+    const raised = entries.filter(({ ids }) => Object.keys(ids).length > 0);
+    expect(raised).toHaveLength(web - db + pruneId - 1);
+  }
+}
+
+function expectNotOlder(info: GroupInfo | null, last: GroupInfo): void {
+  expect(Number(info?.revision)).toBeGreaterThanOrEqual(Number(last.revision));
+  expect(info?.group.deviceGroupId).toBeGreaterThanOrEqual(last.group.deviceGroupId);
+  expect(info?.group.pruneId).toBeGreaterThanOrEqual(last.group.pruneId);
+  for (const { name, appId } of last.apps) {
+    expect(info?.apps.find((one) => one.name === name)?.appId).toBeGreaterThanOrEqual(appId);
+  }
+}
+
+async function ignoringFaults(call: Promise<unknown>): Promise<void> {
+  await call.catch(refuseOthers);
+}
+
+/** A call may be refused because the database was away, or another manager was faster. */
+function refuseOthers(error: unknown): void {
+  if (!['unavailable', 'conflict'].includes(kindOf(error))) throw error;
+}
+
+function property(mistake: Mistake | null) {
+  return fc.asyncProperty(fc.scheduler(), anyLife, async (scheduler, life) => {
+    const world = new World(scheduler, life, mistake);
+    await scheduler.waitFor(world.begin());
+    const managers = [0, 1].map(async (manager) => {
+      for (const action of life.actions) if (action.manager === manager) await world.act(action);
+    });
+    await scheduler.waitFor(Promise.all([...managers, world.device(4)]));
+    await scheduler.waitAll();
+    await scheduler.waitFor(world.checkEnd());
+  });
+}
+
+describe('two managers, in any order of their commands, with any of them failing', () => {
+  it('keep the rules of ids, and every reply is one version of its group', async () => {
+    await fc.assert(property(null), { numRuns: RUNS });
+  }, 120_000);
+
+  it.each<Mistake>([
+    'unguarded swap',
+    'unguarded put',
+    'unguarded settle',
+    'forgotten writers',
+    'head before sequence',
+  ])(
+    'would not, with this mistake: %s',
+    async (mistake) => {
+      const result = await fc.check(property(mistake), { numRuns: 20_000, endOnFailure: true, seed: 2 });
+      expect(result.failed).toBe(true);
+    },
+    120_000,
+  );
+});

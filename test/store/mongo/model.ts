@@ -1,0 +1,218 @@
+import type { Scheduler } from 'fast-check';
+import type { Kind } from '../../../src/desired/name.ts';
+import { HoldfastError } from '../../../src/errors.ts';
+import type {
+  Change,
+  Documents,
+  FoundReport,
+  Head,
+  HeadId,
+  ObjectDocument,
+  OperationDocument,
+  StagedChange,
+} from '../../../src/store/mongo/documents.ts';
+import { newFleet, newReports } from '../../../src/store/mongo/schema.ts';
+
+/** What becomes of one command: `late` ones fail at once, and happen long after. */
+export type Fate = 'ok' | 'before' | 'after' | 'late';
+
+/** Turns of others until a late command happens. */
+const LATE = 12;
+
+/** Mistakes that can be planted: each takes away one thing that the store's safety rests on. */
+export type Mistake =
+  | 'unguarded swap'
+  | 'unguarded put'
+  | 'unguarded settle'
+  | 'forgotten writers'
+  | 'head before sequence';
+
+interface Contents {
+  heads: Map<string, Head>;
+  objects: Map<string, ObjectDocument>;
+  operations: Map<number, OperationDocument>;
+  staged: Map<string, StagedChange>;
+}
+
+/**
+ * A database as MongoDB promises it to be: a change of one document happens whole, at one moment; a read sees what a
+ * majority has, which is everything that was acknowledged and perhaps not yet what was done last.
+ */
+export class ModelDatabase {
+  #primary: Contents = {
+    heads: new Map<string, Head>([
+      ['fleet', newFleet('f')],
+      ['reports', newReports()],
+    ]),
+    objects: new Map(),
+    operations: new Map(),
+    staged: new Map(),
+  };
+  #majority: Contents = structuredClone(this.#primary);
+
+  get primary(): Contents {
+    return this.#primary;
+  }
+
+  get majority(): Contents {
+    return this.#majority;
+  }
+
+  /** The members catch up: a majority has all that was done so far. */
+  replicate(): void {
+    this.#majority = structuredClone(this.#primary);
+  }
+}
+
+export interface ModelOptions {
+  database: ModelDatabase;
+  /** Decides the order of everything that happens. */
+  scheduler: Scheduler;
+  /** The fate of the next command. */
+  nextFate(): Fate;
+  mistake: Mistake | null;
+}
+
+/** One manager's way to the database. Each command is on its way, happens, is replicated, and is answered, at four moments. */
+export class ModelDocuments implements Documents {
+  readonly #options: ModelOptions;
+
+  constructor(options: ModelOptions) {
+    this.#options = options;
+  }
+
+  async ping(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  readHead<H extends Head>(id: HeadId): Promise<H | null> {
+    return this.#read(({ heads }) => {
+      const head = structuredClone(heads.get(id) ?? null) as H | null;
+      if (head !== null && this.#isMistaken('forgotten writers')) head.recent = [];
+      return head;
+    });
+  }
+
+  swapHead<H extends Head>(version: number, next: H): Promise<boolean> {
+    return this.#write(({ heads }) => {
+      const isThere = heads.get(next._id)?.version === version;
+      if (!isThere && !this.#isMistaken('unguarded swap')) return false;
+      heads.set(next._id, structuredClone(next));
+      return true;
+    });
+  }
+
+  settleHead(id: HeadId, version: number): Promise<void> {
+    return this.#write(({ heads }) => {
+      const head = heads.get(id);
+      if (head === undefined) return;
+      if (head.version !== version && !this.#isMistaken('unguarded settle')) return;
+      heads.set(id, { ...head, isSettled: true, changes: [] });
+    });
+  }
+
+  async stage(changes: readonly StagedChange[]): Promise<void> {
+    for (const change of changes)
+      await this.#write(({ staged }) => void staged.set(change._id, structuredClone(change)));
+  }
+
+  staged(writer: string): Promise<Change[]> {
+    return this.#read(({ staged }) =>
+      [...staged.values()].filter((one) => one.writer === writer).map((one) => structuredClone(one.change)),
+    );
+  }
+
+  async dropStaged(head: HeadId, version: number): Promise<void> {
+    for (const { _id } of [...this.#options.database.primary.staged.values()].filter(
+      (one) => one.head === head && one.version <= version,
+    ))
+      await this.#write(({ staged }) => void staged.delete(_id));
+  }
+
+  /** Each by itself: another manager's commands come between. */
+  async put(changes: readonly Change[]): Promise<void> {
+    await Promise.all(changes.map((change) => this.#write((contents) => this.#putOne(contents, change))));
+  }
+
+  objects(ids: readonly string[]): Promise<ObjectDocument[]> {
+    return this.#read(({ objects }) =>
+      ids.flatMap((id) => {
+        const found = objects.get(id);
+        return found === undefined ? [] : [structuredClone(found)];
+      }),
+    );
+  }
+
+  objectsSince(version: number, kind: Kind | null): Promise<ObjectDocument[]> {
+    return this.#read(({ objects }) =>
+      [...objects.values()]
+        .filter((one) => one.version > version && (kind === null || one.kind === kind))
+        .map((one) => structuredClone(one)),
+    );
+  }
+
+  operations(before: number, limit: number): Promise<OperationDocument[]> {
+    return this.#read(({ operations }) =>
+      [...operations.values()]
+        .filter(({ _id }) => _id < before)
+        .sort((a, b) => b._id - a._id)
+        .slice(0, limit),
+    );
+  }
+
+  reports(): Promise<FoundReport[]> {
+    return Promise.resolve([]);
+  }
+
+  expireReports(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  #putOne({ objects, operations }: Contents, change: Change): void {
+    if (change.in === 'operations' && !operations.has(change.document._id))
+      operations.set(change.document._id, structuredClone(change.document));
+    if (change.in !== 'objects') return;
+    const { _id, version } = change.document;
+    const isNewer = version > (objects.get(_id)?.version ?? -1);
+    if (isNewer || this.#isMistaken('unguarded put')) objects.set(_id, structuredClone(change.document));
+  }
+
+  async #read<T>(look: (contents: Contents) => T): Promise<T> {
+    const { database, nextFate } = this.#options;
+    const fate = nextFate();
+    await this.#turn('read');
+    const result = look(database.majority);
+    await this.#turn('answer');
+    if (fate !== 'ok') throw new HoldfastError('unavailable', 'the connection broke');
+    return result;
+  }
+
+  async #write<T>(change: (contents: Contents) => T): Promise<T> {
+    const { database, nextFate } = this.#options;
+    const fate = nextFate();
+    await this.#turn('write');
+    if (fate === 'late') void this.#later(change);
+    if (fate === 'before' || fate === 'late') throw new HoldfastError('unavailable', 'the connection broke');
+    const result = change(database.primary);
+    const replicated = this.#turn('replicate').then(() => database.replicate());
+    if (fate === 'after') throw new HoldfastError('unavailable', 'the connection broke');
+    await replicated;
+    await this.#turn('answer');
+    return result;
+  }
+
+  async #later<T>(change: (contents: Contents) => T): Promise<void> {
+    const { database } = this.#options;
+    for (let turn = 0; turn < LATE; turn += 1) await this.#turn('late');
+    change(database.primary);
+    database.replicate();
+  }
+
+  async #turn(label: string): Promise<void> {
+    await this.#options.scheduler.schedule(Promise.resolve(), label);
+  }
+
+  #isMistaken(mistake: Mistake): boolean {
+    return this.#options.mistake === mistake;
+  }
+}

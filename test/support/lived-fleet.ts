@@ -1,0 +1,70 @@
+import { expect } from 'vitest';
+import { recordTip } from './loss.ts';
+import { SMALL_FLEET, startManager, type TestManager } from './manager.ts';
+import { Worker } from './worker.ts';
+import { worldOf } from './world.ts';
+
+export const WEB = '/api/v2/apps/web';
+export const WEB_FILE = 'desired-state/apps/web.yaml';
+export const CRON_FILE = 'desired-state/apps/cron.yaml';
+export const A = SMALL_FLEET['apps/web.yaml'];
+export const B = 'container_image: nginx:b\n';
+export const C = 'container_image: nginx:c\n';
+
+/** A fleet with a life behind it, and a device that saw all of it. */
+export async function livedFleet(options: { now?: () => number } = {}): Promise<[TestManager, Worker]> {
+  const manager = await startManager({ files: SMALL_FLEET, ...options });
+  const worker = new Worker();
+  await manager.put(`${WEB}/update`, { privileged: true });
+  await manager.put(`${WEB}/update`, { privileged: false });
+  await manager.post('/api/v2/apps/cron/restart');
+  await manager.post('/api/v2/device_groups/edge/prune');
+  await worker.poll(manager);
+  worker.actions = [];
+  return [manager, worker];
+}
+
+export async function push(manager: TestManager, files: Record<string, string | null>): Promise<void> {
+  await manager.repository.commit(files);
+  await manager.reconcile();
+}
+
+/** The ids, without what a new store makes anew. */
+export async function idsOf(manager: TestManager): Promise<Record<string, number>> {
+  const { apps, groups } = await worldOf(manager);
+  const ids: Record<string, number> = {};
+  for (const [name, app] of Object.entries(apps)) ids[`app ${name}`] = (app as { app_id: number }).app_id;
+  for (const [name, group] of Object.entries(groups)) {
+    const { device_group_id, prune_id } = group as { device_group_id: number; prune_id: number };
+    ids[`group ${name}`] = device_group_id;
+    ids[`prune ${name}`] = prune_id;
+  }
+  return ids;
+}
+
+export async function seededOf(manager: TestManager) {
+  return (await manager.get('/api/v2/reconcile')).body.ids_seeded;
+}
+
+async function recordOf(manager: TestManager) {
+  return (await manager.get('/api/v2/reconcile')).body.ids_record;
+}
+
+/** The device ends with what the manager wants, and a change after that reaches it too. */
+export async function expectFollows(worker: Worker, manager: TestManager): Promise<void> {
+  expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
+  await manager.put(`${WEB}/update`, { env_vars: { LAST: 'one' } });
+  await manager.put('/api/v2/device_groups/edge/update', { apps: ['cron', 'web'] });
+  worker.actions = [];
+  expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
+  expect(worker.actions).toContain('restart web');
+}
+
+/** Waits until the record has everything, and gives its tip. */
+export async function recorded(manager: TestManager): Promise<string> {
+  const { body } = await manager.get('/api/v2/reconcile');
+  await expect
+    .poll(async () => (await recordOf(manager)).revision, { timeout: 20_000 })
+    .toBe(body.revision_applied);
+  return recordTip(manager);
+}

@@ -23,8 +23,10 @@ async function serve(config: Config): Promise<ExitCode> {
       });
     }
   });
+  const stopping = new AbortController();
   void signalled.then((signal) => {
     logger.info({ signal }, 'stopping');
+    stopping.abort();
     setTimeout(() => {
       logger.error('not stopped in time; ending now');
       process.exit(EXIT.failed);
@@ -40,6 +42,7 @@ async function serve(config: Config): Promise<ExitCode> {
     logger,
     announce,
     draw,
+    stopping: stopping.signal,
   });
   await signalled;
   await service.close();

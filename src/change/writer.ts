@@ -8,6 +8,7 @@ import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head, Publisher, Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Draft, draftWrite } from './draft.ts';
+import { passWithin } from './patience.ts';
 import { absent, filesOf } from './view.ts';
 import type { Write, WriteContext, Writer, Written } from './write.ts';
 
@@ -27,6 +28,8 @@ export interface WriterDependencies {
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
+  /** Milliseconds that a write waits for a pass. */
+  patience: number;
 }
 
 /** A write on its way: what is wished for, and how to tell whoever waits. */
@@ -158,8 +161,8 @@ async function earlierRefusal(
  * Brings the store to the head, so that the write sees what every earlier one and every push did. Rejects also when
  * the store is down, which a pass that finds nothing new does not notice: no commit is made that cannot be applied.
  */
-async function settle({ reconciler, store }: WriterDependencies): Promise<Head> {
-  const outcome = await reconciler.reconcile();
+async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Head> {
+  const outcome = await passWithin(patience, reconciler);
   await store.ping();
   if (outcome.ok) return outcome.report.head;
   const kind = outcome.error.kind === 'stalled' ? 'conflict' : 'unavailable';
@@ -242,6 +245,8 @@ async function publishRefused(
   dependencies: WriterDependencies,
 ): Promise<Request[]> {
   if (kindOf(error) === 'moved-on') return drafted.map(({ request }) => request);
+  // Status is to say so, too, and a commit of which nobody knows is to be found when it arrives.
+  if (kindOf(error) === 'unavailable') void dependencies.reconciler.look();
   if (kindOf(error) !== 'conflict' || drafted.length === 1) {
     drafted.forEach(({ request }, index) => {
       request.reject(ownFailure(error, index));
@@ -266,9 +271,9 @@ function ownFailure(error: unknown, index: number): unknown {
 async function confirm(
   drafted: Drafted[],
   revisions: string[],
-  { reconciler, faults }: WriterDependencies,
+  { reconciler, faults, patience }: WriterDependencies,
 ): Promise<void> {
-  const outcome = await reconciler.reconcile();
+  const outcome = await passWithin(patience, reconciler);
   faults.pass('write-done');
   drafted.forEach(({ request }, index) => {
     const revision = revisions[index] as string;

@@ -46,7 +46,7 @@ export interface PassRunner {
   head(): Head | null;
   /** Every problem that is known, at the revision that was looked at last. */
   problems(): Diagnostic[];
-  /** Takes over what the past knows of ids, and reads the store, without looking at what the head wants. */
+  /** Takes over what the past knows of ids, as far as it is known here: origin is not asked. */
   prepare(): Promise<void>;
   /**
    * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
@@ -105,7 +105,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory,
     head: () => head,
     problems: () => [...desired.problems(), ...lastProblems],
-    prepare: async () => void (await look()),
+    prepare: async () => past.takeOver((await reader.head()).revision),
     run: () => untilClaimed(runOnce),
   };
 }

@@ -77,12 +77,12 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
     await onPass(outcome, status);
-    clock.set(nextLook(status, pollInterval, origin.lookedAt(), at));
+    clock.set(nextLook({ passError, origin: origin.status() }, pollInterval, origin.lookedAt(), at));
     return outcome;
   };
   const flight = createSingleFlight(pass);
   const looks = createSingleFlight(async () => {
-    await origin.refresh();
+    if (!isClosed) await origin.refresh();
     return flight.request();
   });
 
@@ -94,13 +94,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
       ({ close: stopWatching } = await watch(() => void flight.request()));
-      // What was fetched in an earlier life is served while origin is asked.
-      if (source.origin !== null) await flight.request();
       return looks.request();
     },
     close: async () => {
       isClosed = true;
-      clock.set(null);
+      clock.stop();
       await stopWatching();
       await looks.idle();
       await flight.idle();
@@ -175,23 +173,37 @@ function attemptedBy(
   return { revision, at: now };
 }
 
-/** Milliseconds until the loop looks by itself again; null: only when something tells it to. */
-function nextLook(status: Status, pollInterval: number, lookedAt: number, now: number): number | null {
-  const retryAt = status.error?.retryAt ?? null;
-  // Writes run passes, too; however many there are, the next look by the clock stays where it is.
-  const pollAt = pollInterval === 0 ? null : lookedAt + pollInterval;
-  if (retryAt === null && pollAt === null) return null;
-  const at = retryAt ?? pollAt ?? now;
-  return Math.min(Math.max(0, at - now), Math.max(pollInterval, LONGEST_WAIT));
+/** What failed, each with its own time for the next try. */
+interface Failures {
+  passError: PassError | null;
+  origin: OriginStatus | null;
 }
 
-/** One timer: setting it again replaces what was set before. */
-function createClock(ring: () => void): { set(delay: number | null): void } {
+/**
+ * Milliseconds until the loop looks by itself again; null: only when something tells it to. A pass that failed is tried
+ * again when its time has come; that neither puts off a look at the branch nor hides that origin is to be tried again.
+ */
+function nextLook(failures: Failures, pollInterval: number, lookedAt: number, now: number): number | null {
+  // Writes run passes, too; however many there are, the next look by the clock stays where it is.
+  const pollAt = pollInterval === 0 ? null : lookedAt + pollInterval;
+  const originAt = failures.origin?.error?.retryAt ?? pollAt;
+  const times = [failures.passError?.retryAt ?? null, originAt].filter((time) => time !== null);
+  if (times.length === 0) return null;
+  return Math.min(Math.max(0, Math.min(...times) - now), Math.max(pollInterval, LONGEST_WAIT));
+}
+
+/** One timer: setting it again replaces what was set before, and once stopped it is never set again. */
+function createClock(ring: () => void): { set(delay: number | null): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
   return {
     set: (delay) => {
       clearTimeout(timer);
-      if (delay !== null) timer = setTimeout(ring, delay).unref();
+      if (delay !== null && !isStopped) timer = setTimeout(ring, delay).unref();
+    },
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
     },
   };
 }

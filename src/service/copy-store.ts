@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { HoldfastError } from '../errors.ts';
 import type { Config } from '../settings.ts';
@@ -16,7 +16,7 @@ const FILE = 'store.sqlite';
  */
 export async function copyStore(config: Config, to: string, progress: Progress): Promise<Copied> {
   const source = await openSource(config);
-  const target = openTarget(config, to);
+  const target = await openTarget(config, to);
   try {
     return await copyContents(source, target, progress);
   } finally {
@@ -33,8 +33,9 @@ async function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): 
   return sqliteContents(path);
 }
 
-function openTarget({ MONGODB_DATABASE }: Config, to: string): ContentsTarget {
+async function openTarget({ MONGODB_DATABASE }: Config, to: string): Promise<ContentsTarget> {
   if (/^mongodb(\+srv)?:/.test(to)) return mongo(to, MONGODB_DATABASE);
+  await mkdir(resolve(to), { recursive: true, mode: 0o700 });
   return sqliteTarget(join(resolve(to), FILE));
 }
 

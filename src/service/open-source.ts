@@ -19,7 +19,7 @@ export interface SourceEnvironment {
 
 /** Milliseconds that one git call on this machine may take. */
 const GIT_TIME_LIMIT = 30_000;
-/** Milliseconds for the first fetch, which brings the whole history; a line that stands still is noticed earlier. */
+/** Milliseconds for a fetch of much, like the first one with the whole history; a line that stands still is noticed earlier. */
 const FIRST_FETCH_LIMIT = 3_600_000;
 /** How many times the usual limit the first fetch may say nothing: origin has to count what it will send. */
 const FIRST_FETCH_PATIENCE = 3;
@@ -82,6 +82,7 @@ function openOrigin(
     machine: { env, timeLimit: GIT_TIME_LIMIT },
     limits: {
       first: { total: FIRST_FETCH_LIMIT, silence: usual * FIRST_FETCH_PATIENCE },
+      patient: { total: FIRST_FETCH_LIMIT, silence: usual },
       usual: { total: usual, silence: usual },
     },
     onTransfer,

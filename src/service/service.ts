@@ -3,39 +3,25 @@ import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Writer } from '../change/write.ts';
-import { createWriter } from '../change/writer.ts';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
-import { createFaults, type Faults } from '../faults.ts';
+import { createFaults } from '../faults.ts';
 import { adminAccount, identity } from '../http/admin.ts';
 import { type Authenticator, allowEverybody, createAuthenticator } from '../http/authentication.ts';
-import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
-import { infoRecord } from '../http/records.ts';
 import { createServer } from '../http/server.ts';
-import type { TellProgress } from '../reconcile/progress.ts';
-import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
-import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
 import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import type { Store } from '../store/store.ts';
+import type { Clock } from './clock.ts';
+import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
 import { openStore } from './open-store.ts';
-import { createPassLog } from './pass-log.ts';
 import { createProgressLog, type Draw } from './progress.ts';
-import { createRecordLog } from './record-log.ts';
 import { productVersion } from './version.ts';
-
-/** The two times of a machine. */
-export interface Clock {
-  /** Unix milliseconds: for people and for ids. It can jump, also back. */
-  now(): number;
-  /** Milliseconds since some moment, always rising: for how long something lasts. */
-  elapsed(): number;
-}
 
 /** What the service takes from the process that it runs in. */
 export interface ServiceEnvironment {
@@ -46,6 +32,8 @@ export interface ServiceEnvironment {
   announce(text: string): void;
   /** Draws on the terminal; absent where nobody looks at one. */
   draw?: Draw | null;
+  /** Aborted when the process is told to end, which can be before the service has started. */
+  stopping?: AbortSignal;
 }
 
 /** A running manager. */
@@ -58,10 +46,8 @@ export interface Service {
 
 /** Milliseconds for the last version of the record of ids when the process ends. */
 const LAST_RECORD_LIMIT = 3000;
-
-/** Milliseconds that a device waits for the store when there is a last good reply. */
-const PATIENCE = 1000;
-
+/** Milliseconds that a stopping manager lets pushes go on; before the server cuts off those who wait for them. */
+const LAST_PUSHES = 3000;
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -101,18 +87,44 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   await prepare(store, engine.reconciler);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
-  await engine.reconciler.start();
+  await beginReconciling(engine.reconciler, source, environment.stopping);
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();
+    // Writes in flight may come to their end; a look has nobody who waits for it.
+    const enough = setTimeout(() => source.origin?.abandon(), LAST_PUSHES);
     await server.close();
     await engine.writer.close();
-    await engine.reconciler.close();
+    clearTimeout(enough);
     await Promise.race([engine.recorder.close(), wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
+    source.origin?.abandon();
+    await engine.reconciler.close();
     await source.close();
     await store.close();
   };
   return { address, close };
+}
+
+/** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */
+async function prepare(store: Store, reconciler: Reconciler): Promise<void> {
+  const isSeeded = await store.state().then(
+    ({ seeded }) => seeded,
+    () => false,
+  );
+  if (isSeeded) await reconciler.prepare();
+}
+
+/** The first look can take long; whoever stops the manager then does not wait for origin. */
+async function beginReconciling(
+  reconciler: Reconciler,
+  { origin }: Source,
+  stopping: AbortSignal | undefined,
+): Promise<void> {
+  const abandon = (): void => origin?.abandon();
+  stopping?.addEventListener('abort', abandon);
+  if (stopping?.aborted === true) abandon();
+  await reconciler.start();
+  stopping?.removeEventListener('abort', abandon);
 }
 
 async function openDataFolder(path: string): Promise<string> {
@@ -141,93 +153,6 @@ async function openAuthenticator(
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
   return createAuthenticator([account], clock.elapsed);
-}
-
-interface EngineParts {
-  source: Source;
-  store: Store;
-  defaults: AppDefaults;
-  logger: Logger;
-  metrics: ServiceMetrics;
-  faults: Faults;
-  clock: Clock;
-  onProgress: TellProgress;
-}
-
-interface Engine {
-  reconciler: Reconciler;
-  recorder: Recorder;
-  writer: Writer;
-  info: InfoCache;
-}
-
-function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, defaults, logger, metrics, faults, clock, onProgress } = parts;
-  const { reader, publisher, record } = source;
-  const { now } = clock;
-  const onStatus = createRecordLog(logger);
-  const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
-  const info = recordedInfo(recorder, {
-    groupInfo: (name) => store.groupInfo(name),
-    render: (group) => JSON.stringify(infoRecord(group)),
-    lifetime: config.CACHE_TIME * 1000,
-    elapsed: clock.elapsed,
-    patience: () => wait(PATIENCE, undefined, { ref: false }),
-  });
-  const reconciler = createReconciler({
-    source,
-    store,
-    defaults,
-    strict: config.STRICT,
-    pollInterval: config.GIT_POLL_INTERVAL * 1000,
-    now,
-    random: Math.random,
-    faults,
-    onProgress,
-    onApplied: (keys) => info.invalidate(keys),
-    onPass: passListener(recorder, metrics, logger),
-  });
-  const { STRICT: strict } = config;
-  const writer = createWriter({ reconciler, reader, publisher, store, defaults, strict, now, faults });
-  return { reconciler, recorder, writer, info };
-}
-
-/** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */
-async function prepare(store: Store, reconciler: Reconciler): Promise<void> {
-  const isSeeded = await store.state().then(
-    ({ seeded }) => seeded,
-    () => false,
-  );
-  if (isSeeded) await reconciler.prepare();
-}
-
-/** The cache is told of every id that rises, so the record learns of them by the same word. */
-function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
-  const info = createInfoCache(dependencies);
-  return {
-    ...info,
-    invalidate: (keys) => {
-      info.invalidate(keys);
-      recorder.touch();
-    },
-  };
-}
-
-/** Ids that were taken anew after a loss are recorded at once: until then another loss would find the old ones. */
-function passListener(
-  recorder: Recorder,
-  metrics: ServiceMetrics,
-  logger: Logger,
-): ReconcilerDependencies['onPass'] {
-  const log = createPassLog(logger);
-  return async (outcome, status) => {
-    log(outcome, status);
-    metrics.countPass(outcome, status);
-    const seeding = outcome.ok ? outcome.report.seeding : null;
-    if (seeding === null) return recorder.touch();
-    if (seeding.adopted !== null) recorder.adopt(seeding.adopted);
-    await recorder.flush();
-  };
 }
 
 interface ServerParts extends Engine {

@@ -139,6 +139,8 @@ export interface Watcher {
 export interface SourceOrigin {
   /** Brings what is read to where origin is. Rejects as `unavailable`, with a sentence that says what to look at. */
   refresh(): Promise<void>;
+  /** Ends at once what is under way there, and begins nothing more: what needs it rejects. For the end of the process. */
+  abandon(): void;
 }
 
 /** Where revisions come from and go to. */

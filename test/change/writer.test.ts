@@ -37,6 +37,7 @@ async function workshop(moments: Moments = {}): Promise<Workshop> {
     return source.publisher.publish(base, drafts);
   };
   const writer = createWriter({
+    patience: 60_000,
     reconciler: wrap(reconciler, moments.reconciler?.(engine) ?? {}),
     reader: source.reader,
     publisher: wrap(source.publisher, { publish }),

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { type Clock, type Service, startService } from '../../src/service/service.ts';
+import type { Clock } from '../../src/service/clock.ts';
+import { type Service, startService } from '../../src/service/service.ts';
 import { temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
 
@@ -63,6 +64,8 @@ export interface ManagerOptions {
   clock?: Clock;
   /** Unix milliseconds; only this part of the clock. */
   now?: () => number;
+  /** Where programs are looked for; as for these tests, unless given. */
+  path?: string;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }
@@ -80,7 +83,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
   const log: Record<string, unknown>[] = [];
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
     clock,
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: options.path ?? process.env['PATH'] },
     logger: pino(
       { level: options.logLevel ?? 'trace' },
       { write: (line) => void log.push(JSON.parse(line)) },
@@ -113,6 +116,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
         dataFolder,
         whenDone,
         clock,
+        ...(options.path === undefined ? {} : { path: options.path }),
         settings: { ...options.settings, ...settings },
       });
     },

@@ -70,13 +70,16 @@ export const commands = {
       `+${refName(branch)}:${trackingRef(branch)}`,
       '+refs/holdfast/ids*:refs/holdfast/origin-ids*',
     ),
-  /** Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. */
+  /**
+   * Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. Its progress tells whether
+   * anything was sent.
+   */
   push: (ref: string, from: string | null, to: string) =>
     command(
       'push',
       '--porcelain',
       '--no-verify',
-      '--no-progress',
+      '--progress',
       `--force-with-lease=${refName(ref)}:${from === null ? '' : objectId(from)}`,
       '--end-of-options',
       'origin',

@@ -11,6 +11,8 @@ const FOLDER_MODE = '040000';
 export const PUBLISHING_REF = 'refs/holdfast/publishing';
 /** After this long without a commit the process ends, and with it what it remembers of objects (milliseconds). */
 const IDLE_LIMIT = 30_000;
+/** After so many writes, too: until it ends, nobody may join the packs that it has made. */
+const MOST_WRITES = 32;
 
 /** Makes commits without a checkout and without an index. */
 export interface CommitWriter {
@@ -27,8 +29,11 @@ export function openCommitWriter(context: GitContext, prefix: string): CommitWri
   const git = new Conversation(context, commands.fastImport());
   const close = (): Promise<void> => git.close('done\n');
   let idle: NodeJS.Timeout | undefined;
+  let writes = 0;
 
   const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
+    writes += 1;
+    if (writes % MOST_WRITES === 0) await close();
     try {
       for (const [index, draft] of drafts.entries()) {
         await writeCommit(git, draft, index === 0 ? base : `:${index}`, `:${index + 1}`, prefix);

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { commands } from './commands.ts';
+import { createTransfers } from './origin/transfer.ts';
 import type { Repository } from './repository.ts';
-import { runGit } from './run.ts';
 
 /** Every publish and every fetch leaves a pack; look-ups go through all of them. */
 const MANY_PACKS = 50;
@@ -12,7 +12,9 @@ const TIME_LIMIT = 600_000;
 export interface Maintenance {
   /** Looks how many packs there are, and joins them when there are many. Never rejects; one runs at a time. */
   run(): Promise<void>;
-  /** Waits for a clean-up that is under way. */
+  /** Ends a clean-up that is under way: half of one does no harm. */
+  stop(): Promise<void>;
+  /** The same, and begins no more. */
   close(): Promise<void>;
 }
 
@@ -21,29 +23,37 @@ export interface Maintenance {
  * a repository holds is dropped.
  */
 export function createMaintenance({ context, commonFolder }: Repository): Maintenance {
+  // git has a helper do the work, which would go on alone. Asked to end, it removes what it has begun.
+  const group = createTransfers(context, 'SIGTERM');
   let running: Promise<void> | null = null;
-  let isClosed = false;
 
   const clean = async (): Promise<void> => {
     const names = await readdir(`${commonFolder}/objects/pack`).catch((): string[] => []);
-    if (names.filter((name) => name.endsWith('.pack')).length < MANY_PACKS) return;
+    if (countPacks(names) < MANY_PACKS) return;
     // A failed clean-up harms nothing, and the next one may work.
-    await runGit({ ...context, timeLimit: TIME_LIMIT }, commands.repack()).catch(() => undefined);
-  };
-
-  const run = (): Promise<void> => {
-    if (isClosed) return Promise.resolve();
-    running ??= clean().finally(() => {
-      running = null;
-    });
-    return running;
+    await group.run(commands.repack(), { total: TIME_LIMIT, silence: TIME_LIMIT }).catch(() => undefined);
   };
 
   return {
-    run,
+    run: () => {
+      running ??= clean().finally(() => {
+        running = null;
+      });
+      return running;
+    },
+    stop: async () => {
+      group.end();
+      await running;
+    },
     close: async () => {
-      isClosed = true;
+      group.close();
       await running;
     },
   };
+}
+
+/** Packs that may be joined: one with a `.keep` is somebody's, for instance of a `fast-import` that runs or has died. */
+function countPacks(names: readonly string[]): number {
+  const all = new Set(names);
+  return names.filter((name) => name.endsWith('.pack') && !all.has(name.replace(/pack$/, 'keep'))).length;
 }

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -70,7 +69,6 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     expect(await reportsOf(there)).toEqual(before.reports);
     await there.close();
     const back = join(folder, 'back');
-    await mkdir(back);
     expect(await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined)).toEqual(copied);
     const again = await openAt(join(back, 'store.sqlite'));
     expect(await everything(again)).toEqual(before.all);
@@ -138,7 +136,6 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
         .insertMany([{ _id, ...theirs }, { note: 'none' }]),
     );
     const back = join(folder, 'back');
-    await mkdir(back);
     const copied = await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined);
     expect(copied.reports).toBe(SOME + 1);
     const again = await openAt(join(back, 'store.sqlite'));

@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import { commands } from '../commands.ts';
@@ -32,13 +33,16 @@ const ADDRESS_FILE = 'holdfast-origin';
 
 /**
  * Opens the mirror and clears away what a killed process left; makes a new one where there is none, where it mirrors
- * something else, or where git cannot use it: everything in it can be had from origin again.
+ * something else, or where git cannot use it: everything in it can be had from origin again. `tracking` is the ref that
+ * keeps where the branch was.
  */
-export async function openMirror(options: MirrorOptions): Promise<Mirror> {
+export async function openMirror(options: MirrorOptions, tracking: string): Promise<Mirror> {
   const folder = join(options.dataFolder, FOLDER);
   const context = localContext(folder, options);
-  if (await isUsable(context, options.access.url)) await removeLeftovers(folder);
-  else await makeMirror(folder, options);
+  if (await isUsable(context, options.access.url)) {
+    await removeLeftovers(folder);
+    await removeOtherBranches(folder, tracking);
+  } else await makeMirror(folder, options);
   return describeMirror(folder, options);
 }
 
@@ -106,14 +110,54 @@ function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Locks and half-written packs: the one process that works here has just begun. */
+/** Names of files that git writes before it has all of what belongs into them. */
+const UNFINISHED = /^(tmp_|\.tmp-)/;
+/** What a writer of commits that was killed leaves beside its packs: nobody would ever join them. */
+const KEPT = /^pack-.*\.keep$/;
+/** Milliseconds after which nobody is at work on such a file: longer than a writer of commits waits for work. */
+const ABANDONED_AFTER = 60_000;
+
+/** Locks, half-written packs and marks of packs in use: the one process that works here has just begun. */
 async function removeLeftovers(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const leftovers = entries.filter(
-    (entry) =>
-      entry.isFile() &&
-      (entry.name.endsWith('.lock') ||
-        (entry.name.startsWith('tmp_') && entry.parentPath.includes('objects'))),
-  );
+  const isLeftover = ({ name, parentPath }: Dirent): boolean =>
+    name.endsWith('.lock') || (parentPath.includes('objects') && (UNFINISHED.test(name) || KEPT.test(name)));
+  const leftovers = entries.filter((entry) => entry.isFile() && isLeftover(entry));
   await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
+}
+
+/** What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. */
+async function removeOtherBranches(folder: string, tracking: string): Promise<void> {
+  // A log of a ref stands in the way just like the ref.
+  for (const top of [folder, join(folder, 'logs')]) {
+    const found = await readdir(join(top, 'refs/remotes/origin'), {
+      recursive: true,
+      withFileTypes: true,
+    }).catch(() => []);
+    const files = found
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+    const others = files.filter((path) => path !== join(top, tracking));
+    await Promise.all(others.map((path) => rm(path, { force: true })));
+  }
+}
+
+/**
+ * Clears away what a fetch that was ended can leave: locks of refs that nothing but fetches and pushes move, which
+ * take turns, and packs that nobody has worked on for a while.
+ */
+export async function tidyMirror(folder: string, tracking: string): Promise<void> {
+  const packs = join(folder, 'objects/pack');
+  const names = await readdir(packs).catch((): string[] => []);
+  const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
+  const locks = [`${tracking}.lock`, 'packed-refs.lock'].map((name) => join(folder, name));
+  const abandoned = await Promise.all(unfinished.map(isAbandoned));
+  const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];
+  // What cannot be removed shows in the next fetch.
+  await Promise.all(leftovers.map((path) => rm(path, { force: true }).catch(() => undefined)));
+}
+
+async function isAbandoned(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found !== null && found.mtimeMs < Date.now() - ABANDONED_AFTER;
 }

@@ -3,9 +3,13 @@ import { commands } from '../commands.ts';
 import { GitFailure, redact } from '../run.ts';
 import type { TransferLimit, Transfers } from './transfer.ts';
 
-/** The first fetch brings the whole history, later ones what is new. */
+/**
+ * The first fetch brings the whole history, later ones what is new. One that was not done in time is tried again with
+ * patience: for as long as something arrives.
+ */
 export interface TransferLimits {
   first: TransferLimit;
+  patient: TransferLimit;
   usual: TransferLimit;
 }
 
@@ -14,12 +18,15 @@ type PushOutcome = 'done' | 'moved';
 
 /** Origin cannot be reached now. */
 export class OriginUnavailable extends HoldfastError {
-  /** `refused`: it has taken nothing. `unknown`: what was sent may have arrived all the same. */
-  readonly outcome: 'refused' | 'unknown';
+  /** Whether something was sent that origin may take, now or later. */
+  readonly isSent: boolean;
+  /** Whether a limit of time ended it. */
+  readonly isLate: boolean;
 
-  constructor(message: string, outcome: 'refused' | 'unknown', cause: unknown) {
+  constructor(message: string, facts: { isSent: boolean; isLate: boolean }, cause: unknown) {
     super('unavailable', message, {}, cause);
-    this.outcome = outcome;
+    this.isSent = facts.isSent;
+    this.isLate = facts.isLate;
   }
 }
 
@@ -29,7 +36,7 @@ export interface Origin {
    * Brings the branch and the refs of ours into the mirror. Resolves to false when origin answers but has no such
    * branch. Rejects with an OriginUnavailable, whose message says what to look at.
    */
-  fetch(isFirst: boolean): Promise<boolean>;
+  fetch(pace: keyof TransferLimits): Promise<boolean>;
   /**
    * Moves a ref from one commit to another (null: it must not be there yet), and does nothing when it is elsewhere.
    * Rejects as `conflict` when origin refuses the change, with an OriginUnavailable when it cannot be reached.
@@ -39,9 +46,9 @@ export interface Origin {
 
 export function createOrigin(transfers: Transfers, branch: string, limits: TransferLimits): Origin {
   return {
-    fetch: async (isFirst) => {
+    fetch: async (pace) => {
       try {
-        await transfers.run(commands.fetch(branch, isFirst), isFirst ? limits.first : limits.usual);
+        await transfers.run(commands.fetch(branch, pace !== 'usual'), limits[pace]);
         return true;
       } catch (error) {
         if (error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr)) return false;
@@ -79,7 +86,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
     }
   };
   return {
-    fetch: (isFirst) => telling('fetch', origin.fetch(isFirst), (isThere) => (isThere ? 'done' : 'gone')),
+    fetch: (pace) => telling('fetch', origin.fetch(pace), (isThere) => (isThere ? 'done' : 'gone')),
     push: (ref, from, to) => telling('push', origin.push(ref, from, to), (outcome) => outcome),
   };
 }
@@ -109,11 +116,16 @@ function shown({ stderr }: GitFailure, why: string): string {
     .slice(0, 300);
 }
 
-/** What git says, what it means for people, and whether a push can have reached origin all the same. */
+/** What git or ssh say, and what it means for people. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
+  [/^the manager is shutting down$/, 'the manager is shutting down'],
   [
     /Authentication failed|could not read (Username|Password)|terminal prompts disabled|error: 40[13]\b/,
     'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
+  ],
+  [
+    /Permission to .* denied|marked as read only|not allowed to push/i,
+    'origin does not let this account push',
   ],
   [/Permission denied|publickey/, 'origin does not accept the key; look at GIT_SSH_KEY'],
   [/Host key verification failed/, 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
@@ -122,15 +134,23 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     /not appear to be a git repository|repository .*not found|not found$|does not exist/im,
     'there is no repository at GIT_REMOTE',
   ],
+  [/mismatched algorithms/, 'the repository at GIT_REMOTE has another object format than sha1'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
   [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
 ];
 
+/** What a push says once it sends commits; before that, origin has nothing that it could take. */
+const SENDING = /Writing objects:/;
+/** Origin itself has answered, and did not look at what was sent. */
+const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
+
 function unreachable(error: unknown): OriginUnavailable {
   const text = error instanceof GitFailure ? error.stderr : String(error);
-  const known = CAUSES.find(([pattern]) => pattern.test(text))?.[1];
-  if (known !== undefined) return new OriginUnavailable(known, 'refused', error);
-  const isLate = /not done within/.test(text);
-  const message = isLate ? 'origin does not answer in time' : 'the connection to origin broke';
-  return new OriginUnavailable(message, 'unknown', error);
+  const isLate = /^not done within/.test(text);
+  const isSending = SENDING.test(text);
+  const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
+  // The reasons above are those for which a connection does not come about; later, texts like them say other things.
+  const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
+  const otherwise = isLate ? 'origin does not answer in time' : 'the connection to origin broke';
+  return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
 }

@@ -19,20 +19,22 @@ export interface PushPublisherParts {
   repository: Repository;
   /** Fetches and pushes take turns: a fetch that began before a push would bring back where the branch was. */
   exclusive: Exclusive;
-  /** Brings the mirror to where origin is. */
+  /** Brings the mirror to where origin is, within the usual time. */
   fetch(): Promise<void>;
+  /** Milliseconds that a push waits for its turn. */
+  patience: number;
   maintenance: Maintenance;
   faults: Faults;
 }
 
 /** Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
-  const { writer, exclusive, maintenance, faults } = parts;
+  const { writer, exclusive, maintenance, faults, patience } = parts;
 
   const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
     const commits = await makeCommits(writer, base, drafts);
     faults.pass('commit-written');
-    await exclusive(() => pushCommits(parts, base.revision, commits));
+    await exclusive(() => pushCommits(parts, base.revision, commits), patience);
     void maintenance.run();
     return commits;
   };
@@ -60,42 +62,53 @@ async function pushCommits(parts: PushPublisherParts, from: string | null, commi
     const outcome = await origin.push(branch, from, tip);
     if (outcome === 'done') {
       parts.faults.pass('branch-moved');
-      await advance(parts, from, tip);
+      await advance(parts, from, commits);
       return;
     }
   } catch (error) {
-    if (!(error instanceof OriginUnavailable) || error.outcome === 'refused') throw error;
-    if (await hasArrived(parts, commits, error)) return;
-    throw error;
+    if (!(error instanceof OriginUnavailable) || !error.isSent) throw error;
+    await requireArrived(parts, commits, error);
+    return;
   }
   await fetch();
   throw new HoldfastError('moved-on', 'the branch moved meanwhile');
 }
 
-/** What was pushed is where the branch is now: nobody has to fetch to know it. */
+/**
+ * What was pushed is where the branch is now: nobody has to fetch to know it. The commits are at origin: whatever
+ * hinders this must not look as if nothing had happened, nor as if they were applied.
+ */
 async function advance(
   { repository, branch, fetch }: PushPublisherParts,
   from: string | null,
-  to: string,
+  commits: string[],
 ): Promise<void> {
   const expected = from ?? '0'.repeat(repository.emptyTree.length);
-  const update = `update ${trackingRef(branch)}\0${to}\0${expected}\0`;
-  // The commit is at origin: whatever hinders this must not look like a failed write.
-  await runGit(repository.context, commands.updateRefs(), update).catch(() => fetch().catch(() => undefined));
+  const update = `update ${trackingRef(branch)}\0${commits.at(-1)}\0${expected}\0`;
+  try {
+    // After a fetch that failed, the next one clears away what may have been in its way.
+    await runGit(repository.context, commands.updateRefs(), update).catch(fetch).catch(fetch);
+  } catch (error) {
+    const message = 'the commit is published, but the mirror could not follow';
+    throw new HoldfastError('unavailable', message, { commits }, error);
+  }
 }
 
-/** Whether commits whose push was cut off are at origin. Rejects where origin does not tell. */
-async function hasArrived(
+/**
+ * Resolves where commits whose push was cut off are at origin. Where they are not, they may still come to be: origin
+ * can take its time over what it was sent, also after the line was cut.
+ */
+async function requireArrived(
   { fetch, reader }: PushPublisherParts,
   commits: string[],
   cause: OriginUnavailable,
-): Promise<boolean> {
-  try {
-    await fetch();
-    const { revision } = await reader.head();
-    return revision !== null && (await reader.isAncestor(commits.at(-1) as string, revision));
-  } catch {
-    const message = `${cause.message}; the change may have arrived there all the same`;
-    throw new HoldfastError('unavailable', message, { commits }, cause);
-  }
+): Promise<void> {
+  const tip = commits.at(-1) as string;
+  const isThere = await fetch()
+    .then(() => reader.head())
+    .then(({ revision }) => revision !== null && reader.isAncestor(tip, revision))
+    .catch(() => false);
+  if (isThere) return;
+  const message = `${cause.message}; the change may arrive there all the same`;
+  throw new HoldfastError('unavailable', message, { commits }, cause);
 }

@@ -12,7 +12,7 @@ export interface TransferLimit {
   silence: number;
 }
 
-/** Runs the git commands that talk to another machine. */
+/** Runs the git commands that talk to another machine, and others that start helpers. */
 export interface Transfers {
   /**
    * Runs a command to its end and resolves to what it printed. Rejects with a GitFailure when it fails or exceeds a
@@ -20,6 +20,8 @@ export interface Transfers {
    */
   run(command: GitCommand, limit: TransferLimit): Promise<string>;
   /** Ends what is under way. */
+  end(): void;
+  /** The same, and begins nothing more: later calls reject. */
   close(): void;
 }
 
@@ -27,17 +29,31 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
 
 /**
  * A transfer starts helpers of its own (ssh, git-remote-https), which can hang in the network for ever when only git
- * is ended. So each runs as a group of processes, and the whole group is ended.
+ * is ended. So each runs as a group of processes, and the whole group is ended: by `signal`, also when this process
+ * ends by itself.
  */
-export function createTransfers(context: GitContext): Transfers {
+export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'SIGKILL'): Transfers {
   const running = new Set<Child>();
+  let isClosed = false;
+  const end = (): void => {
+    for (const child of running) endGroup(child, signal);
+  };
+  const begin = (child: Child): void => {
+    if (running.size === 0) process.on('exit', end);
+    running.add(child);
+  };
+  const forget = (child: Child): void => {
+    running.delete(child);
+    if (running.size === 0) process.off('exit', end);
+  };
 
   const run = (command: GitCommand, limit: TransferLimit): Promise<string> =>
     new Promise((resolve, reject) => {
+      if (isClosed) return reject(new GitFailure(command, null, 'the manager is shutting down'));
       const child = startGroup(context, command);
-      running.add(child);
+      begin(child);
       const said = { out: '', err: '' };
-      const watch = watchLimit(limit, () => endGroup(child));
+      const watch = watchLimit(limit, () => endGroup(child, signal));
       collect(child.stdout, (text) => {
         said.out = (said.out + text).slice(-MAX_OUTPUT);
       });
@@ -46,16 +62,24 @@ export function createTransfers(context: GitContext): Transfers {
         said.err = (said.err + text).slice(-MAX_OUTPUT);
       });
       const finish = (code: number | null, reason: string): void => {
-        running.delete(child);
+        forget(child);
         const why = watch.end() ?? `${reason}${said.out}`;
         if (code === 0) resolve(said.out);
         else reject(new GitFailure(command, code, why));
       };
       child.on('error', (error) => finish(null, String(error)));
       child.on('close', (code) => finish(code, said.err));
+      return undefined;
     });
 
-  return { run, close: () => running.forEach(endGroup) };
+  return {
+    run,
+    end,
+    close: () => {
+      isClosed = true;
+      end();
+    },
+  };
 }
 
 interface LimitWatch {
@@ -98,10 +122,10 @@ function collect(stream: Readable, take: (text: string) => void): void {
   stream.setEncoding('utf8').on('data', take);
 }
 
-function endGroup({ pid, stdout, stderr }: Child): void {
+function endGroup({ pid, stdout, stderr }: Child, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(-pid, signal);
   } catch {
     // The group has ended by itself.
   }

@@ -1,0 +1,111 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Writer } from '../change/write.ts';
+import { createWriter } from '../change/writer.ts';
+import type { AppDefaults } from '../desired/app.ts';
+import type { Faults } from '../faults.ts';
+import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
+import { infoRecord } from '../http/records.ts';
+import type { TellProgress } from '../reconcile/progress.ts';
+import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
+import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
+import type { Config } from '../settings.ts';
+import type { Source } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from './clock.ts';
+import type { ServiceMetrics } from './metrics.ts';
+import { createPassLog } from './pass-log.ts';
+import { createRecordLog } from './record-log.ts';
+
+/** Milliseconds that a device waits for the store when there is a last good reply. */
+const PATIENCE = 1000;
+
+/** What the engine is built of. */
+export interface EngineParts {
+  source: Source;
+  store: Store;
+  defaults: AppDefaults;
+  logger: Logger;
+  metrics: ServiceMetrics;
+  faults: Faults;
+  clock: Clock;
+  onProgress: TellProgress;
+}
+
+/** What moves: passes, writes, the record of ids, and the replies that these make. */
+export interface Engine {
+  reconciler: Reconciler;
+  recorder: Recorder;
+  writer: Writer;
+  info: InfoCache;
+}
+
+export function buildEngine(config: Config, parts: EngineParts): Engine {
+  const { source, store, defaults, logger, metrics, faults, clock, onProgress } = parts;
+  const { reader, publisher, record } = source;
+  const { now } = clock;
+  const onStatus = createRecordLog(logger);
+  const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
+  const info = recordedInfo(recorder, {
+    groupInfo: (name) => store.groupInfo(name),
+    render: (group) => JSON.stringify(infoRecord(group)),
+    lifetime: config.CACHE_TIME * 1000,
+    elapsed: clock.elapsed,
+    patience: () => wait(PATIENCE, undefined, { ref: false }),
+  });
+  const reconciler = createReconciler({
+    source,
+    store,
+    defaults,
+    strict: config.STRICT,
+    pollInterval: config.GIT_POLL_INTERVAL * 1000,
+    now,
+    random: Math.random,
+    faults,
+    onProgress,
+    onApplied: (keys) => info.invalidate(keys),
+    onPass: passListener(recorder, metrics, logger),
+  });
+  const { STRICT: strict } = config;
+  const writer = createWriter({
+    reconciler,
+    reader,
+    publisher,
+    store,
+    defaults,
+    strict,
+    now,
+    faults,
+    patience: config.GIT_TIMEOUT * 2000,
+  });
+  return { reconciler, recorder, writer, info };
+}
+
+/** The cache is told of every id that rises, so the record learns of them by the same word. */
+function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
+  const info = createInfoCache(dependencies);
+  return {
+    ...info,
+    invalidate: (keys) => {
+      info.invalidate(keys);
+      recorder.touch();
+    },
+  };
+}
+
+/** Ids that were taken anew after a loss are recorded at once: until then another loss would find the old ones. */
+function passListener(
+  recorder: Recorder,
+  metrics: ServiceMetrics,
+  logger: Logger,
+): ReconcilerDependencies['onPass'] {
+  const log = createPassLog(logger);
+  return async (outcome, status) => {
+    log(outcome, status);
+    metrics.countPass(outcome, status);
+    const seeding = outcome.ok ? outcome.report.seeding : null;
+    if (seeding === null) return recorder.touch();
+    if (seeding.adopted !== null) recorder.adopt(seeding.adopted);
+    await recorder.flush();
+  };
+}

@@ -1,0 +1,135 @@
+import { HoldfastError, messageOf } from '../../../errors.ts';
+import { commands, trackingRef } from '../commands.ts';
+import type { Repository } from '../repository.ts';
+import { GitFailure, runGit } from '../run.ts';
+import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
+import { type Origin, OriginUnavailable, type TransferLimits } from './origin.ts';
+
+/** What the state of a mirror is made of. */
+export interface MirrorStateParts {
+  options: MirrorOptions;
+  repository: Repository;
+  /** Full name of the branch. */
+  branch: string;
+  origin: Origin;
+  limits: TransferLimits;
+  /** Ends the processes that work in the mirror; the next use starts them again. */
+  letGo(): Promise<void>;
+}
+
+/** What is known of the mirror between two fetches. */
+export interface MirrorState {
+  /** Rejects as `unavailable` where origin was never reached: what was never fetched is not an empty branch. */
+  requireReached(): Promise<void>;
+  /** A failure to read may mean that the mirror is damaged: the next look finds out. */
+  suspect(): void;
+  /** Brings the mirror to where origin is, within the usual time. */
+  fetch(): Promise<void>;
+  /**
+   * The same with all the time that it takes: makes a new mirror first, where it is damaged, and has patience after a
+   * fetch that was not done in time.
+   */
+  look(): Promise<void>;
+}
+
+export function createMirrorState(parts: MirrorStateParts): MirrorState {
+  const { options, repository, branch, origin, letGo } = parts;
+  const folder = repository.gitFolder;
+  let isReached = false;
+  let isSuspect = false;
+  let wasLate = false;
+  let failure: string | null = null;
+
+  const hasTip = (): Promise<boolean> => isTracked(repository, branch);
+
+  /** The processes that read from the old folder would go on doing so. */
+  const remake = async (): Promise<void> => {
+    await letGo();
+    await makeMirror(folder, options);
+    await letGo();
+    isReached = false;
+  };
+
+  const fail = (error: unknown): never => {
+    isSuspect ||= isDamage(error);
+    wasLate = error instanceof OriginUnavailable && error.isLate;
+    failure = messageOf(error);
+    throw error;
+  };
+
+  const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
+    // What an ended fetch left is in the way of the next one.
+    if (failure !== null) await tidyMirror(folder, trackingRef(branch));
+    const isThere = await origin.fetch(pace).catch(fail);
+    failure = null;
+    wasLate = false;
+    if (!isThere && !isFirst) {
+      throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
+    }
+    isReached = true;
+  };
+
+  const look = async (): Promise<void> => {
+    if (isSuspect && !(await isWhole(parts))) await remake();
+    isSuspect = false;
+    const isFirst = !(await hasTip());
+    const pace = wasLate ? 'patient' : 'usual';
+    await run(isFirst ? 'first' : pace, isFirst);
+  };
+
+  return {
+    look,
+    fetch: async () => run('usual', !(await hasTip())),
+    suspect: () => {
+      isSuspect = true;
+    },
+    requireReached: async () => {
+      if (isReached || (await hasTip())) return;
+      throw new HoldfastError('unavailable', failure ?? 'origin was not reached yet');
+    },
+  };
+}
+
+async function isTracked({ context }: Pick<Repository, 'context'>, branch: string): Promise<boolean> {
+  return (await runGit(context, commands.tip(trackingRef(branch))).catch(() => '')) !== '';
+}
+
+function branchName(branch: string): string {
+  return branch.replace(/^refs\/heads\//, '');
+}
+
+/** Whether nothing of the mirror is missing or damaged. */
+async function isWhole({
+  options,
+  repository,
+  limits,
+}: Pick<MirrorStateParts, 'options' | 'repository' | 'limits'>): Promise<boolean> {
+  const context = { ...repository.context, timeLimit: limits.first.total };
+  if (!(await isUsable(context, options.access.url))) return false;
+  try {
+    await runGit(context, commands.checkObjects());
+    return true;
+  } catch (error) {
+    return error instanceof GitFailure && (error.exitCode === null || isComplaint(error));
+  }
+}
+
+/** Exit codes of `git fsck` are bits; this one says that objects are missing. */
+const UNREACHABLE = 2;
+
+/** Whether git only dislikes what somebody has committed, which is the same at origin. */
+function isComplaint({ exitCode, stderr }: GitFailure): boolean {
+  const lines = stderr.split('\n').filter(Boolean);
+  const isAboutContent = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
+  return lines.length > 0 && isAboutContent && (Number(exitCode) & UNREACHABLE) === 0;
+}
+
+/** Whether git failed over something in the mirror rather than on the way to origin. */
+function isDamage(error: unknown): boolean {
+  const { cause } = error as { cause?: unknown };
+  if (!(cause instanceof GitFailure)) return false;
+  return DAMAGE.test(cause.stderr.replaceAll(/^remote: .*$/gm, ''));
+}
+
+const DAMAGE =
+  /not a git repository|bad object|corrupt|loose object|packfile|pack has|missing (tree|blob|commit)|unable to (read|create|open)|did not send all necessary|index-pack|bad config|No such file/i;

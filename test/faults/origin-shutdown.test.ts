@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { type TestOrigin, testOrigin } from '../support/origin.ts';
+import {
+  type ProcessManager,
+  type ProcessOptions,
+  spawnManager,
+  startProcessManager,
+} from '../support/process-manager.ts';
+import { areAlive, SAYS_NOTHING, type SshOrigin, serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
+
+const PATIENCE = { timeout: 60_000 };
+
+interface Place {
+  origin: TestOrigin;
+  ssh: SshOrigin;
+  options: ProcessOptions;
+}
+
+async function newPlace(timeout = '60'): Promise<Place> {
+  const origin = await testOrigin(SMALL_FLEET);
+  const ssh = await serveSsh(origin.url);
+  const dataFolder = join(await temporaryFolder(), 'data');
+  const env = { GIT_REMOTE: ssh.url, DESIRED_STATE: 'desired-state', PATH: ssh.path, GIT_TIMEOUT: timeout };
+  return { origin, ssh, options: { repository: origin.person, dataFolder, env } };
+}
+
+/** Starts a look or a write that hangs; resolves when ssh was called for it. */
+async function hang({ ssh }: Place, behaviour: string, act: () => Promise<unknown>): Promise<void> {
+  const before = (await ssh.calls()).length;
+  await ssh.behave(behaviour);
+  void act().catch(() => undefined);
+  await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBeGreaterThan(before);
+}
+
+async function expectGone({ ssh }: Place): Promise<void> {
+  const calls = await ssh.calls();
+  await expect.poll(() => areAlive(calls), PATIENCE).toBe(false);
+}
+
+const look = (manager: ProcessManager) => () => manager.request('POST', '/api/v2/reconcile');
+const write = (manager: ProcessManager) => () =>
+  manager.request('POST', '/api/v2/apps/new', { container_image: 'new:1' });
+
+describe('a manager that is told to stop ends by itself, and leaves no git behind', () => {
+  it.each([SAYS_NOTHING, TALKS_FOR_EVER])('in the middle of the first fetch: %j', async (behaviour) => {
+    const place = await newPlace();
+    await place.ssh.behave(behaviour);
+    const started = spawnManager(place.options);
+    await expect.poll(async () => (await place.ssh.calls()).length, PATIENCE).toBeGreaterThan(0);
+    started.child.kill('SIGTERM');
+    expect(await started.ended).toBe(0);
+    await expectGone(place);
+  });
+
+  it.each([SAYS_NOTHING, TALKS_FOR_EVER])('in the middle of a look: %j', async (behaviour) => {
+    const place = await newPlace();
+    const manager = await startProcessManager(place.options);
+    await hang(place, behaviour, look(manager));
+    expect(await manager.stop()).toBe(0);
+    expect(manager.process.output()).not.toContain('not stopped in time');
+    await expectGone(place);
+  });
+
+  it('in the middle of a push: who waits is told', async () => {
+    const place = await newPlace();
+    const manager = await startProcessManager(place.options);
+    const replies: number[] = [];
+    const act = async (): Promise<unknown> => replies.push((await write(manager)()).status);
+    await hang(place, `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`, act);
+    expect(await manager.stop()).toBe(0);
+    await expect.poll(() => replies, PATIENCE).toEqual([503]);
+    await expectGone(place);
+    expect(await place.origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
+  });
+});
+
+it('a second signal ends it at once, and no git is left', async () => {
+  const place = await newPlace();
+  const manager = await startProcessManager(place.options);
+  await hang(place, `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`, write(manager));
+  manager.process.child.kill('SIGTERM');
+  await manager.process.waitFor(/"msg":"stopping"/);
+  manager.process.child.kill('SIGINT');
+  expect(await manager.process.ended).toBe(3);
+  await expectGone(place);
+});

@@ -1,0 +1,97 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { HAS_OPENSSL, serveHttps } from '../support/https-origin.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+import { slowProxy } from '../support/slow-proxy.ts';
+import { serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
+
+const WEB = 'desired-state/apps/web.yaml';
+const UPDATE = '/api/v2/apps/web/update';
+const INFO = '/api/v2/device_groups/edge/info';
+const PATIENCE = { timeout: 60_000 };
+
+/** Managers of these tests do not poll: what heals was tried again by itself. */
+async function expectApplied(manager: TestManager, revision: string): Promise<void> {
+  await expect
+    .poll(async () => (await manager.get('/api/v2/reconcile')).body, PATIENCE)
+    .toMatchObject({ revision_applied: revision, state: 'applied', error: null });
+}
+
+describe.skipIf(!HAS_OPENSSL)('origin at one byte a second', () => {
+  it('is given up within the time limit for looks and writes, and heals by itself', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const server = await serveHttps(origin.url, 'robot:token');
+    const proxy = await slowProxy(server.port);
+    const url = `https://localhost:${proxy.port}/fleet.git`;
+    const settings = {
+      GIT_USERNAME: 'robot',
+      GIT_TOKEN: 'token',
+      GIT_CA_FILE: server.caFile,
+      GIT_TIMEOUT: '3',
+    };
+    const manager = await startFollower({ ...origin, url }, { settings });
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
+    const before = (await manager.get(INFO)).text;
+    proxy.slowDown(true);
+    const connections = proxy.count();
+    const { body } = await manager.reconcile();
+    expect(body).toMatchObject({
+      state: 'failing',
+      error: { kind: 'unavailable', message: 'origin does not answer in time' },
+    });
+    const reply = await manager.put(UPDATE, { container_image: 'slow:1' });
+    expect(reply.status).toBe(503);
+    expect(proxy.count()).toBeGreaterThan(connections);
+    expect((await manager.get(INFO)).text).toBe(before);
+    proxy.slowDown(false);
+    await expectApplied(manager, await origin.push({ [WEB]: 'container_image: quick:1\n' }));
+    expect((await manager.put(UPDATE, { container_image: 'quick:2' })).status).toBe(202);
+    await origin.bare.git('fsck', '--strict');
+  });
+});
+
+describe('a fetch that takes long', () => {
+  it('and more than one fetch may usually take, gets through at the second try', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const ssh = await serveSsh(origin.url);
+    const settings = { GIT_TIMEOUT: '1' };
+    const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
+    await ssh.behave('for step in 1 2 3 4 5 6 7 8 9; do echo step >&2; sleep 0.3; done\n');
+    const id = await origin.push({ [WEB]: 'container_image: large:1\n' });
+    expect((await manager.reconcile()).body.error.message).toBe('origin does not answer in time');
+    await expectApplied(manager, id);
+  });
+
+  it('as the first one can: lets writes be answered, and nothing changed', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const ssh = await serveSsh(origin.url);
+    await ssh.behave('exit 1\n');
+    const settings = { GIT_TIMEOUT: '1' };
+    const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
+    await ssh.behave(TALKS_FOR_EVER);
+    const before = (await ssh.calls()).length;
+    void manager.reconcile().catch(() => undefined);
+    await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBeGreaterThan(before);
+    const reply = await manager.post('/api/v2/apps/early', { container_image: 'early:1' });
+    expect(reply.status).toBe(503);
+    expect(await origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
+  });
+});
+
+it('a push that is cut off may arrive after the reply, which names the commit and does not call it refused', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  const ssh = await serveSsh(origin.url);
+  const settings = { GIT_TIMEOUT: '2' };
+  const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
+  // Another machine goes on when the line is cut, and its hook takes longer than we wait.
+  await ssh.behave(`exec setsid -w sh -c "$command"\n`);
+  await writeFile(join(origin.url, 'hooks/pre-receive'), '#!/bin/sh\nsleep 4\n', { mode: 0o755 });
+  const reply = await manager.put(UPDATE, { container_image: 'late:1' });
+  expect(reply.status).toBe(503);
+  expect(reply.body).toMatchObject({ revision: expect.any(String), applied: false });
+  await expect.poll(() => origin.bare.git('rev-parse', 'main'), PATIENCE).toBe(reply.body.revision);
+  expect((await manager.reconcile()).body.revision_applied).toBe(reply.body.revision);
+  expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('late:1');
+});

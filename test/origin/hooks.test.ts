@@ -1,0 +1,77 @@
+import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
+import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { type SshOrigin, serveSsh } from '../support/ssh-origin.ts';
+
+const SECRET = 'hook';
+const PAYLOAD = '{}';
+const WEB = 'desired-state/apps/web.yaml';
+const PATIENCE = { timeout: 20_000 };
+const OPTIONS = {
+  raw: PAYLOAD,
+  authorization: null,
+  headers: {
+    'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(PAYLOAD).digest('hex')}`,
+  },
+};
+
+interface Place {
+  origin: TestOrigin;
+  ssh: SshOrigin;
+  manager: TestManager;
+  /** Fetches have read origin, and wait; until `release` is called. */
+  hold(): Promise<void>;
+  release(): Promise<void>;
+}
+
+async function newPlace(): Promise<Place> {
+  const origin = await testOrigin(SMALL_FLEET);
+  const ssh = await serveSsh(origin.url);
+  const settings = { WEBHOOK_SECRET: SECRET };
+  const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
+  const gate = join(await temporaryFolder(), 'gate');
+  const hold = (): Promise<void> =>
+    ssh.behave(`sh -c "$command"; while ! test -e '${gate}'; do sleep 0.05; done; exit 0\n`);
+  return { origin, ssh, manager, hold, release: () => writeFiles(join(gate, '..'), { gate: '' }) };
+}
+
+const hook = ({ manager }: Place) => manager.request('POST', '/webhook', OPTIONS);
+const calls = async ({ ssh }: Place): Promise<number> => (await ssh.calls()).length;
+const revision = async ({ manager }: Place): Promise<string> =>
+  (await manager.get('/api/v2/reconcile')).body.revision_applied;
+
+describe('POST /webhook while a fetch is under way', () => {
+  it('leads to one more fetch, which sees its commit', async () => {
+    const place = await newPlace();
+    const before = await calls(place);
+    await place.hold();
+    await hook(place);
+    await expect.poll(() => calls(place), PATIENCE).toBe(before + 1);
+    // The first fetch may have read origin already; what is pushed now comes with the second.
+    const id = await place.origin.push({ [WEB]: 'container_image: hook:1\n' });
+    await hook(place);
+    await place.release();
+    await expect.poll(() => revision(place), PATIENCE).toBe(id);
+    expect(await calls(place)).toBe(before + 2);
+  });
+
+  it('a hundred times leads to one more fetch', async () => {
+    const place = await newPlace();
+    const before = await calls(place);
+    await place.hold();
+    await hook(place);
+    await expect.poll(() => calls(place), PATIENCE).toBe(before + 1);
+    const id = await place.origin.push({ [WEB]: 'container_image: flood:1\n' });
+    const replies = await Promise.all(Array.from({ length: 100 }, () => hook(place)));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([202]));
+    expect(await calls(place)).toBe(before + 1);
+    await place.release();
+    await expect.poll(() => revision(place), PATIENCE).toBe(id);
+    // One look of our own comes after all of theirs.
+    await place.manager.reconcile();
+    expect(await calls(place)).toBe(before + 3);
+  });
+});

@@ -33,11 +33,15 @@ async function serve(config: Config): Promise<ExitCode> {
     }, SHUTDOWN_LIMIT).unref();
   });
   const announce = (text: string): void => void process.stderr.write(text);
+  const draw = process.stderr.isTTY
+    ? (text: string): void => void process.stderr.write(`\r\u001b[K${text}`)
+    : null;
   const service: Service = await startService(config, {
     clock: { now: Date.now, elapsed: () => performance.now() },
     env: process.env,
     logger,
     announce,
+    draw,
     stopping: stopping.signal,
   });
   await signalled;

@@ -18,6 +18,8 @@ export interface InfoCache {
    * `patience`, the last good reply is given again; rejects only when there is none.
    */
   read(group: string): Promise<InfoEntry | null>;
+  /** The reply that is ready and not too old; null where it has to be made. */
+  ready(group: string): InfoEntry | null;
   /** Drops what the change of these objects makes wrong. */
   invalidate(keys: Iterable<string>): void;
 }
@@ -83,9 +85,10 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   const makeOnce = shareCalls(make, () => epoch);
 
   return {
+    ready: (group) => freshOf(entries.get(group), elapsed()),
     read: async (group) => {
       const entry = entries.get(group);
-      if (entry !== undefined && entry.until > elapsed()) return entry;
+      if (freshOf(entry, elapsed()) !== null) return entry as Cached;
       const made = makeOnce(group);
       if (entry === undefined) return made;
       return Promise.race([made.catch(() => entry), patience().then(() => entry)]);
@@ -105,6 +108,10 @@ function entryOf(text: string, revision: string | null): InfoEntry {
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
   return { body, etag, revision };
+}
+
+function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
+  return entry !== undefined && entry.until > at ? entry : null;
 }
 
 /** The entry stays as the last good reply, for as long as the store does not answer. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -15,8 +14,10 @@ import type { Authenticator } from './authentication.ts';
 import { useJsonBodies } from './body.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { passGate, useGate } from './gate.ts';
+import { useInfoShortcut } from './info-shortcut.ts';
 import { completeMethods } from './methods.ts';
 import { useOpenApi } from './openapi.ts';
+import { requestId } from './request-id.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
@@ -49,8 +50,8 @@ const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`main`). */
 const CLOSE_GRACE = 5000;
 const MAX_PARAM_LENGTH = 512;
-
-const REQUEST_ID = /^[\w.:-]{1,64}$/;
+/** Levels at which also requests that only read are logged. */
+const LOGS_REQUESTS = new Set(['trace', 'debug']);
 
 /** Builds the whole HTTP side without listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -81,6 +82,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
   complete();
+  useInfoShortcut(app, { api, authenticator, logsRequests: () => LOGS_REQUESTS.has(logger.level) });
   return app;
 }
 
@@ -95,12 +97,6 @@ const ROUTES = [
   statusRoutes,
   metricsRoutes,
 ];
-
-/** A caller's id is taken over when it is harmless in logs and commits. */
-function requestId(request: { headers: Record<string, unknown> }): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
-}
 
 const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
 

@@ -7,6 +7,7 @@ import type { Reader } from '../source/source.ts';
 import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
 import { refuseEmptied, refuseInvalid } from './guard.ts';
 import type { Memory } from './memory.ts';
+import type { TellProgress } from './progress.ts';
 
 /** What bringing the store to a revision needs. */
 export interface AdvanceContext {
@@ -20,6 +21,7 @@ export interface AdvanceContext {
   /** See `ApplyBatch`. */
   rules: string;
   faults: Faults;
+  onProgress: TellProgress;
 }
 
 /** What changed on the way. */
@@ -56,7 +58,7 @@ export async function advanceStore(context: AdvanceContext, revision: string | n
 }
 
 async function applyPlan(
-  { reader, store, memory, rules, now, faults }: AdvanceContext,
+  { reader, store, memory, rules, now, faults, onProgress }: AdvanceContext,
   revision: string,
   steps: readonly Step[],
   origins: ApplyBatch['origins'],
@@ -69,7 +71,8 @@ async function applyPlan(
   faults.pass('claim-done');
   memory.store.sequence = sequence;
   memory.store.attempted = { revision, at };
-  const ids = await store.apply({ revision, sequence, at, steps, rules, origins });
+  const onStep = (done: number): void => onProgress({ phase: 'applying', done, total: steps.length });
+  const ids = await store.apply({ revision, sequence, at, steps, rules, origins, onStep });
   faults.pass('apply-done');
   memory.store.applied = { revision, at };
   memory.store.rules = rules;

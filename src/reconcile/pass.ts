@@ -9,6 +9,7 @@ import { type Advance, advanceStore } from './advance.ts';
 import { lookAtBoth } from './latest-head.ts';
 import { knownFiles, type Memory } from './memory.ts';
 import { createPast } from './past.ts';
+import type { TellProgress } from './progress.ts';
 import { createRecall } from './recall.ts';
 import type { Seeding } from './seed.ts';
 import { createSnapshot } from './snapshot.ts';
@@ -24,6 +25,7 @@ export interface PassDependencies {
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
+  onProgress: TellProgress;
 }
 
 /** What a pass did, for whoever has to tell people. */
@@ -62,7 +64,7 @@ const MAX_LOST = 3;
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const { reader, origin, store, now, faults } = dependencies;
   const past = createPast(dependencies);
-  const snapshot = createSnapshot(reader, dependencies.defaults);
+  const snapshot = createSnapshot(reader, dependencies.defaults, dependencies.onProgress);
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
   const { recall, memory, forget } = createRecall(store, desired, past);

@@ -1,12 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import { DesiredState, type FileChange, type StateFile } from '../desired/state.ts';
 import type { Reader, TreeChange } from '../source/source.ts';
+import { Pace } from '../store/pace.ts';
 import type { KnownFiles } from './memory.ts';
+import type { TellProgress } from './progress.ts';
 
-/** How many files are read at once; between two such portions other work gets its turn. */
+/** How many files are read at once. */
 const CHUNK = 200;
 
 /** The desired state of one revision, kept from pass to pass. */
@@ -20,19 +21,19 @@ export interface Snapshot {
   advance(revision: string | null, remembered: () => KnownFiles): Promise<Set<string>>;
 }
 
-export function createSnapshot(reader: Reader, defaults: AppDefaults): Snapshot {
+export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: TellProgress): Snapshot {
   const state = new DesiredState();
   let tree: string | null = null;
 
   const advance = async (revision: string | null, remembered: () => KnownFiles): Promise<Set<string>> => {
     const next = revision === null ? null : await reader.folder(revision);
     if (next === tree) return new Set();
-    const read: ReadBlob = (blob, maxBytes) => reader.blob(blob, maxBytes);
+    const read = paced((blob, maxBytes) => reader.blob(blob, maxBytes));
     // Only the first look reads everything; later ones read what differs, which nobody remembers.
     const known: KnownFiles = tree === null ? remembered() : () => undefined;
     const load: Load = async (entry) =>
       (entry.type === 'file' ? known(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
-    const changes = await loadChanges(await treeChanges(reader, state, tree, next), load);
+    const changes = await loadChanges(await treeChanges(reader, state, tree, next), load, tell);
     tree = next;
     return state.apply(changes);
   };
@@ -61,13 +62,32 @@ async function treeChanges(
 
 type Load = (entry: TreeEntry) => Promise<StateFile | null>;
 
-async function loadChanges(changes: readonly TreeChange[], load: Load): Promise<FileChange[]> {
+/**
+ * The same blobs, handed out one by one: what has been read is parsed at once, and many files that arrive together
+ * must not keep the event loop from everything else.
+ */
+function paced(read: ReadBlob): ReadBlob {
+  const pace = new Pace();
+  let turn: Promise<void> = Promise.resolve();
+  return async (blob, maxBytes) => {
+    const found = await read(blob, maxBytes);
+    turn = turn.then(() => pace.step());
+    await turn;
+    return found;
+  };
+}
+
+async function loadChanges(
+  changes: readonly TreeChange[],
+  load: Load,
+  tell: TellProgress,
+): Promise<FileChange[]> {
   const loaded: FileChange[] = [];
   for (let start = 0; start < changes.length; start += CHUNK) {
     const chunk = changes.slice(start, start + CHUNK);
     const files = await Promise.all(chunk.map(({ entry }) => (entry === null ? null : load(entry))));
     loaded.push(...chunk.map(({ path }, index) => ({ path, file: files[index] ?? null })));
-    if (start + CHUNK < changes.length) await nextTurn();
+    tell({ phase: 'reading', done: loaded.length, total: changes.length });
   }
   return refuseTwins(loaded);
 }

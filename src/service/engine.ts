@@ -6,6 +6,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
 import { infoRecord } from '../http/records.ts';
+import type { TellProgress } from '../reconcile/progress.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
 import type { Config } from '../settings.ts';
@@ -28,6 +29,7 @@ export interface EngineParts {
   metrics: ServiceMetrics;
   faults: Faults;
   clock: Clock;
+  onProgress: TellProgress;
 }
 
 /** What moves: passes, writes, the record of ids, and the replies that these make. */
@@ -39,7 +41,7 @@ export interface Engine {
 }
 
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, defaults, logger, metrics, faults, clock } = parts;
+  const { source, store, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
   const onStatus = createRecordLog(logger);
@@ -60,11 +62,11 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     now,
     random: Math.random,
     faults,
+    onProgress,
     onApplied: (keys) => info.invalidate(keys),
     onPass: passListener(recorder, metrics, logger),
   });
   const { STRICT: strict } = config;
-  const patience = config.GIT_TIMEOUT * 2000;
   const writer = createWriter({
     reconciler,
     reader,
@@ -74,7 +76,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     strict,
     now,
     faults,
-    patience,
+    patience: config.GIT_TIMEOUT * 2000,
   });
   return { reconciler, recorder, writer, info };
 }

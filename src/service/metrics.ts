@@ -14,22 +14,18 @@ export interface ServiceMetrics extends Metrics {
 export function createMetrics(): ServiceMetrics {
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Counter({
-    name: 'holdfast_http_requests_total',
-    help: 'Requests answered.',
-    labelNames: ['method', 'route', 'status'],
-    registers,
-  });
   const transfers = new Counter({
     name: 'holdfast_origin_transfers_total',
     help: 'Fetches from and pushes to the repository elsewhere, by how they ended.',
     labelNames: ['kind', 'outcome'],
     registers,
   });
+  const requestCounter = createRequestCounters(registers);
   const countPass = createPassMetrics(registers);
   let isCollecting = false;
   return {
-    countRequest: (method, route, status) => requests.inc({ method, route, status }),
+    requestCounter,
+    countRequest: (method, route, status) => requestCounter(method, route, status)(),
     countTransfer: (kind, outcome) => transfers.inc({ kind, outcome }),
     countPass,
     render: async () => {
@@ -39,6 +35,38 @@ export function createMetrics(): ServiceMetrics {
       return { type: registry.contentType, text: await registry.metrics() };
     },
   };
+}
+
+/** Counts in a plain map, and tells the counter only when somebody asks: devices poll by the thousand. */
+function createRequestCounters(registers: Registry[]): ServiceMetrics['requestCounter'] {
+  const counts = new Map<string, RequestCount>();
+  new Counter({
+    name: 'holdfast_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { labels, count } of counts.values()) if (count > 0) this.inc(labels, count);
+    },
+  });
+  return (method, route, status) => {
+    const key = `${method} ${status} ${route}`;
+    const known = counts.get(key);
+    if (known !== undefined) return known.add;
+    const add = (): void => {
+      made.count += 1;
+    };
+    const made: RequestCount = { labels: { method, route, status }, count: 0, add };
+    counts.set(key, made);
+    return made.add;
+  };
+}
+
+interface RequestCount {
+  labels: Record<string, string | number>;
+  count: number;
+  add(): void;
 }
 
 function createPassMetrics(registers: Registry[]): ServiceMetrics['countPass'] {

@@ -20,6 +20,7 @@ import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
 import { openStore } from './open-store.ts';
+import { createProgressLog, type Draw } from './progress.ts';
 import { productVersion } from './version.ts';
 
 /** What the service takes from the process that it runs in. */
@@ -29,6 +30,8 @@ export interface ServiceEnvironment {
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
   announce(text: string): void;
+  /** Draws on the terminal; absent where nobody looks at one. */
+  draw?: Draw | null;
   /** Aborted when the process is told to end, which can be before the service has started. */
   stopping?: AbortSignal;
 }
@@ -77,7 +80,8 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const store = await openStore(config, { data, defaults, logger });
-  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock });
+  const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed: clock.elapsed });
+  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock, onProgress });
   const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
   const server = await buildServer(config, parts);
   await prepare(store, engine.reconciler);

@@ -72,6 +72,8 @@ export interface ApplyBatch {
   rules: string;
   /** Objects whose content is the same but whose file is another now. */
   origins: readonly { kind: Kind; name: string; origin: Origin }[];
+  /** Told, after each step, how many are done. */
+  onStep?(done: number): void;
 }
 
 /** An id that was raised (or kept from the record) by a step. */

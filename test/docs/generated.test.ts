@@ -24,6 +24,7 @@ describe('links', () => {
     'docs/desired-state.md',
     'docs/guarantees.md',
     'docs/ids.md',
+    'docs/performance.md',
     'docs/remote.md',
     'docs/operations.md',
     'examples/README.md',

@@ -50,6 +50,7 @@ function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reco
     now: Date.now,
     random: Math.random,
     faults: NO_FAULTS,
+    onProgress: () => undefined,
     onApplied: () => undefined,
     onPass: async () => undefined,
   });

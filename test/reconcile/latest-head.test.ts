@@ -43,6 +43,7 @@ async function startOne(origin: TestOrigin, path: string): Promise<Manager> {
     now: Date.now,
     random: () => 0.99,
     faults: NO_FAULTS,
+    onProgress: () => undefined,
     onApplied: () => undefined,
     onPass: async () => undefined,
   });

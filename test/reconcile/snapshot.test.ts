@@ -21,7 +21,7 @@ async function openSnapshot(files: Readonly<Record<string, string>>) {
     },
   });
   const head = () => engine.repository.git('rev-parse', 'HEAD');
-  return { ...engine, snapshot: createSnapshot(counting, DEFAULTS), read, faults, head };
+  return { ...engine, snapshot: createSnapshot(counting, DEFAULTS, () => undefined), read, faults, head };
 }
 
 const FILES = Object.fromEntries(

@@ -60,6 +60,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     now: Date.now,
     random: () => 0,
     faults: NO_FAULTS,
+    onProgress: () => undefined,
     onApplied: () => undefined,
     onPass: async (outcome, status) => void passes.push({ outcome, status }),
     ...options.settings,

@@ -56,6 +56,8 @@ export interface ManagerOptions {
   /** Files of the first commit, below `desired-state/`; no commit where there are none. */
   files?: Readonly<Record<string, string>>;
   settings?: Readonly<Record<string, string>>;
+  /** What is logged; everything unless given, also each request that only reads. */
+  logLevel?: string;
   repository?: TestRepository;
   dataFolder?: string;
   /** The machine's, unless given. */
@@ -82,7 +84,10 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
     clock,
     env: { PATH: options.path ?? process.env['PATH'] },
-    logger: pino({ level: 'trace' }, { write: (line) => void log.push(JSON.parse(line)) }),
+    logger: pino(
+      { level: options.logLevel ?? 'trace' },
+      { write: (line) => void log.push(JSON.parse(line)) },
+    ),
     announce: () => undefined,
   });
   let isRunning = true;

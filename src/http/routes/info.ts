@@ -17,15 +17,18 @@ const docs = documented({
   },
 });
 
-/** The hot path: devices poll it by the thousand. */
+export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
+export const INFO_TYPE = 'application/json; charset=utf-8';
+
+/** The hot path: devices poll it by the thousand, most of them by `info-shortcut.ts`. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
-  app.get('/api/v2/device_groups/:device_group_name/info', docs, async (request, reply) => {
+  app.get(INFO_ROUTE, docs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     const entry = await readInfo(api, name, request, reply);
     if (entry === 'nothing') return reply;
     withRevision(reply, entry.revision).header('etag', entry.etag);
     if (isKnown(request.headers['if-none-match'], entry.etag)) return reply.code(304).send();
-    return reply.type('application/json; charset=utf-8').send(entry.body);
+    return reply.type(INFO_TYPE).send(entry.body);
   });
 }
 
@@ -57,7 +60,7 @@ async function readInfo(
 }
 
 /** `If-None-Match` (RFC 9110, 13.1.2): the comparison is the weak one. */
-function isKnown(header: string | undefined, etag: string): boolean {
+export function isKnown(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header === etag || header.trim() === '*') return true;
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);

@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { commands } from './commands.ts';
 import { withConfig } from './environment.ts';
+import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
 import type { Checkout } from './work-tree.ts';
 
@@ -27,7 +29,26 @@ export async function withoutFilters(checkout: Checkout): Promise<Checkout> {
   return { ...checkout, repository: { ...repository, context: quiet } };
 }
 
+/** A section or an include has one of these words in it, however it is written. */
+const MAY_FILTER = /filter|include/i;
+
+/**
+ * Whether the settings that git sees can have a filter in them: those of the repository and of the work tree are all
+ * that the environment leaves. Looking into two small files costs less than a process.
+ */
+async function mayHaveFilters({ gitFolder, commonFolder }: Repository): Promise<boolean> {
+  const files = [`${commonFolder}/config`, `${gitFolder}/config.worktree`];
+  const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(textOfNone)));
+  return texts.some((text) => text === null || MAY_FILTER.test(text));
+}
+
+/** A file that is not there has no settings; of one that cannot be read nothing is known. */
+function textOfNone(error: NodeJS.ErrnoException): string | null {
+  return error.code === 'ENOENT' ? '' : null;
+}
+
 async function filterNames({ repository }: Checkout): Promise<string[]> {
+  if (!(await mayHaveFilters(repository))) return [];
   let keys: string;
   try {
     keys = await runGit(repository.context, commands.filterSettings());

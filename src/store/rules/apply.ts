@@ -25,9 +25,10 @@ export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId
   const pass: Pass = { at: batch.at, changed: once(() => work.state.nextIdSequence()), lastOid: null };
   const pace = new Pace();
   const given: GivenId[] = [];
-  for (const step of batch.steps) {
+  for (const [index, step] of batch.steps.entries()) {
     const id = applyStep(work, step, pass);
     if (id !== null) given.push({ kind: step.kind, name: step.name, id });
+    batch.onStep?.(index + 1);
     await pace.step();
   }
   for (const { kind, name, origin } of batch.origins) {

@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Bench } from './bench.ts';
+import { runToEnd } from './process.ts';
+
+/** What people's git sees in a measurement: nothing of the machine but its programs. */
+const PERSON = {
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_AUTHOR_NAME: 'Pat',
+  GIT_AUTHOR_EMAIL: 'pat@example.com',
+  GIT_COMMITTER_NAME: 'Pat',
+  GIT_COMMITTER_EMAIL: 'pat@example.com',
+};
+
+/** How durable git makes what it writes; the same for us and for the baselines. */
+export const DURABLE = [
+  '-c',
+  'core.fsync=committed,reference,index',
+  '-c',
+  'core.fsyncMethod=fsync',
+  '-c',
+  'gc.auto=0',
+] as const;
+
+/** A repository with a fleet in it. */
+export interface Fleet {
+  folder: string;
+  apps: number;
+  groups: number;
+  /** Runs git as a person would; resolves to what it said. */
+  git(...args: string[]): Promise<string>;
+}
+
+/** Apps are in folders of a hundred, as people with many of them do it. */
+export function appPath(index: number): string {
+  const folder = String(Math.floor(index / 100)).padStart(4, '0');
+  return `desired-state/apps/team-${folder}/${appName(index)}.yaml`;
+}
+
+export function appName(index: number): string {
+  return `app-${String(index).padStart(6, '0')}`;
+}
+
+export function groupName(index: number): string {
+  return `group-${String(index).padStart(5, '0')}`;
+}
+
+export function appText(index: number, version = 1): string {
+  return `# Service ${index}: what it is, and whom to ask.
+container_image: registry.example.com/team-${Math.floor(index / 100)}/service-${index}:1.${version}.0
+starting_ports:
+  - ${8000 + (index % 1000)}
+  - "80": "8080"
+containers_per:
+  server: 2
+env_vars:
+  LOG_LEVEL: info
+  CATALOG_URL: http://catalog-${index}.internal.example.com:7000/v1
+  CACHE_SECONDS: "300"
+  REGION: eu-central
+running: true
+volumes:
+  - /var/lib/service-${index}:/data
+  - /etc/ssl/certs:/etc/ssl/certs:ro
+networks: [nebula, bridge, shop]
+rolling_restart: true # one container after another
+`;
+}
+
+/** One commit with so many apps, spread over the groups in their order, and its checkout. */
+export async function makeFleet(bench: Bench, apps: number, groups: number): Promise<Fleet> {
+  const folder = join(await bench.folder(), 'fleet');
+  const git = (...args: string[]): Promise<string> => runToEnd(bench, 'git', ['-C', folder, ...args], PERSON);
+  await runToEnd(bench, 'git', ['init', '--quiet', '--initial-branch=main', folder], PERSON);
+  await importFiles(folder, filesOf(apps, groups));
+  await git('reset', '--quiet', '--hard');
+  return { folder, apps, groups, git };
+}
+
+/** The same fleet in a bare repository, for a manager that follows it from elsewhere. */
+export async function makeBare(bench: Bench, fleet: Fleet): Promise<string> {
+  const bare = join(await bench.folder(), 'origin.git');
+  await runToEnd(bench, 'git', ['clone', '--quiet', '--bare', fleet.folder, bare], PERSON);
+  return bare;
+}
+
+function* filesOf(apps: number, groups: number): Generator<[path: string, text: string]> {
+  for (let index = 0; index < apps; index++) yield [appPath(index), appText(index)];
+  const size = Math.floor(apps / groups);
+  for (let group = 0; group < groups; group++) {
+    const names = Array.from({ length: size }, (_, index) => `  - ${appName(group * size + index)}\n`);
+    yield [`desired-state/device-groups/${groupName(group)}.yaml`, `apps:\n${names.join('')}`];
+  }
+}
+
+/** One commit on top of the branch, made without a work tree: quick, also with many files. */
+export async function importFiles(
+  folder: string,
+  files: Iterable<[path: string, text: string]>,
+): Promise<void> {
+  const child = spawn('git', ['-C', folder, 'fast-import', '--quiet', '--date-format=now'], {
+    env: { PATH: process.env['PATH'], ...PERSON },
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const { stdin } = child;
+  const write = async (text: string): Promise<void> => {
+    if (!stdin.write(text)) await once(stdin, 'drain');
+  };
+  const closed = once(child, 'close');
+  await write('commit refs/heads/main\ncommitter Pat <pat@example.com> now\ndata 5\nfleet\n');
+  if (await hasHead(folder)) await write('from refs/heads/main^0\n');
+  for (const [path, text] of files)
+    await write(`M 100644 inline ${path}\ndata ${Buffer.byteLength(text)}\n${text}\n`);
+  stdin.end('\n');
+  const [code] = await closed;
+  if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
+}
+
+async function hasHead(folder: string): Promise<boolean> {
+  const child = spawn('git', ['-C', folder, 'rev-parse', '--quiet', '--verify', 'refs/heads/main'], {
+    stdio: 'ignore',
+  });
+  const [code] = await once(child, 'close');
+  return code === 0;
+}

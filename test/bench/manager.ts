@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bench } from './bench.ts';
+import { type Child, PROJECT, startChild } from './process.ts';
+
+const USER = 'bench';
+const PASSWORD = 'a password for measuring';
+export const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`;
+
+/** The built manager in a process of its own. */
+export interface Manager {
+  child: Child;
+  address: string;
+  dataFolder: string;
+  /** Rejects unless the status is below 400. */
+  request(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; headers: Headers; text: string }>;
+  /** Resident memory in bytes. */
+  memory(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export interface ManagerOptions {
+  /** Work tree, or null with GIT_REMOTE in `env`. */
+  folder: string | null;
+  dataFolder?: string;
+  env?: Readonly<Record<string, string>>;
+}
+
+/** Starts it, and waits until a revision is served. */
+export async function startManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
+  const manager = await launchManager(bench, options);
+  while (!(await isReady(manager.address))) await sleep(5);
+  return manager;
+}
+
+/** Starts it, and waits until it listens. */
+async function launchManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
+  const { folder, env = {} } = options;
+  const profiles = process.env['BENCH_PROFILES'];
+  const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
+  const dataFolder = options.dataFolder ?? join(await bench.folder(), 'data');
+  const main = join(PROJECT, 'dist/main.js');
+  const child = startChild(bench, process.execPath, [...flags, main, 'serve'], {
+    PORT: '0',
+    DATA_DIR: dataFolder,
+    BASIC_AUTH_USER: USER,
+    BASIC_AUTH_PASSWORD: PASSWORD,
+    GIT_POLL_INTERVAL: '0',
+    CACHE_TIME: '10',
+    ...(folder === null ? {} : { DESIRED_STATE: join(folder, 'desired-state') }),
+    ...env,
+  });
+  const [, address = ''] = await child.waitFor(/"address":"([^"]+)"/);
+  const request: Manager['request'] = async (method, path, body) => {
+    const response = await fetch(address + path, {
+      method,
+      headers: { 'content-type': 'application/json', authorization: AUTHORIZATION },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status >= 400) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return { status: response.status, headers: response.headers, text };
+  };
+  return { child, address, dataFolder, request, memory: () => residentMemory(child.pid), stop: child.stop };
+}
+
+async function isReady(address: string): Promise<boolean> {
+  const response = await fetch(`${address}/readyz`).catch(() => null);
+  await response?.arrayBuffer();
+  return response?.ok === true;
+}
+
+/** Bytes of memory that a process holds; Linux tells it, elsewhere it is NaN. */
+export async function residentMemory(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? Number.NaN) * 1024;
+}

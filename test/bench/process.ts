@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Bench } from './bench.ts';
+
+/** The top of this project. */
+export const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+
+/** A child process and what it has said. */
+export interface Child {
+  process: ChildProcess;
+  pid: number;
+  output(): string;
+  /** Resolves with the first match of what it has said; rejects when it ends without one. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  ended: Promise<number | null>;
+  /** Asks it to end, and waits. */
+  stop(): Promise<void>;
+}
+
+/** Starts a process that ends with the row at the latest. */
+export function startChild(
+  bench: Bench,
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = PROJECT,
+): Child {
+  const child = spawn(command, [...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of [...listeners]) listener();
+  };
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+      tell();
+    });
+  }
+  let isOver = false;
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      isOver = true;
+      tell();
+      resolve(code);
+    });
+  });
+  const waitFor = (pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = pattern.exec(output);
+        if (match === null && !isOver) return;
+        listeners.delete(look);
+        if (match === null) reject(new Error(`${args.join(' ')} ended without ${pattern}:\n${output}`));
+        else resolve(match);
+      };
+      listeners.add(look);
+      look();
+    });
+  const stop = async (): Promise<void> => {
+    if (!isOver) child.kill('SIGTERM');
+    await ended;
+  };
+  bench.whenDone(stop);
+  return { process: child, pid: child.pid ?? 0, output: () => output, waitFor, ended, stop };
+}
+
+/** Starts one of our own helper processes, in `processes/`; plain JavaScript, so that nothing but it takes time. */
+export function startHelper(bench: Bench, name: string, args: readonly string[] = []): Child {
+  return startChild(bench, process.execPath, [`${PROJECT}/test/bench/processes/${name}.mjs`, ...args]);
+}
+
+/** Starts a helper and resolves to what it says at its end, as JSON. */
+export async function askHelper<T>(bench: Bench, name: string, args: readonly string[]): Promise<T> {
+  const child = startHelper(bench, name, args);
+  const code = await child.ended;
+  if (code !== 0) throw new Error(`${name} ended with ${code}:\n${child.output()}`);
+  return JSON.parse(child.output().trim().split('\n').at(-1) ?? '') as T;
+}
+
+/** Runs a program to its end; resolves to its standard output and error, rejects unless it ends with 0. */
+export async function runToEnd(
+  bench: Bench,
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = PROJECT,
+): Promise<string> {
+  const child = startChild(bench, command, args, env, cwd);
+  const code = await child.ended;
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${child.output()}`);
+  return child.output();
+}

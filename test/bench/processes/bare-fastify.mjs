@@ -1,0 +1,7 @@
+import Fastify from 'fastify';
+
+/** A fastify with one route, as its guide begins. */
+const app = Fastify();
+app.get('/', async () => ({ hello: 'world' }));
+const address = await app.listen({ host: '127.0.0.1', port: 0 });
+process.stdout.write(`listening at ${address}\n`);

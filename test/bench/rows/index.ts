@@ -1,0 +1,25 @@
+import type { Row } from '../bench.ts';
+import { growth } from './growth.ts';
+import { groups, info, notModified } from './info.ts';
+import { memory } from './memory.ts';
+import { pollers } from './pollers.ts';
+import { reports } from './reports.ts';
+import { served } from './served.ts';
+import { coldStart, warmStart } from './starts.ts';
+import { writes, writesAtOnce } from './writes.ts';
+
+/** Every row by the name that `npm run bench -- <name>` takes. */
+export const ROWS: Readonly<Record<string, Row>> = {
+  info,
+  groups,
+  'not-modified': notModified,
+  pollers,
+  served,
+  'cold-start': coldStart,
+  'warm-start': warmStart,
+  writes,
+  'writes-at-once': writesAtOnce,
+  reports,
+  memory,
+  growth,
+};

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bench, Line } from '../bench.ts';
+import { appName, makeFleet } from '../fleet.ts';
+import { sendLoad } from '../load.ts';
+import { type Manager, residentMemory, startManager } from '../manager.ts';
+import { startHelper } from '../process.ts';
+import { times } from '../statistics.ts';
+import { infoPath } from './info.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+/** Memory with ten thousand apps at rest, and whether polling and writes make it grow. */
+export async function memory(bench: Bench): Promise<Line[]> {
+  const fleet = await makeFleet(bench, 10_000, 500);
+  const bare = startHelper(bench, 'bare-fastify');
+  await bare.waitFor(/listening/);
+  const first = await startManager(bench, { folder: fleet.folder });
+  const { dataFolder } = first;
+  await sleep(3000);
+  const cold = await first.memory();
+  await first.stop();
+  const manager = await startManager(bench, { folder: fleet.folder, dataFolder });
+  await sleep(3000);
+  const [rest, least] = [await manager.memory(), await residentMemory(bare.pid)];
+  const seconds = bench.isLong ? 600 : 30;
+  await poll(bench, manager, seconds / 2);
+  const half = await manager.memory();
+  await poll(bench, manager, seconds / 2);
+  const end = await manager.memory();
+  const mb = (bytes: number): string => `${(bytes / MEGABYTE).toFixed(0)} MB`;
+  return [
+    {
+      row: 'memory at rest, 10,000 apps in 500 groups',
+      measured: `${mb(rest)} (${mb(cold)} after the first start)`,
+      baseline: `${mb(least)} bare fastify`,
+      ratio: times(rest / least),
+      target: '<= 150 MB',
+      met: rest <= 150 * MEGABYTE,
+    },
+    {
+      row: `memory after ${seconds} s of polls and writes`,
+      measured: mb(end),
+      baseline: `${mb(half)} after half of it`,
+      ratio: times(end / half),
+      target: 'no growth (<= 1.05)',
+      met: end / half <= 1.05,
+    },
+  ];
+}
+
+/** All groups in turns, at a rate that a fleet has, and five writes a second. */
+async function poll(bench: Bench, manager: Manager, seconds: number): Promise<void> {
+  let count = Math.floor(performance.now());
+  let last: Promise<unknown> = Promise.resolve();
+  const timer = setInterval(() => {
+    count += 1;
+    const body = { env_vars: { COUNT: String(count) } };
+    last = Promise.all([
+      last,
+      manager.request('PUT', `/api/v2/apps/${appName(count % 10_000)}/update`, body),
+    ]);
+  }, 200);
+  const paths = Array.from({ length: 500 }, (_, group) => infoPath(group));
+  try {
+    await sendLoad(bench, { address: manager.address, paths, duration: seconds, connections: 50 });
+  } finally {
+    clearInterval(timer);
+  }
+  await last;
+}

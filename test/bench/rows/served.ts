@@ -1,0 +1,118 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bench, Line } from '../bench.ts';
+import { appPath, appText, DURABLE, type Fleet, groupName, importFiles, makeFleet } from '../fleet.ts';
+import { type Manager, startManager } from '../manager.ts';
+import { median, ms, percentile, timed, times } from '../statistics.ts';
+
+const COUNT = 20;
+
+/** A person's commits, and how long each took to be served. */
+interface Served {
+  /** Milliseconds from the moved branch to the first reply that shows it. */
+  ours: number[];
+  /** Milliseconds of `diff-tree` of the two commits, and of reading the blob. */
+  theirs: number[];
+  /** Milliseconds that the commit itself took, with `add`. */
+  commits: number[];
+}
+
+/** Commits one changed app after another, each beside what git alone needs to see it. */
+export async function measureServed(
+  fleet: Fleet,
+  manager: Manager,
+  from: number,
+  count = COUNT,
+): Promise<Served> {
+  const served: Served = { ours: [], theirs: [], commits: [] };
+  const size = Math.floor(fleet.apps / fleet.groups);
+  for (let round = 0; round < count; round++) {
+    const index = (from + round) * 3;
+    const path = appPath(index);
+    const version = 1000 + from + round;
+    await writeFile(join(fleet.folder, path), appText(index, version));
+    const seen = waitUntilServed(manager, Math.floor(index / size), `service-${index}:1.${version}.0`);
+    served.commits.push(
+      await timed(async () => {
+        await fleet.git(...DURABLE, 'add', '--', path);
+        await fleet.git(...DURABLE, 'commit', '--quiet', '--message', `change ${version}`);
+      }),
+    );
+    served.ours.push((await seen) - (await stat(join(fleet.folder, '.git/refs/heads/main'))).mtimeMs);
+    served.theirs.push(
+      await timed(async () => {
+        await fleet.git('diff-tree', '-r', 'HEAD~1', 'HEAD');
+        await fleet.git('cat-file', 'blob', `HEAD:${path}`);
+      }),
+    );
+  }
+  return served;
+}
+
+/** Resolves to when (Unix milliseconds) a group's reply shows a text. */
+async function waitUntilServed(manager: Manager, group: number, text: string): Promise<number> {
+  for (;;) {
+    const reply = await manager.request('GET', `/api/v2/device_groups/${groupName(group)}/info`);
+    if (reply.text.includes(text)) return Date.now();
+    await sleep(1);
+  }
+}
+
+/** A person's commit with one changed file of ten thousand apps. */
+export async function served(bench: Bench): Promise<Line[]> {
+  const fleet = await makeFleet(bench, 10_000, 500);
+  const manager = await startManager(bench, { folder: fleet.folder });
+  await measureServed(fleet, manager, 0, 4);
+  const { ours, theirs } = await measureServed(fleet, manager, 10);
+  const [a, b] = [median(ours), median(theirs)];
+  return [
+    {
+      row: 'commit -> served, 1 of 10,000 apps',
+      measured: `p50 ${ms(a)}, p99 ${ms(percentile(ours, 0.99))}`,
+      baseline: ms(b),
+      ratio: times(a / b),
+      target: 'p50 <= 50 ms, <= 2.5',
+      met: a <= 50 && a / b <= 2.5,
+    },
+    await largeCommit(bench, fleet, manager),
+  ];
+}
+
+/** How long polls wait while a commit that changes all ten thousand apps is applied. */
+async function largeCommit(bench: Bench, fleet: Fleet, manager: Manager): Promise<Line> {
+  const idle = await pollDuring(manager, () => sleep(2000));
+  const busy = await pollDuring(manager, async () => {
+    await importFiles(fleet.folder, allApps(fleet, 7000));
+    const taken = await timed(() => waitUntilServed(manager, 499, 'service-9999:1.7000.0'));
+    bench.say(`a commit of ${fleet.apps} files was served after ${ms(taken)}`);
+  });
+  return {
+    row: 'longest poll while 10,000 files are applied',
+    measured: `max ${ms(percentile(busy, 1))}, p99 ${ms(percentile(busy, 0.99))}`,
+    baseline: `max ${ms(percentile(idle, 1))}, p99 ${ms(percentile(idle, 0.99))} at rest`,
+    ratio: times(percentile(busy, 0.99) / percentile(idle, 0.99)),
+    target: 'max <= 20 ms',
+    met: percentile(busy, 1) <= 20,
+  };
+}
+
+function* allApps(fleet: Fleet, version: number): Generator<[string, string]> {
+  for (let index = 0; index < fleet.apps; index++) yield [appPath(index), appText(index, version)];
+}
+
+/** Polls one group every few milliseconds while something goes on; milliseconds of each poll. */
+async function pollDuring(manager: Manager, work: () => Promise<unknown>): Promise<number[]> {
+  const latencies: number[] = [];
+  const state = { isOver: false };
+  const polling = (async () => {
+    while (!state.isOver) {
+      latencies.push(await timed(() => manager.request('GET', `/api/v2/device_groups/${groupName(0)}/info`)));
+      await sleep(3);
+    }
+  })();
+  await work();
+  state.isOver = true;
+  await polling;
+  return latencies;
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bench, Line } from '../bench.ts';
+import { type Fleet, makeFleet } from '../fleet.ts';
+import { startManager } from '../manager.ts';
+import { askHelper, startHelper } from '../process.ts';
+import { inTurns, ms, timed, times } from '../statistics.ts';
+
+/** The first start of ten thousand apps: everything is read, parsed and written to an empty store. */
+export async function coldStart(bench: Bench): Promise<Line[]> {
+  const fleet = await makeFleet(bench, 10_000, 500);
+  const parse = async (): Promise<number> =>
+    (await askHelper<{ ms: number }>(bench, 'parse-all', [join(fleet.folder, 'desired-state')])).ms;
+  const [ours, theirs] = await inTurns(3, () => startAndStop(bench, fleet), parse);
+  return [
+    {
+      row: 'cold start, empty store, 10,000 apps',
+      measured: ms(ours),
+      baseline: `${ms(theirs)} to parse`,
+      ratio: times(ours / theirs),
+      target: '<= 2.0 s, <= 1.7',
+      met: ours <= 2000 && ours / theirs <= 1.7,
+    },
+  ];
+}
+
+/** A start at which nothing has changed. */
+export async function warmStart(bench: Bench): Promise<Line[]> {
+  const fleet = await makeFleet(bench, 10_000, 500);
+  const dataFolder = join(await bench.folder(), 'data');
+  await startAndStop(bench, fleet, dataFolder);
+  const bare = (): Promise<number> =>
+    timed(async () => {
+      const child = startHelper(bench, 'bare-fastify');
+      await child.waitFor(/listening/);
+      void child.stop();
+    });
+  const [ours, theirs] = await inTurns(5, () => startAndStop(bench, fleet, dataFolder), bare);
+  return [
+    {
+      row: 'warm start, nothing changed, 10,000 apps',
+      measured: ms(ours),
+      baseline: `${ms(theirs)} bare fastify`,
+      ratio: times(ours / theirs),
+      target: '<= 0.5 s, <= 3.5',
+      met: ours <= 500 && ours / theirs <= 3.5,
+    },
+  ];
+}
+
+/** Milliseconds from nothing to the first reply that says `ready`. */
+async function startAndStop(bench: Bench, fleet: Fleet, dataFolder?: string): Promise<number> {
+  const start = performance.now();
+  const options = dataFolder === undefined ? {} : { dataFolder };
+  const manager = await startManager(bench, { folder: fleet.folder, ...options });
+  const taken = performance.now() - start;
+  await manager.stop();
+  await sleep(100);
+  return taken;
+}

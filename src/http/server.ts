@@ -17,6 +17,7 @@ import { passGate, useGate } from './gate.ts';
 import { useInfoShortcut } from './info-shortcut.ts';
 import { completeMethods } from './methods.ts';
 import { useOpenApi } from './openapi.ts';
+import { useReadiness } from './readiness.ts';
 import { requestId } from './request-id.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
@@ -73,6 +74,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useErrorReplies(app);
   useGate(app, authenticator);
   useHeaders(app, api);
+  useReadiness(app, api);
   useShutdown(app, CLOSE_GRACE);
   app.setNotFoundHandler((request) => {
     throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });

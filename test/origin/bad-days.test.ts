@@ -55,6 +55,10 @@ describe('origin', () => {
     expect(info.status).toBe(503);
     expect(info.headers.get('content-type')).toMatch(/^text\/plain/);
     expect((await manager.get('/readyz')).status).toBe(503);
+    // Nobody knows yet which apps there are: "there is none" would be made up.
+    for (const path of ['/api/v2/apps', WEB, '/api/v2/device_groups'])
+      expect((await manager.get(path)).status, path).toBe(503);
+    expect((await manager.get('/api/v2/reconcile')).status).toBe(200);
     expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(503);
     await rename(`${origin.url}.away`, origin.url);
     await expect.poll(async () => (await manager.get(INFO)).status, { timeout: 20_000 }).toBe(200);

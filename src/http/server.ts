@@ -58,7 +58,8 @@ const LOGS_REQUESTS = new Set(['trace', 'debug']);
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { api, authenticator, logger, bodyLimit, version } = options;
   const app = Fastify({
-    loggerInstance: logger,
+    loggerInstance: quietly(logger),
+    childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
     http: { headersTimeout: HEADERS_TIMEOUT },
@@ -101,6 +102,12 @@ const ROUTES = [
 ];
 
 const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
+
+/** The framework tells by itself that it listens; the service has its own line for that, which says more. */
+function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
+  const level = ['error', 'fatal', 'silent'].includes(logger.level) ? logger.level : 'warn';
+  return logger.child({}, { level });
+}
 
 /** Every reply names its request; those about the fleet name the applied revision, also when they are errors. */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {

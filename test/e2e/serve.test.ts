@@ -116,6 +116,7 @@ describe('the built program', () => {
     );
     const messages = program.log().map(({ msg }) => msg);
     expect(messages.slice(-2)).toEqual(['stopping', 'stopped']);
+    expect(messages.filter((message) => /listening/i.test(String(message)))).toEqual(['listening']);
     for (const password of [settings.BASIC_AUTH_PASSWORD, 'a-wrong-guess']) {
       expect(program.output()).not.toContain(password);
       expect(program.output()).not.toContain(Buffer.from(`pat:${password}`).toString('base64'));

@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**', 'test/bench/**'],
     globalSetup: 'test/support/announce-server.ts',
+    // Most of the time is spent waiting for git and for disks.
+    maxWorkers: 3,
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -1,0 +1,83 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, type TestRepository } from '../support/git.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+import {
+  diskAt,
+  expectNothingLost,
+  losePower,
+  type Place,
+  type Run,
+  readTree,
+  recordRun,
+} from './power-run.ts';
+import { canTrace } from './strace-log.ts';
+
+async function newRepository(folder: string): Promise<TestRepository> {
+  await mkdir(folder, { recursive: true });
+  const repository = repositoryAt(folder);
+  await repository.git('init', '--quiet', '--initial-branch=main');
+  const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
+  await repository.commit(Object.fromEntries(files), 'the first fleet');
+  return repository;
+}
+
+/** Everything is on the machine that loses power. */
+async function checkout(): Promise<Place> {
+  const machine = join(await temporaryFolder(), 'machine');
+  const repository = await newRepository(join(machine, 'fleet'));
+  return { machine, elsewhere: null, options: { repository, dataFolder: join(machine, 'data') }, repository };
+}
+
+/** Origin is a machine of its own, and keeps its power. */
+async function origin(): Promise<Place> {
+  const machine = join(await temporaryFolder(), 'machine');
+  const person = await newRepository(join(machine, 'person'));
+  const url = join(machine, 'origin.git');
+  await person.git('clone', '--quiet', '--bare', '.', url);
+  const env = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
+  const options = { repository: person, dataFolder: join(machine, 'data'), env };
+  return { machine, elsewhere: url, options, repository: repositoryAt(url) };
+}
+
+/** Between the moment at which git has put its new index in place, and the next three calls. */
+function cutsInSwitches({ traced }: Run): number[] {
+  return traced.flatMap((one, index) =>
+    one.kind === 'rename' && one.to.endsWith('/.git/index') ? [index + 1, index + 2, index + 3] : [],
+  );
+}
+
+const ANY_LUCK = fc.func(fc.boolean());
+
+async function expectKeptAt(place: Place, run: Run, cut: fc.Arbitrary<number>, runs: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(cut, ANY_LUCK, async (at, luck) => {
+      await losePower(place, run, at, luck);
+      await expectNothingLost(place, run, at);
+    }),
+    { numRuns: runs, endOnFailure: true },
+  );
+}
+
+describe('a loss of power, done again from what was recorded', () => {
+  it.skipIf(!canTrace()).each([
+    ['in a repository of this machine', checkout],
+    ['with a repository elsewhere', origin],
+  ] as const)('takes back nothing that was answered, %s', { timeout: 300_000 }, async (_, newPlace) => {
+    const place = await newPlace();
+    const run = await recordRun(place);
+    // What was recorded is all that happened: done again, it makes what is there.
+    const end = diskAt(place, run, run.traced.length).seen();
+    expect(new Map(end)).toEqual(await readTree(place.machine));
+    for (const { done } of run.answers) {
+      await losePower(place, run, done + 1, () => false);
+      await expectNothingLost(place, run, done + 1);
+    }
+    await expectKeptAt(place, run, fc.integer({ min: 0, max: run.traced.length }), 10);
+    const inSwitches = cutsInSwitches(run);
+    if (place.elsewhere === null) await expectKeptAt(place, run, fc.constantFrom(...inSwitches), 8);
+  });
+});

@@ -1,0 +1,170 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { TestRepository } from '../support/git.ts';
+import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
+import { Disk, type Luck, type Tree } from './disk-model.ts';
+import { readLog, straceTo, type Traced } from './strace-log.ts';
+
+/** What devices see: the body of each path, or null where there is nothing. */
+type Fleet = Readonly<Record<string, string | null>>;
+
+/** A moment at which the client had an answer: how much was done by then, and what the fleet was. */
+interface Answered {
+  done: number;
+  fleet: Fleet;
+  /** The commit of the answer. */
+  revision: string;
+}
+
+/** A run of the manager that can be broken off anywhere. */
+export interface Run {
+  base: Tree;
+  traced: readonly Traced[];
+  answers: readonly Answered[];
+}
+
+/** The folders of a run. */
+export interface Place {
+  /** Everything on the machine that loses power is below this folder. */
+  machine: string;
+  /** What is on another machine, which does not. */
+  elsewhere: string | null;
+  options: ProcessOptions;
+  /** The repository that people work with. */
+  repository: TestRepository;
+}
+
+const PATHS = ['apps/web', 'apps/cron', 'apps/extra', 'device_groups/edge'];
+
+const WRITES: readonly (readonly [string, string, unknown?])[] = [
+  ['PUT', 'apps/web/update', { container_image: 'a:1' }],
+  ['POST', 'apps/web/restart'],
+  ['POST', 'device_groups/edge/prune'],
+  ['POST', 'apps/extra', { container_image: 'extra:1' }],
+  ['PUT', 'apps/web/update', { container_image: 'a:2', env_vars: { A: 'two' } }],
+  ['POST', 'prune'],
+  ['POST', 'device_groups/edge/update', { apps: ['web', 'cron', 'extra'] }],
+  ['POST', 'apps/extra/restart'],
+  ['POST', 'apps/web/stop'],
+  ['DELETE', 'apps/extra'],
+  ['POST', 'apps/cron/start'],
+  ['PUT', 'apps/web/update', { container_image: 'a:3' }],
+  ['POST', 'apps/web/restart'],
+];
+
+/** What the client was told of a write, and the id of its request. */
+interface Told extends Omit<Answered, 'done'> {
+  id: string;
+}
+
+/** Has the manager answer a dozen writes, one after another; in between it is killed and starts again. */
+export async function recordRun(place: Place): Promise<Run> {
+  const base = await readTree(place.machine);
+  const half = Math.ceil(WRITES.length / 2);
+  const lives = [await live(place, WRITES.slice(0, half)), await live(place, WRITES.slice(half))];
+  const traced = lives.flatMap((one) => one.traced);
+  const answers = lives
+    .flatMap(({ told }) => told)
+    .map(({ id, ...rest }) => {
+      const done = traced.findIndex((one) => one.kind === 'answer' && one.text.includes(id));
+      expect(done, `no answer to ${id} in the trace`).toBeGreaterThanOrEqual(0);
+      return { ...rest, done };
+    });
+  return { base, traced, answers };
+}
+
+async function live(place: Place, writes: typeof WRITES): Promise<{ traced: Traced[]; told: Told[] }> {
+  const log = `${place.machine}.trace`;
+  const manager = await startProcessManager({ ...place.options, wrapper: straceTo(log) });
+  const told: Told[] = [];
+  for (const [method, path, body] of writes) {
+    const reply = await manager.request(method, `/api/v2/${path}`, body);
+    expect([200, 202], `${method} ${path}: ${reply.text}`).toContain(reply.status);
+    const id = reply.headers.get('x-request-id') ?? '';
+    const revision = reply.headers.get('holdfast-revision') ?? '';
+    told.push({ id, revision, fleet: await seeFleet(manager) });
+  }
+  await manager.kill();
+  return { traced: readLog(await readFile(log, 'latin1'), place.machine), told };
+}
+
+/** The disk when so much was done. */
+export function diskAt(place: Place, run: Run, cut: number): Disk {
+  const disk = new Disk(place.machine, run.base);
+  for (const one of run.traced.slice(0, cut)) {
+    if (one.kind === 'answer') continue;
+    if (one.kind !== 'open') disk.apply(one);
+    else if (!disk.has(one.path)) disk.apply({ kind: 'create', path: one.path });
+    else if (one.isCut) disk.apply({ kind: 'resize', path: one.path, size: 0 });
+  }
+  return disk;
+}
+
+/** Puts what is left after a loss of power at `cut` in the place of what is there. */
+export async function losePower(place: Place, run: Run, cut: number, luck: Luck): Promise<void> {
+  const disk = diskAt(place, run, cut);
+  const isElsewhere = (path: string): boolean =>
+    place.elsewhere !== null && (path === place.elsewhere || path.startsWith(`${place.elsewhere}/`));
+  await rm(place.machine, { recursive: true });
+  await mkdir(place.machine);
+  const kept = [...disk.survivors(luck)].filter(([path]) => !isElsewhere(path));
+  const there = [...disk.seen()].filter(([path]) => isElsewhere(path));
+  for (const [path, bytes] of [...kept, ...there]) {
+    if (bytes === null) await mkdir(path);
+    else await writeFile(path, path.endsWith('/holdfast-switch') ? inEarlierBoot(bytes) : bytes);
+  }
+}
+
+/** A machine that has lost power is started anew. */
+function inEarlierBoot(note: Buffer): string {
+  return note.toString().replace(/"boot":"[^"]*"/, '"boot":"before"');
+}
+
+/** Starts the manager on what is left: everything that was answered by then is there, and it works. */
+export async function expectNothingLost(place: Place, run: Run, cut: number): Promise<void> {
+  const { repository } = place;
+  const manager = await startProcessManager(place.options);
+  await manager.request('POST', '/api/v2/reconcile');
+  const fleet = await seeFleet(manager);
+  const answered = run.answers.filter(({ done }) => done < cut);
+  // The one write that was under way may have happened, whole, or not.
+  const possible = run.answers.slice(Math.max(0, answered.length - 1), answered.length + 1);
+  if (answered.length > 0) expect(possible.map((one) => one.fleet)).toContainEqual(fleet);
+  for (const { revision } of answered) await repository.git('merge-base', '--is-ancestor', revision, 'main');
+  await repository.git('rev-list', '--objects', '--quiet', 'main');
+  await expectWritable(manager, fleet);
+  expect(await manager.stop()).toBe(0);
+  if (place.elsewhere === null) expect(await repository.git('status', '--porcelain')).toBe('');
+}
+
+/** Every app can be written, and its id goes on from where it was. */
+async function expectWritable(manager: ProcessManager, fleet: Fleet): Promise<void> {
+  for (const [path, text] of Object.entries(fleet)) {
+    if (text === null || !path.startsWith('apps/')) continue;
+    const reply = await manager.request('PUT', `/api/v2/${path}/update`, { container_image: 'after:1' });
+    expect(reply.status, `${path}: ${reply.text}`).toBe(202);
+    expect(reply.body.app_id).toBe(JSON.parse(text).app_id + 1);
+  }
+}
+
+async function seeFleet(manager: ProcessManager): Promise<Fleet> {
+  const fleet: Record<string, string | null> = {};
+  for (const path of PATHS) {
+    const reply = await manager.request('GET', `/api/v2/${path}`);
+    fleet[path] = reply.status === 200 ? reply.text : null;
+  }
+  return fleet;
+}
+
+/** Everything below a folder, folders before what is in them. */
+export async function readTree(folder: string): Promise<Tree> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .map((entry) => ({ path: join(entry.parentPath, entry.name), isFolder: entry.isDirectory() }))
+    .filter(({ path }) => !path.endsWith('-shm'))
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
+  const tree = new Map<string, Buffer | null>();
+  for (const { path, isFolder } of paths) tree.set(path, isFolder ? null : await readFile(path));
+  return tree;
+}

@@ -12,7 +12,10 @@ export class FleetPoller {
   readonly #served: Served;
   readonly #ids = new Map<string, number>();
   readonly #worker: Worker;
+  /** What no device may ever see. */
   readonly broken: string[] = [];
+  /** Ids that were below one seen before: replies that were kept ready, where managers do that. */
+  readonly fallen: string[] = [];
   /** Replies that it got. */
   replies = 0;
 
@@ -59,7 +62,7 @@ export class FleetPoller {
 
   #hold(what: string, id: number, content: string): void {
     const before = this.#ids.get(what) ?? 0;
-    if (id < before) this.broken.push(`${what}: ${id} after ${before}`);
+    if (id < before) this.fallen.push(`${what}: ${id} after ${before}`);
     this.#ids.set(what, Math.max(id, before));
     const known = this.#served.get(`${what} ${id}`) ?? content;
     if (known !== content) this.broken.push(`${what}: the id ${id} was ${known} and is ${content}`);

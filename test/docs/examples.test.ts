@@ -13,12 +13,8 @@ import { PROJECT } from '../support/project.ts';
 const execute = promisify(execFile);
 const EXAMPLES = join(PROJECT, 'examples');
 
-/** Settings that the examples may name before the manager has them. */
-const TO_COME = ['MONGODB_URI'];
-const KNOWN = new Set([...Object.keys(SETTINGS), ...TO_COME]);
-
 function unknownSettings(names: readonly string[]): string[] {
-  return names.filter((name) => !KNOWN.has(name));
+  return names.filter((name) => !Object.hasOwn(SETTINGS, name));
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs, of any shape
@@ -97,8 +93,8 @@ describe('commands of holdfast in documents and examples run as they stand there
 });
 
 describe('settings in examples are settings of the manager', () => {
-  it('compose.yaml', async () => {
-    const { services } = await readYaml('compose.yaml');
+  it.each(['compose.yaml', 'compose-many.yaml'])('%s', async (file) => {
+    const { services } = await readYaml(file);
     const managers = Object.entries<{ environment: object }>(services).filter(([name]) =>
       name.startsWith('manager'),
     );
@@ -156,5 +152,47 @@ describe('Dockerfile', async () => {
       .map((pair) => pair.split('=')[0] ?? '');
     expect(names).toContain('DATA_DIR');
     expect(unknownSettings(names)).toEqual([]);
+  });
+});
+
+describe('compose-many.yaml with git-server.Dockerfile', async () => {
+  const { services, volumes } = await readYaml('compose-many.yaml');
+  const { environment, volumes: mounts } = services['manager-1'];
+  const remote = new URL(environment.GIT_REMOTE);
+  const git = services[remote.hostname];
+  const text = await readFile(join(EXAMPLES, git.build.dockerfile), 'utf8');
+
+  it('names services, volumes and keys that are there', () => {
+    const managers = Object.keys(services).filter((name) => name.startsWith('manager'));
+    expect(managers).toHaveLength(3);
+    for (const name of managers) {
+      expect(services[name].environment).toEqual(environment);
+      expect(services.caddy.environment.MANAGERS).toContain(`${name}:8080`);
+    }
+    const hosts = new URL(environment.MONGODB_URI.replace(/,[^/]*/, '')).hostname;
+    expect(Object.keys(services)).toContain(hosts);
+    const targets = (of: string[]) => of.map((mount) => mount.replace(/:ro$/, '').split(':').at(-1));
+    expect(targets(mounts)).toEqual([environment.GIT_SSH_KEY, environment.GIT_KNOWN_HOSTS]);
+    expect(targets(git.volumes)).toEqual([remote.pathname, '/keys/host', '/keys/authorized_keys']);
+    expect(Object.keys(volumes)).toContain('fleet');
+    const options: string[] = JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? '[]');
+    expect(options).toEqual(expect.arrayContaining(['HostKey=/keys/host', `AllowUsers=${remote.username}`]));
+    expect(options).toContain('AuthorizedKeysFile=/keys/authorized_keys');
+  });
+
+  it('makes a repository that people push the first branch to', async () => {
+    const folder = await temporaryFolder();
+    const lines = text.replaceAll('\\\n', '').match(/^RUN git init.*$/gm) ?? [];
+    expect(lines).toHaveLength(1);
+    const script =
+      lines[0]
+        ?.slice('RUN '.length)
+        .replaceAll('/srv', folder)
+        .replace(/&& chown .*/, '') ?? '';
+    await execute('sh', ['-euc', script]);
+    const person = await pullRequest();
+    const url = join(folder, remote.pathname.replace('/srv/', ''));
+    await person.git('push', '--quiet', url, `main:refs/heads/${environment.GIT_BRANCH}`);
+    expect(await person.git('ls-remote', '--symref', url, 'HEAD')).toContain('ref: refs/heads/main');
   });
 });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type MortalStandIn, startStandIn } from '../../../scripts/stand-in.ts';
+import type { MortalServer } from '../../../scripts/local-server.ts';
+import { startStandIn } from '../../../scripts/stand-in.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { app, appId, appStep, CONTEXT, pass, rejection } from '../contract/support.ts';
 import { newDatabase, openDatabase, SERVER } from './place.ts';
 
-const isHere = !SERVER.isMissing && process.env['HOLDFAST_TEST_STAND_IN'] !== undefined;
+const isHere = !SERVER.isMissing && process.env['HOLDFAST_TEST_STAND_IN'] === 'ferretdb';
 
-let server: MortalStandIn | null = null;
+let server: MortalServer | null = null;
 let store: Store;
 
 describe.skipIf(!isHere)('a server that is killed again and again', SERVER.limits, () => {

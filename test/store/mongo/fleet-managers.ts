@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { temporaryFolder } from '../../support/folder.ts';
+import type { TestOrigin } from '../../support/origin.ts';
+import {
+  type ProcessManager,
+  type ProcessOptions,
+  startProcessManager,
+  tryStart,
+} from '../../support/process-manager.ts';
+
+/** Managers as processes on one origin and one database; one of them can be away. */
+export class FleetManagers {
+  readonly #options: ProcessOptions[] = [];
+  readonly #running: (ProcessManager | null)[] = [];
+  /** How often one was killed. */
+  kills = 0;
+
+  static async start(count: number, origin: TestOrigin, env: Record<string, string>): Promise<FleetManagers> {
+    const managers = new FleetManagers();
+    for (let number = 0; number < count; number += 1) {
+      const options = {
+        repository: origin.person,
+        dataFolder: join(await temporaryFolder(), 'data'),
+        env: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state', GIT_POLL_INTERVAL: '1', ...env },
+      };
+      managers.#options.push(options);
+      managers.#running.push(await startProcessManager(options));
+    }
+    return managers;
+  }
+
+  get all(): ProcessManager[] {
+    return this.#running.filter((manager) => manager !== null);
+  }
+
+  /** The next one in turn that is not known to be dead; waits while all are. */
+  async pick(turn: number): Promise<ProcessManager> {
+    for (;;) {
+      const manager = this.#running[turn % this.#running.length] ?? this.all[0];
+      if (manager !== undefined) return manager;
+      await sleep(20);
+    }
+  }
+
+  /** Kills the last one, and starts it again on what it left behind. */
+  async killAndRestart(): Promise<void> {
+    const last = this.#running.length - 1;
+    await this.#running[last]?.kill();
+    this.kills += 1;
+    this.#running[last] = null;
+    const options = this.#options[last];
+    const manager = options === undefined ? null : await tryStart(options);
+    if (manager === null || !(await manager.isReady()))
+      throw new Error('a killed manager did not start again');
+    this.#running[last] = manager;
+  }
+}

@@ -38,7 +38,7 @@ export interface FolderHistory {
 export interface Reader {
   /**
    * Where the branch is, looked up after the call: never an older answer. The order of many managers rests on it
-   * (docs/decisions/0010-one-head.md, "Heads in order").
+   * (docs/decisions/0007-one-head.md, "Heads in order").
    */
   head(): Promise<Head>;
   /** Id of the folder's tree at a revision; null where the folder is not there (or is not a folder). */

@@ -36,7 +36,7 @@ const ATTEMPTS = 200;
 const SWAPS = 5;
 
 /**
- * Writes and reads that are atomic although they touch several documents (docs/decisions/0010-one-head.md). A write is the
+ * Writes and reads that are atomic although they touch several documents (docs/decisions/0007-one-head.md). A write is the
  * replacement of one head document under a guard; the head carries the changes, which are in their places
  * before the next replacement.
  */

@@ -38,7 +38,7 @@ export interface DocumentStoreOptions {
 const WRITER_BYTES = 12;
 
 /**
- * The store on documents that many managers share (docs/decisions/0010-one-head.md). It keeps nothing in memory, so
+ * The store on documents that many managers share (docs/decisions/0007-one-head.md). It keeps nothing in memory, so
  * that every call sees what others did.
  */
 export class DocumentStore implements Store {

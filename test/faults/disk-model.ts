@@ -1,0 +1,207 @@
+import { basename, dirname } from 'node:path';
+
+/** A change of files as a process asks for it; paths are absolute. */
+export type DiskCall =
+  | { kind: 'create' | 'mkdir' | 'remove' | 'sync'; path: string }
+  | { kind: 'write'; path: string; at: number | 'end'; bytes: Buffer }
+  | { kind: 'resize'; path: string; size: number }
+  | { kind: 'rename' | 'link'; path: string; to: string };
+
+/** What stands at a path: the bytes of a file; null for a folder. */
+export type Tree = ReadonlyMap<string, Buffer | null>;
+
+/** Says of each change that nobody synced, by its number, whether the disk has it all the same. */
+export type Luck = (change: number) => boolean;
+
+interface FileNode {
+  now: Buffer;
+  durable: Buffer;
+  /** What was done to the bytes since they were synced. */
+  pending: ((before: Buffer) => Buffer)[];
+}
+interface Entry {
+  node: Node | null;
+  /** The change that it comes from: an older one never replaces it. */
+  since: number;
+}
+interface FolderNode {
+  now: Map<string, Node>;
+  durable: Map<string, Entry>;
+}
+type Node = FileNode | FolderNode;
+
+/** Entries that change together or not at all: those of one `rename`. */
+interface Change {
+  since: number;
+  edits: { folder: FolderNode; name: string; node: Node | null }[];
+}
+
+/**
+ * What processes see of a folder, and what a loss of power leaves of it. The bytes of a file are safe once the file is
+ * synced; that a name stands in a folder, or no more, once that folder is. Nothing else is safe, but any of it may
+ * have reached the disk by luck. A rename reaches it whole or not at all.
+ */
+export class Disk {
+  readonly #root: string;
+  readonly #top: FolderNode = emptyFolder();
+  #changes: Change[] = [];
+  #count = 0;
+
+  /** `base` was on the disk long before; its folders come before what is in them. */
+  constructor(root: string, base: Tree) {
+    this.#root = root;
+    for (const [path, bytes] of base) {
+      const [folder, name] = this.#placeOf(path);
+      const node = bytes === null ? emptyFolder() : { now: bytes, durable: bytes, pending: [] };
+      folder.now.set(name, node);
+      folder.durable.set(name, { node, since: 0 });
+    }
+  }
+
+  /** Whether a path is on this disk. */
+  holds(path: string): boolean {
+    return path === this.#root || path.startsWith(`${this.#root}/`);
+  }
+
+  /** Does what a process did. Throws where the model has no such file, for then it has missed something. */
+  apply(call: DiskCall): void {
+    switch (call.kind) {
+      case 'create':
+        return this.#change([[call.path, { now: NOTHING, durable: NOTHING, pending: [] }]]);
+      case 'mkdir':
+        return this.#change([[call.path, emptyFolder()]]);
+      case 'remove':
+        return this.#change([[call.path, null]]);
+      case 'link':
+        return this.#change([[call.to, this.#nodeAt(call.path)]]);
+      case 'rename': {
+        const node = this.#nodeAt(call.path);
+        return this.#change([
+          [call.path, null],
+          [call.to, node],
+        ]);
+      }
+      case 'sync':
+        return this.#sync(this.#nodeAt(call.path));
+      case 'write':
+        return this.#edit(call.path, (before) => written(before, call.at, call.bytes));
+      case 'resize':
+        return this.#edit(call.path, (before) => resized(before, call.size));
+    }
+  }
+
+  has(path: string): boolean {
+    const [folder, name] = this.#placeOf(path);
+    return folder.now.has(name);
+  }
+
+  /** What processes see. */
+  seen(): Tree {
+    return flatten(this.#root, this.#top, (folder) => folder.now, (file) => file.now);
+  }
+
+  /** What is there after a loss of power at this moment. */
+  survivors(luck: Luck): Tree {
+    let number = 0;
+    const folders = new Map<FolderNode, Map<string, Entry>>();
+    const entriesOf = (folder: FolderNode): Map<string, Entry> => {
+      const known = folders.get(folder) ?? new Map(folder.durable);
+      folders.set(folder, known);
+      return known;
+    };
+    for (const change of this.#changes) if (luck(number++)) settle(change, entriesOf);
+    return flatten(
+      this.#root,
+      this.#top,
+      (folder) => present(entriesOf(folder)),
+      (file) => file.pending.reduce((bytes, edit) => (luck(number++) ? edit(bytes) : bytes), file.durable),
+    );
+  }
+
+  #change(places: readonly (readonly [string, Node | null])[]): void {
+    const edits = places.map(([path, node]) => {
+      const [folder, name] = this.#placeOf(path);
+      if (node === null) folder.now.delete(name);
+      else folder.now.set(name, node);
+      return { folder, name, node };
+    });
+    this.#changes.push({ since: ++this.#count, edits });
+  }
+
+  #edit(path: string, edit: (before: Buffer) => Buffer): void {
+    const node = this.#nodeAt(path);
+    if (!('pending' in node)) throw new Error(`${path} is a folder`);
+    node.now = edit(node.now);
+    node.pending.push(edit);
+  }
+
+  #sync(node: Node): void {
+    if ('pending' in node) {
+      node.durable = node.now;
+      node.pending = [];
+      return;
+    }
+    const isHere = (change: Change): boolean => change.edits.some(({ folder }) => folder === node);
+    for (const change of this.#changes.filter(isHere)) settle(change, (folder) => folder.durable);
+    this.#changes = this.#changes.filter((change) => !isHere(change));
+  }
+
+  #nodeAt(path: string): Node {
+    if (path === this.#root) return this.#top;
+    const [folder, name] = this.#placeOf(path);
+    const node = folder.now.get(name);
+    if (node === undefined) throw new Error(`${path} is not there`);
+    return node;
+  }
+
+  #placeOf(path: string): [FolderNode, string] {
+    const folder = this.#nodeAt(dirname(path));
+    if ('pending' in folder) throw new Error(`${dirname(path)} is no folder`);
+    return [folder, basename(path)];
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function emptyFolder(): FolderNode {
+  return { now: new Map(), durable: new Map() };
+}
+
+function settle({ since, edits }: Change, entriesOf: (folder: FolderNode) => Map<string, Entry>): void {
+  for (const { folder, name, node } of edits) {
+    const entries = entriesOf(folder);
+    if ((entries.get(name)?.since ?? 0) <= since) entries.set(name, { node, since });
+  }
+}
+
+function present(entries: ReadonlyMap<string, Entry>): Map<string, Node> {
+  const there = [...entries].flatMap(([name, { node }]) => (node === null ? [] : [[name, node] as const]));
+  return new Map(there);
+}
+
+function resized(before: Buffer, size: number): Buffer {
+  return Buffer.concat([before, Buffer.alloc(Math.max(0, size - before.length))]).subarray(0, size);
+}
+
+function written(before: Buffer, at: number | 'end', bytes: Buffer): Buffer {
+  const from = at === 'end' ? before.length : at;
+  const after = Buffer.from(resized(before, Math.max(before.length, from + bytes.length)));
+  bytes.copy(after, from);
+  return after;
+}
+
+function flatten(
+  path: string,
+  folder: FolderNode,
+  entriesOf: (folder: FolderNode) => ReadonlyMap<string, Node>,
+  bytesOf: (file: FileNode) => Buffer,
+): Map<string, Buffer | null> {
+  const tree = new Map<string, Buffer | null>();
+  for (const [name, node] of entriesOf(folder)) {
+    const below = `${path}/${name}`;
+    tree.set(below, 'pending' in node ? bytesOf(node) : null);
+    if ('pending' in node) continue;
+    for (const [one, bytes] of flatten(below, node, entriesOf, bytesOf)) tree.set(one, bytes);
+  }
+  return tree;
+}

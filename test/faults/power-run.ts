@@ -1,0 +1,159 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { TestRepository } from '../support/git.ts';
+import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
+import { Disk, type Luck, type Tree } from './disk-model.ts';
+import { readLog, straceTo, type Traced } from './strace-log.ts';
+
+/** What devices see: the body of each path, or null where there is nothing. */
+type Fleet = Readonly<Record<string, string | null>>;
+
+/** A moment at which the client had an answer: how much was done by then, and what the fleet was. */
+interface Answered {
+  done: number;
+  fleet: Fleet;
+  /** The commit of the answer. */
+  revision: string;
+}
+
+/** A run of the manager that can be broken off anywhere. */
+export interface Run {
+  base: Tree;
+  traced: readonly Traced[];
+  answers: readonly Answered[];
+}
+
+/** The folders of a run. */
+export interface Place {
+  /** Everything on the machine that loses power is below this folder. */
+  machine: string;
+  /** What is on another machine, which does not. */
+  elsewhere: string | null;
+  options: ProcessOptions;
+  /** The repository that people work with. */
+  repository: TestRepository;
+}
+
+const PATHS = ['apps/web', 'apps/cron', 'apps/extra', 'device_groups/edge'];
+
+const WRITES: readonly (readonly [string, string, unknown?])[] = [
+  ['PUT', 'apps/web/update', { container_image: 'a:1' }],
+  ['POST', 'apps/web/restart'],
+  ['POST', 'device_groups/edge/prune'],
+  ['POST', 'apps/extra', { container_image: 'extra:1' }],
+  ['PUT', 'apps/web/update', { container_image: 'a:2', env_vars: { A: 'two' } }],
+  ['POST', 'prune'],
+  ['POST', 'device_groups/edge/update', { apps: ['web', 'cron', 'extra'] }],
+  ['POST', 'apps/extra/restart'],
+  ['POST', 'apps/web/stop'],
+  ['DELETE', 'apps/extra'],
+  ['POST', 'apps/cron/start'],
+  ['PUT', 'apps/web/update', { container_image: 'a:3' }],
+  ['POST', 'apps/web/restart'],
+];
+
+/** Has the manager answer a dozen writes, one after another, and dies and starts again in between. */
+export async function recordRun(place: Place): Promise<Run> {
+  const base = await readTree(place.machine, place.elsewhere);
+  const told: { id: string; fleet: Fleet; revision: string }[] = [];
+  const logs: string[] = [];
+  const half = Math.ceil(WRITES.length / 2);
+  for (const writes of [WRITES.slice(0, half), WRITES.slice(half)]) {
+    const log = join(`${place.machine}.trace-${logs.length}`);
+    const manager = await startProcessManager({ ...place.options, wrapper: straceTo(log) });
+    for (const [method, path, body] of writes) {
+      const reply = await manager.request(method, `/api/v2/${path}`, body);
+      expect([200, 202], `${method} ${path}: ${reply.text}`).toContain(reply.status);
+      const id = reply.headers.get('x-request-id') ?? '';
+      const revision = reply.headers.get('holdfast-revision') ?? '';
+      told.push({ id, fleet: await seeFleet(manager), revision });
+    }
+    await manager.kill();
+    logs.push(await readFile(log, 'latin1'));
+    await rm(log);
+  }
+  const traced = logs.flatMap((log) => readLog(log, place.machine));
+  const answers = told.map(({ id, ...rest }) => {
+    const done = traced.findIndex((one) => one.kind === 'answer' && one.text.includes(id));
+    expect(done, `no answer to ${id} in the trace`).toBeGreaterThanOrEqual(0);
+    return { ...rest, done };
+  });
+  return { base, traced, answers };
+}
+
+/** The disks at a cut. */
+export function disksAt(place: Place, run: Run, cut: number): Disk {
+  const disk = new Disk(place.machine, run.base);
+  for (const one of run.traced.slice(0, cut)) {
+    if (one.kind === 'answer') continue;
+    if (one.kind !== 'open') disk.apply(one);
+    else {
+      if (!disk.has(one.path)) disk.apply({ kind: 'create', path: one.path });
+      else if (one.isCut) disk.apply({ kind: 'resize', path: one.path, size: 0 });
+    }
+  }
+  return disk;
+}
+
+/** Puts what is left after a loss of power at `cut` in the place of what is there. */
+export async function losePower(place: Place, run: Run, cut: number, luck: Luck): Promise<void> {
+  const disk = disksAt(place, run, cut);
+  const isElsewhere = (path: string): boolean =>
+    place.elsewhere !== null && (path === place.elsewhere || path.startsWith(`${place.elsewhere}/`));
+  await rm(place.machine, { recursive: true });
+  await mkdir(place.machine);
+  const kept = [...disk.survivors(luck)].filter(([path]) => !isElsewhere(path));
+  const there = [...disk.seen()].filter(([path]) => isElsewhere(path));
+  for (const [path, bytes] of [...kept, ...there]) {
+    if (bytes === null) await mkdir(path);
+    else await writeFile(path, bytes);
+  }
+}
+
+/** Starts the manager on what is left: everything that was answered by then is there, and it works. */
+export async function expectNothingLost(place: Place, run: Run, cut: number): Promise<void> {
+  const manager = await startProcessManager(place.options);
+  await manager.request('POST', '/api/v2/reconcile');
+  const before = run.answers.filter(({ done }) => done < cut);
+  const now = await seeFleet(manager);
+  const next = run.answers[before.length];
+  const last = before.at(-1);
+  if (last !== undefined) {
+    expect([last.fleet, ...(next === undefined ? [] : [next.fleet])]).toContainEqual(now);
+    for (const { revision } of before)
+      await place.repository.git('merge-base', '--is-ancestor', revision, 'main');
+  }
+  await place.repository.git('rev-list', '--objects', '--quiet', 'main');
+  for (const path of PATHS.filter((one) => one.startsWith('apps/') && now[one] !== null)) {
+    const image = `after:${cut}`;
+    const reply = await manager.request('PUT', `/api/v2/${path}/update`, { container_image: image });
+    expect(reply.status, `${path}: ${reply.text}`).toBe(202);
+    expect(reply.body.app_id).toBe(JSON.parse(now[path] ?? '').app_id + 1);
+  }
+  expect(await manager.stop()).toBe(0);
+  if (place.elsewhere === null) expect(await place.repository.git('status', '--porcelain')).toBe('');
+}
+
+async function seeFleet(manager: ProcessManager): Promise<Fleet> {
+  const fleet: Record<string, string | null> = {};
+  for (const path of PATHS) {
+    const reply = await manager.request('GET', `/api/v2/${path}`);
+    fleet[path] = reply.status === 200 ? reply.text : null;
+  }
+  return fleet;
+}
+
+/** Everything below a folder, folders before what is in them. */
+export async function readTree(folder: string, _elsewhere: string | null = null): Promise<Tree> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .map((entry) => ({ path: join(entry.parentPath, entry.name), isFolder: entry.isDirectory() }))
+    .filter(({ path }) => !path.endsWith('-shm'))
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
+  const tree = new Map<string, Buffer | null>();
+  for (const { path, isFolder } of paths) tree.set(path, isFolder ? null : await readFile(path));
+  return tree;
+}
+void execFileSync;

@@ -1,0 +1,166 @@
+import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import type { DiskCall } from './disk-model.ts';
+
+/** What processes did, in the order in which it was done: changes of files, and answers to requests. */
+export type Traced = DiskCall | { kind: 'open'; path: string; isCut: boolean } | { kind: 'answer'; text: string };
+
+const CALLS =
+  'openat,open,creat,read,pread64,lseek,write,pwrite64,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,fsync,fdatasync,sync_file_range,copy_file_range,sendfile';
+
+/** Runs a program and writes what it and its children do to files into `file`. */
+export function straceTo(file: string): string[] {
+  return ['strace', '-f', '-y', '-s', '100000000', '-e', 'signal=none', '-e', `trace=${CALLS}`, '-o', file];
+}
+
+/** Whether processes can be traced here: strace is installed, and the machine lets us. */
+export function canTrace(): boolean {
+  try {
+    execFileSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The calls of all processes in the order in which they came to their end, each with its process. */
+function completedCalls(log: string): [string, string][] {
+  const begun = new Map<string, string>();
+  const calls: [string, string][] = [];
+  for (const line of log.split('\n')) {
+    const gap = line.indexOf(' ');
+    const id = line.slice(0, gap);
+    const call = line.slice(gap).trimStart();
+    if (call.endsWith('<unfinished ...>')) begun.set(id, call.slice(0, -'<unfinished ...>'.length).trimEnd());
+    else if (call.startsWith('<... '))
+      calls.push([id, (begun.get(id) ?? '') + call.slice(call.indexOf(' resumed>') + 9)]);
+    else if (call !== '') calls.push([id, call]);
+  }
+  return calls;
+}
+
+const CALL = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>(\(deleted\))?)?[^"]*$/s;
+const FILE = /^(\d+)<([^>]*)>(\(deleted\))?/;
+const TEXT = /"((?:[^"\\]|\\.)*)"/s;
+const PATH = /(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"/gs;
+
+/** Reads the log of `straceTo`; only what is below `root`. Throws for a call that changes files there in another way. */
+export function readLog(log: string, root: string): Traced[] {
+  const places = new Places();
+  return completedCalls(log).flatMap(([id, line]) => {
+    const [, name = '', args = '', result = '', opened, deleted] = CALL.exec(line) ?? [];
+    places.note(id, args);
+    if (name === '' || result.startsWith('-')) return [];
+    if (/^(write|writev)\(\d+<(socket|TCP)/.test(line)) return answer(args);
+    if (deleted !== undefined) return [];
+    const fd = FILE.exec(args);
+    const target = name === 'openat' || name === 'open' || name === 'creat' ? opened : fd?.[2];
+    if (target !== undefined && fd?.[3] === undefined && isBelow(root, target)) {
+      return onFile({ name, args, result: Number(result), path: target, fd: fd?.[1] ?? '' }, places);
+    }
+    return onNames(name, places.pathsOf(id, args).filter((path) => isBelow(root, path)));
+  });
+}
+
+/** SQLite maps that file, and makes it anew after a loss of power. */
+function isBelow(root: string, path: string): boolean {
+  return (path === root || path.startsWith(`${root}/`)) && !path.endsWith('-shm');
+}
+
+function answer(args: string): Traced[] {
+  const text = unquote(TEXT.exec(args)?.[1] ?? '').toString('latin1');
+  return text.startsWith('HTTP/1.1 ') ? [{ kind: 'answer', text }] : [];
+}
+
+/** Where each process is, and how far it is in each file. */
+class Places {
+  readonly #folders = new Map<string, string>();
+  readonly #offsets = new Map<string, number | 'end'>();
+
+  note(id: string, args: string): void {
+    const folder = /AT_FDCWD<([^>]*)>/.exec(args)?.[1];
+    if (folder !== undefined) this.#folders.set(id, folder);
+  }
+
+  pathsOf(id: string, args: string): string[] {
+    return Array.from(args.matchAll(PATH), ([, folder, text = '']) =>
+      resolve(folder ?? this.#folders.get(id) ?? '/', unquote(text).toString()),
+    );
+  }
+
+  set(key: string, at: number | 'end'): void {
+    this.#offsets.set(key, at);
+  }
+
+  /** Goes on by `size` bytes; returns where that began. */
+  advance(key: string, size: number): number | 'end' {
+    const at = this.#offsets.get(key) ?? 0;
+    if (at !== 'end') this.#offsets.set(key, at + size);
+    return at;
+  }
+}
+
+interface FileCall {
+  name: string;
+  args: string;
+  result: number;
+  path: string;
+  fd: string;
+}
+
+function onFile({ name, args, result, path, fd }: FileCall, places: Places): Traced[] {
+  const key = `${fd} ${path}`;
+  const bytes = (): Buffer => unquote(TEXT.exec(args)?.[1] ?? '').subarray(0, result);
+  switch (name) {
+    case 'openat': {
+      places.set(`${result} ${path}`, args.includes('O_APPEND') ? 'end' : 0);
+      if (!/O_CREAT|O_TRUNC/.test(args)) return [];
+      return [{ kind: 'open', path, isCut: args.includes('O_TRUNC') }];
+    }
+    case 'read':
+      places.advance(key, result);
+      return [];
+    case 'pread64':
+      return [];
+    case 'lseek':
+      places.set(key, result);
+      return [];
+    case 'write':
+      return [{ kind: 'write', path, at: places.advance(key, result), bytes: bytes() }];
+    case 'pwrite64':
+      return [{ kind: 'write', path, at: Number(args.slice(args.lastIndexOf(' '))), bytes: bytes() }];
+    case 'ftruncate':
+      return [{ kind: 'resize', path, size: Number(args.slice(args.lastIndexOf(' '))) }];
+    case 'fsync':
+    case 'fdatasync':
+      return [{ kind: 'sync', path }];
+    case 'unlinkat':
+    case 'mkdirat':
+      throw new Error(`${name} by a folder's descriptor is not known here`);
+    default:
+      throw new Error(`${name} of ${path} is not known here`);
+  }
+}
+
+function onNames(name: string, [path, to]: readonly string[]): Traced[] {
+  if (path === undefined || /^(openat|open|read|pread64|lseek|write|pwrite64|writev)$/.test(name)) return [];
+  if (/^rename/.test(name) && to !== undefined) return [{ kind: 'rename', path, to }];
+  if (/^link/.test(name) && to !== undefined) return [{ kind: 'link', path, to }];
+  if (/^(unlink|rmdir)/.test(name)) return [{ kind: 'remove', path }];
+  if (/^mkdir/.test(name)) return [{ kind: 'mkdir', path }];
+  throw new Error(`${name} of ${path} is not known here`);
+}
+
+const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, v: 11, f: 12 };
+
+/** strace writes strings as C does. */
+function unquote(text: string): Buffer {
+  const plain = text.replace(/\\([0-7]{1,3}|.)/gs, (_, code: string) =>
+    /^[0-7]/.test(code)
+      ? String.fromCharCode(Number.parseInt(code, 8))
+      : ESCAPES[code] === undefined
+        ? code
+        : String.fromCharCode(ESCAPES[code]),
+  );
+  return Buffer.from(plain, 'latin1');
+}

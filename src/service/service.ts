@@ -1,5 +1,5 @@
 import { chmod, mkdir, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -10,6 +10,7 @@ import { type Authenticator, allowEverybody, createAuthenticator } from '../http
 import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
+import { syncFoldersUpTo } from '../source/git/sync.ts';
 import type { Source } from '../source/source.ts';
 import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import type { Store } from '../store/store.ts';
@@ -126,7 +127,8 @@ async function beginReconciling(
 
 async function openDataFolder(path: string): Promise<string> {
   const folder = resolve(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (made !== undefined) await syncFoldersUpTo(dirname(made), dirname(folder));
   const { mode } = await stat(folder);
   if ((mode & 0o777) !== 0o700) await chmod(folder, 0o700);
   return folder;

@@ -8,7 +8,7 @@ import { isLocked } from './locks.ts';
 import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, openSwitchNotes, type SwitchNote, type SwitchNotes } from './switch-note.ts';
-import { syncFolder, syncFoldersUpTo } from './sync.ts';
+import { syncFiles, syncFolder, syncFoldersUpTo } from './sync.ts';
 import { undoSwitch } from './undo-switch.ts';
 import {
   type Checkout,
@@ -108,6 +108,7 @@ async function recover(checkout: Checkout, notes: SwitchNotes): Promise<Undone |
   if (note === null) return null;
   checkout.faults.pass('undo-begins');
   const isUndone = await undoSwitch(await withoutFilters(checkout), note);
+  await syncSwitched(checkout, Object.keys(note.files));
   checkout.faults.pass('undo-done');
   await notes.clear();
   return isUndone ? { commit: note.to } : null;
@@ -157,11 +158,18 @@ async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, p
   faults.pass('switch-noted');
   try {
     await switchTree(checkout, before, to);
+    await syncSwitched(checkout, paths);
   } catch (error) {
     if (isRefusal(error)) await notes.clear();
     else await recover(checkout, notes).catch(() => undefined);
     throw error;
   }
+}
+
+/** git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it. */
+async function syncSwitched({ repository }: Checkout, paths: readonly string[]): Promise<void> {
+  await syncFiles(repository.context.folder, paths);
+  await syncFolder(repository.gitFolder);
 }
 
 /** git looked at everything, and touched nothing. */

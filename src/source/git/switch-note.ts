@@ -9,9 +9,10 @@ const Id = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 
 /**
  * Index and work tree are on their way to the commit `to`, and the branch has not followed yet. `files` says what
- * stood at each path (from the top of the work tree) before: what still does is not ours.
+ * stood at each path (from the top of the work tree) before: what still does is not ours. `boot` names the start of
+ * the machine that it was written in, where the machine tells.
  */
-const SwitchNote = z.object({ to: Id, files: z.record(z.string(), z.string()) });
+const SwitchNote = z.object({ to: Id, files: z.record(z.string(), z.string()), boot: z.string().nullish() });
 export type SwitchNote = z.infer<typeof SwitchNote>;
 
 /** The note that outlives a process which dies between the steps of a publish. */
@@ -54,9 +55,9 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
 
   return {
     read,
-    write: (note) => {
+    write: async (note) => {
       isOurs = true;
-      return replace(JSON.stringify(note));
+      await replace(JSON.stringify({ ...note, boot: await bootId() }));
     },
     clear: async () => {
       await replace('');
@@ -76,6 +77,18 @@ function parseNote(text: string): SwitchNote | null {
   } catch {
     return null;
   }
+}
+
+/** Whether the machine was started anew since the note was written: what nobody synced may be lost. */
+export async function isFromEarlierBoot({ boot }: SwitchNote): Promise<boolean> {
+  const now = await bootId();
+  return typeof boot === 'string' && now !== null && boot !== now;
+}
+
+/** Linux tells; elsewhere null. */
+async function bootId(): Promise<string | null> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => null);
+  return text?.trim() ?? null;
 }
 
 /** Tells one state of a file from every later one: git writes a new file for each change. */

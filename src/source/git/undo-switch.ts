@@ -2,7 +2,7 @@ import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { commands } from './commands.ts';
 import { GitFailure, runGit } from './run.ts';
-import { fileMark, type SwitchNote } from './switch-note.ts';
+import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
 import { type Checkout, refreshIndex, switchTree } from './work-tree.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
@@ -25,7 +25,8 @@ interface SwitchedPath {
  *
  * The index is replaced as a whole and after all files, so it says whether the switch came to its end: then a
  * file is ours that is as the commit has it; before, one that is not what it was and begins like the commit's.
- * Doing it twice does no harm.
+ * Doing it twice does no harm. After a loss of power the index can be there whole without the files: then both are
+ * ours, the one that is as the commit has it and the one that was begun.
  */
 export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<boolean> {
   const { repository, objects, locks } = checkout;
@@ -35,8 +36,9 @@ export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<
   if (await isPublished(checkout, note.to, tip)) return false;
   const paths = await switchedPaths(checkout, note, tip);
   const isWhole = paths.some(({ indexed, to, now }) => indexed === to && now !== to);
-  const ours = await filesOfOurs(checkout, note, paths, isWhole);
-  if (isWhole && paths.every(({ path, indexed, to }) => ours.has(path) && indexed === to)) {
+  const canBeTorn = !isWhole || (await isFromEarlierBoot(note));
+  const ours = await filesOfOurs(checkout, note, paths, { isWhole, canBeTorn });
+  if (!canBeTorn && paths.every(({ path, indexed, to }) => ours.has(path) && indexed === to)) {
     // Nobody was here: git's own way back also knows what a sparse checkout leaves out.
     await switchTree(checkout, note.to, tip);
     return true;
@@ -100,7 +102,7 @@ async function filesOfOurs(
   checkout: Checkout,
   note: SwitchNote,
   paths: readonly SwitchedPath[],
-  isWhole: boolean,
+  { isWhole, canBeTorn }: { isWhole: boolean; canBeTorn: boolean },
 ): Promise<Set<string>> {
   const { context } = checkout.repository;
   if (isWhole) await refreshIndex(checkout);
@@ -110,7 +112,8 @@ async function filesOfOurs(
     const { path, to } = switched;
     if (await isBehindLink(context.folder, path)) continue;
     const isAsCommitted = to === undefined ? !(await isThere(context.folder, path)) : !changed.includes(path);
-    const isOurs = isWhole ? isAsCommitted : await isBegun(checkout, switched, note.files[path]);
+    const isOurs =
+      (isWhole && isAsCommitted) || (canBeTorn && (await isBegun(checkout, switched, note.files[path])));
     if (isOurs) ours.add(path);
   }
   return ours;

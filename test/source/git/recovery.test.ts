@@ -109,6 +109,22 @@ describe('a switch that was cut in the middle', () => {
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('a: web\n');
   });
 
+  it.each([
+    ['is undone after a loss of power, though the index is there whole', 'before', '', 'a: web\n'],
+    ['leaves a file alone that a person emptied since', null, ' M ds/apps/web.yaml', ''],
+  ])('%s', async (_, boot, left, text) => {
+    const { repository, source } = await start('tree-switched');
+    await dieWriting(source);
+    const note = join(repository.folder, '.git/holdfast-switch');
+    const noted = JSON.parse(await readFile(note, 'utf8'));
+    await writeFile(note, JSON.stringify({ ...noted, boot: boot ?? noted.boot }));
+    await write(repository, 'ds/apps/web.yaml', '');
+    if (boot !== null) await rm(join(repository.folder, 'ds/x.yaml'));
+    await restart(repository);
+    expect(await status(repository)).toBe(left);
+    expect(await read(repository, 'ds/apps/web.yaml')).toBe(text);
+  });
+
   it('is undone where line ends are written in another way', async () => {
     const { repository } = await start('switch-noted');
     await repository.commit({ '.gitattributes': '*.yaml text eol=crlf\n' });

@@ -2,7 +2,8 @@ import { basename, dirname } from 'node:path';
 
 /** A change of files as a process asks for it; paths are absolute. */
 export type DiskCall =
-  | { kind: 'create' | 'mkdir' | 'remove' | 'sync'; path: string }
+  | { kind: 'create' | 'mkdir' | 'remove'; path: string }
+  | { kind: 'sync'; path: string }
   | { kind: 'write'; path: string; at: number | 'end'; bytes: Buffer }
   | { kind: 'resize'; path: string; size: number }
   | { kind: 'rename' | 'link'; path: string; to: string };
@@ -65,28 +66,27 @@ export class Disk {
 
   /** Does what a process did. Throws where the model has no such file, for then it has missed something. */
   apply(call: DiskCall): void {
+    if (call.kind === 'sync') this.#sync(this.#nodeAt(call.path));
+    else if (call.kind === 'write') this.#edit(call.path, (old) => written(old, call.at, call.bytes));
+    else if (call.kind === 'resize') this.#edit(call.path, (old) => resized(old, call.size));
+    else this.#change(this.#entriesOf(call));
+  }
+
+  #entriesOf(call: Exclude<DiskCall, { kind: 'sync' | 'write' | 'resize' }>): [string, Node | null][] {
     switch (call.kind) {
       case 'create':
-        return this.#change([[call.path, { now: NOTHING, durable: NOTHING, pending: [] }]]);
+        return [[call.path, { now: NOTHING, durable: NOTHING, pending: [] }]];
       case 'mkdir':
-        return this.#change([[call.path, emptyFolder()]]);
+        return [[call.path, emptyFolder()]];
       case 'remove':
-        return this.#change([[call.path, null]]);
+        return [[call.path, null]];
       case 'link':
-        return this.#change([[call.to, this.#nodeAt(call.path)]]);
-      case 'rename': {
-        const node = this.#nodeAt(call.path);
-        return this.#change([
+        return [[call.to, this.#nodeAt(call.path)]];
+      case 'rename':
+        return [
           [call.path, null],
-          [call.to, node],
-        ]);
-      }
-      case 'sync':
-        return this.#sync(this.#nodeAt(call.path));
-      case 'write':
-        return this.#edit(call.path, (before) => written(before, call.at, call.bytes));
-      case 'resize':
-        return this.#edit(call.path, (before) => resized(before, call.size));
+          [call.to, this.#nodeAt(call.path)],
+        ];
     }
   }
 
@@ -97,7 +97,12 @@ export class Disk {
 
   /** What processes see. */
   seen(): Tree {
-    return flatten(this.#root, this.#top, (folder) => folder.now, (file) => file.now);
+    return flatten(
+      this.#root,
+      this.#top,
+      (folder) => folder.now,
+      (file) => file.now,
+    );
   }
 
   /** What is there after a loss of power at this moment. */

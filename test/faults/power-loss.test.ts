@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,31 +5,13 @@ import { temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startProcessManager } from '../support/process-manager.ts';
+import { canTrace, completedCalls } from './strace-log.ts';
 
 const CALLS = 'fsync,fdatasync,rename,renameat,renameat2,link,linkat,write,writev,sendto,sendmsg';
 
-/** Whether processes can be traced here: strace is installed, and the machine lets us. */
-function canTrace(): boolean {
-  try {
-    execFileSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The calls of all processes in the order in which they came to their end: `fsync(5</path>)`. */
-function completedCalls(trace: string): string[] {
-  const begun = new Map<string, string>();
-  const calls: string[] = [];
-  for (const line of trace.split('\n')) {
-    const [, id = '', call = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
-    if (call.endsWith('<unfinished ...>')) begun.set(id, call.replace(/ *<unfinished \.\.\.>$/, ''));
-    else if (call.startsWith('<... '))
-      calls.push(`${begun.get(id) ?? ''}${call.replace(/^<\.\.\. \w+ resumed>/, '')}`);
-    else if (call !== '') calls.push(call);
-  }
-  return calls.filter((call) => !/= -1 E/.test(call));
+/** The calls that did not fail: `fsync(5</path>) = 0`. */
+function successes(log: string): string[] {
+  return completedCalls(log).flatMap(([, call]) => (/= -1 E/.test(call) ? [] : [call]));
 }
 
 /** The steps are there, each after the one before. Resolves to nothing; fails with the step that is missing. */
@@ -63,7 +44,7 @@ describe('a loss of power', () => {
       const reply = await manager.request('PUT', '/api/v2/apps/web/update', { container_image: 'durable:1' });
       expect(reply.status).toBe(202);
       await manager.kill();
-      const calls = completedCalls((await readFile(trace, 'utf8')).slice(before));
+      const calls = successes((await readFile(trace, 'utf8')).slice(before));
       const git = `${repository.folder}/.git`.replaceAll('/', '\\/');
       const heads = `${git}\\/refs\\/heads`;
       const folder = branch.includes('/') ? `${heads}\\/${branch.split('/')[0]}` : heads;
@@ -99,7 +80,7 @@ describe('a loss of power', () => {
       const before = (await readFile(trace, 'utf8')).length;
       expect((await manager.request('POST', '/api/v2/apps/web/restart')).status).toBe(202);
       await manager.kill();
-      expectInOrder(completedCalls((await readFile(trace, 'utf8')).slice(before)), [
+      expectInOrder(successes((await readFile(trace, 'utf8')).slice(before)), [
         ['the store is synced', /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/],
         ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/],
       ]);

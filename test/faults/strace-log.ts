@@ -3,10 +3,14 @@ import { resolve } from 'node:path';
 import type { DiskCall } from './disk-model.ts';
 
 /** What processes did, in the order in which it was done: changes of files, and answers to requests. */
-export type Traced = DiskCall | { kind: 'open'; path: string; isCut: boolean } | { kind: 'answer'; text: string };
+export type Traced =
+  | DiskCall
+  | { kind: 'open'; path: string; isCut: boolean }
+  | { kind: 'answer'; text: string };
 
+/** All that changes files, and what moves the place at which a process writes next. */
 const CALLS =
-  'openat,open,creat,read,pread64,lseek,write,pwrite64,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,fsync,fdatasync,sync_file_range,copy_file_range,sendfile';
+  'openat,open,creat,read,lseek,write,pwrite64,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,fsync,fdatasync,sync_file_range,copy_file_range,sendfile';
 
 /** Runs a program and writes what it and its children do to files into `file`. */
 export function straceTo(file: string): string[] {
@@ -24,7 +28,7 @@ export function canTrace(): boolean {
 }
 
 /** The calls of all processes in the order in which they came to their end, each with its process. */
-function completedCalls(log: string): [string, string][] {
+export function completedCalls(log: string): [string, string][] {
   const begun = new Map<string, string>();
   const calls: [string, string][] = [];
   for (const line of log.split('\n')) {
@@ -39,26 +43,28 @@ function completedCalls(log: string): [string, string][] {
   return calls;
 }
 
-const CALL = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>(\(deleted\))?)?[^"]*$/s;
-const FILE = /^(\d+)<([^>]*)>(\(deleted\))?/;
+/** Name, arguments, result, and the file that was opened. */
+const CALL = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?[^"]*$/s;
+/** A descriptor and its file; one that was removed meanwhile has nothing to say. */
+const FILE = /^(\d+)<([^>]*)>(?!\(deleted\))/;
 const TEXT = /"((?:[^"\\]|\\.)*)"/s;
 const PATH = /(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"/gs;
+const ANSWER = /^writev?\(\d+<(?:socket|TCP)/;
 
 /** Reads the log of `straceTo`; only what is below `root`. Throws for a call that changes files there in another way. */
 export function readLog(log: string, root: string): Traced[] {
   const places = new Places();
   return completedCalls(log).flatMap(([id, line]) => {
-    const [, name = '', args = '', result = '', opened, deleted] = CALL.exec(line) ?? [];
+    const [, name = '', args = '', result = '-1', opened] = CALL.exec(line) ?? [];
     places.note(id, args);
-    if (name === '' || result.startsWith('-')) return [];
-    if (/^(write|writev)\(\d+<(socket|TCP)/.test(line)) return answer(args);
-    if (deleted !== undefined) return [];
-    const fd = FILE.exec(args);
-    const target = name === 'openat' || name === 'open' || name === 'creat' ? opened : fd?.[2];
-    if (target !== undefined && fd?.[3] === undefined && isBelow(root, target)) {
-      return onFile({ name, args, result: Number(result), path: target, fd: fd?.[1] ?? '' }, places);
-    }
-    return onNames(name, places.pathsOf(id, args).filter((path) => isBelow(root, path)));
+    if (result.startsWith('-')) return [];
+    if (ANSWER.test(line)) return answer(args);
+    const [, fd = '', file] = FILE.exec(args) ?? [];
+    const path = /^open|^creat$/.test(name) ? opened : file;
+    if (path !== undefined && isBelow(root, path))
+      return onFile({ name, args, result: Number(result), path, fd }, places);
+    const paths = places.pathsOf(id, args).filter((one) => isBelow(root, one));
+    return onNames(name, paths);
   });
 }
 
@@ -111,16 +117,13 @@ interface FileCall {
 function onFile({ name, args, result, path, fd }: FileCall, places: Places): Traced[] {
   const key = `${fd} ${path}`;
   const bytes = (): Buffer => unquote(TEXT.exec(args)?.[1] ?? '').subarray(0, result);
+  const last = (): number => Number(args.slice(args.lastIndexOf(' ')));
   switch (name) {
-    case 'openat': {
+    case 'openat':
       places.set(`${result} ${path}`, args.includes('O_APPEND') ? 'end' : 0);
-      if (!/O_CREAT|O_TRUNC/.test(args)) return [];
-      return [{ kind: 'open', path, isCut: args.includes('O_TRUNC') }];
-    }
+      return /O_CREAT|O_TRUNC/.test(args) ? [{ kind: 'open', path, isCut: args.includes('O_TRUNC') }] : [];
     case 'read':
       places.advance(key, result);
-      return [];
-    case 'pread64':
       return [];
     case 'lseek':
       places.set(key, result);
@@ -128,22 +131,24 @@ function onFile({ name, args, result, path, fd }: FileCall, places: Places): Tra
     case 'write':
       return [{ kind: 'write', path, at: places.advance(key, result), bytes: bytes() }];
     case 'pwrite64':
-      return [{ kind: 'write', path, at: Number(args.slice(args.lastIndexOf(' '))), bytes: bytes() }];
+      return [{ kind: 'write', path, at: last(), bytes: bytes() }];
     case 'ftruncate':
-      return [{ kind: 'resize', path, size: Number(args.slice(args.lastIndexOf(' '))) }];
+      return [{ kind: 'resize', path, size: last() }];
     case 'fsync':
     case 'fdatasync':
       return [{ kind: 'sync', path }];
-    case 'unlinkat':
-    case 'mkdirat':
-      throw new Error(`${name} by a folder's descriptor is not known here`);
     default:
       throw new Error(`${name} of ${path} is not known here`);
   }
 }
 
+/** Calls that name no file below the folder, or change none: of others' files, and opens that made nothing. */
+const HARMLESS = /^(open|read$|lseek$|write$|writev$|pwrite64$|sendfile$)/;
+
 function onNames(name: string, [path, to]: readonly string[]): Traced[] {
-  if (path === undefined || /^(openat|open|read|pread64|lseek|write|pwrite64|writev)$/.test(name)) return [];
+  if (path === undefined || HARMLESS.test(name)) return [];
+  // git makes a link where it makes a repository, to see whether it can, and removes it.
+  if (/^symlink/.test(name)) return [{ kind: 'open', path: to ?? path, isCut: false }];
   if (/^rename/.test(name) && to !== undefined) return [{ kind: 'rename', path, to }];
   if (/^link/.test(name) && to !== undefined) return [{ kind: 'link', path, to }];
   if (/^(unlink|rmdir)/.test(name)) return [{ kind: 'remove', path }];
@@ -153,14 +158,11 @@ function onNames(name: string, [path, to]: readonly string[]): Traced[] {
 
 const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, v: 11, f: 12 };
 
-/** strace writes strings as C does. */
+/** strace writes strings as C does; the log is read byte by byte. */
 function unquote(text: string): Buffer {
-  const plain = text.replace(/\\([0-7]{1,3}|.)/gs, (_, code: string) =>
-    /^[0-7]/.test(code)
-      ? String.fromCharCode(Number.parseInt(code, 8))
-      : ESCAPES[code] === undefined
-        ? code
-        : String.fromCharCode(ESCAPES[code]),
-  );
+  const plain = text.replace(/\\([0-7]{1,3}|.)/gs, (_, code: string) => {
+    const byte = /^[0-7]/.test(code) ? Number.parseInt(code, 8) : ESCAPES[code];
+    return byte === undefined ? code : String.fromCharCode(byte);
+  });
   return Buffer.from(plain, 'latin1');
 }

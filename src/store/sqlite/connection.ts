@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { HoldfastError } from '../../errors.ts';
 
@@ -64,6 +64,22 @@ export function openExclusively(path: string): Database {
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+/**
+ * Undoes a transaction that was cut short while the file had no write-ahead log yet: a connection that can change
+ * nothing is refused until then. What is wrong with the file is for those to say who read it next.
+ */
+export function rollBack(path: string): void {
+  if (!existsSync(`${path}-journal`)) return;
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
+  try {
+    prepare(db, 'PRAGMA schema_version').get();
+  } catch {
+    // It is damaged, or no database.
+  } finally {
+    db.close();
   }
 }
 

@@ -7,6 +7,7 @@ import {
   enlargeCache,
   openReader,
   openWriter,
+  rollBack,
 } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
@@ -43,6 +44,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 /** The header is looked at first, by a connection that can change nothing. */
 function openFile(path: string, fleet: string): Connections {
   createFile(path);
+  rollBack(path);
   const reader = openReader(path);
   return closeOnFailure(reader, () => {
     checkHeader(reader, MIGRATIONS);

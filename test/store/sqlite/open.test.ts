@@ -34,6 +34,20 @@ async function expectRefused(kind: string, message: RegExp): Promise<void> {
 }
 
 describe('openSqliteStore', () => {
+  it('goes on where a loss of power left the first transaction half done', async () => {
+    outside('PRAGMA journal_mode = WAL');
+    // The journal of a file that had no page before.
+    const journal = Buffer.alloc(512);
+    journal.write('d9d505f920a163d7', 'hex');
+    journal.writeUInt32BE(512, 20);
+    journal.writeUInt32BE(4096, 24);
+    await writeFile(`${path}-journal`, journal);
+    const store = await openAt(path);
+    await store.claimHead(0, 'r1', AT);
+    expect(await readdir(folder)).not.toContain('store.db-journal');
+    await store.close();
+  });
+
   it('makes files that only their owner can read', async () => {
     const store = await openAt(path);
     await store.claimHead(0, 'r1', AT);

@@ -91,7 +91,11 @@ export const SETTINGS = {
     30,
     'seconds between looks at the repository; 0 turns them off',
   ),
-  DATA_DIR: setting(Text, './data', 'folder for what the manager keeps: store and admin password (hashed)'),
+  DATA_DIR: setting(
+    Text,
+    './data',
+    'folder for what the manager keeps: store, mirror of GIT_REMOTE, admin password (hashed)',
+  ),
   MONGODB_URI: secret(
     'MongoDB for the store, which many managers may share; unset keeps it in DATA_DIR',
     MongoUri,

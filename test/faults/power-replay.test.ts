@@ -62,6 +62,8 @@ async function expectKeptAt(place: Place, run: Run, cut: fc.Arbitrary<number>, r
   );
 }
 
+if (!canTrace()) process.stdout.write('no strace here: no loss of power is replayed\n');
+
 describe('a loss of power, done again from what was recorded', () => {
   it.skipIf(!canTrace()).each([
     ['in a repository of this machine', checkout],

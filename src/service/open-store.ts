@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { AppDefaults } from '../desired/app.ts';
 import type { Config } from '../settings.ts';
-import { openMongoStore } from '../store/mongo/open.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 
@@ -15,9 +14,11 @@ export interface StorePlace {
 }
 
 /** The store in MongoDB where `MONGODB_URI` is set, and otherwise the one in the data folder. */
-export function openStore(config: Config, { data, defaults, logger }: StorePlace): Promise<Store> {
+export async function openStore(config: Config, { data, defaults, logger }: StorePlace): Promise<Store> {
   const { MONGODB_URI: uri, MONGODB_DATABASE: database } = config;
   if (uri === null) return openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
+  // The driver takes a good part of a start and of the memory: only who needs it loads it.
+  const { openMongoStore } = await import('../store/mongo/open.ts');
   return openMongoStore({
     uri,
     database,

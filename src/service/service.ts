@@ -84,8 +84,8 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed: clock.elapsed });
   const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock, onProgress });
   const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
-  const server = await buildServer(config, parts);
-  await prepare(store, engine.reconciler);
+  // The one waits for git, the other for nothing.
+  const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);

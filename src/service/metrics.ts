@@ -2,29 +2,12 @@ import type { Metrics } from '../http/api.ts';
 import type { PassOutcome } from '../reconcile/reconciler.ts';
 import type { Status } from '../reconcile/status.ts';
 import type { TransferObserver } from '../source/git/origin/origin.ts';
+import type { Count, Figures } from './figures.ts';
 
 /** What the parts of the service tell about themselves. */
 export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
-}
-
-/** A count for each combination of values of a counter's labels. */
-export interface Count {
-  labels: Readonly<Record<string, string | number>>;
-  count: number;
-}
-
-/** Everything that was counted. Times are seconds since 1970; null where something has not happened yet. */
-export interface Figures {
-  requests: Iterable<Count>;
-  transfers: Iterable<Count>;
-  passes: Iterable<Count>;
-  changes: number;
-  problems: number;
-  failures: number;
-  appliedAt: number | null;
-  reachedAt: number | null;
 }
 
 /** Counts for one service. What turns the figures into text is loaded when somebody asks for it first. */

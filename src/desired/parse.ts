@@ -12,6 +12,7 @@ import {
   readYaml,
   type YamlDocument,
 } from './yaml/document.ts';
+import { readPlain } from './yaml/plain.ts';
 
 /** The content of one object, of the kind that its folder says. */
 export type Content = App | DeviceGroup;
@@ -60,11 +61,21 @@ function readFields(
     const message = 'is a Git LFS pointer, not the file itself; take it out of LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
   }
+  const plain = readPlain(text);
+  const fields = plain === null ? null : checkFields(kind, plain);
+  // A file with a problem is rare: the full parser has its places.
+  if (fields?.ok === true) return fields;
   const document = readYaml(text);
-  if (!document.ok) return document;
-  const parsed = KINDS[kind].schema.safeParse(document.value.value ?? {}, { reportInput: true });
-  if (parsed.success) return { ok: true, value: { document: document.value, value: parsed.data } };
-  return { ok: false, problems: fieldProblems(kind, document.value, parsed.error) };
+  return document.ok ? checkFields(kind, document.value) : document;
+}
+
+function checkFields(
+  kind: Kind,
+  document: YamlDocument,
+): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
+  const parsed = KINDS[kind].schema.safeParse(document.value ?? {}, { reportInput: true });
+  if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
+  return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {

@@ -2,21 +2,34 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Listing } from '../../src/desired/listing.ts';
 
-const name = fc.constantFrom('a', 'b', 'c');
-const change = fc.record({ adds: fc.boolean(), app: name, group: name });
+const APPS = ['a', 'b', 'c'] as const;
+const name = fc.constantFrom(...APPS);
+const change = fc.tuple(fc.constantFrom('add' as const, 'remove' as const), name, name);
+
+/** What a set of pairs would know. */
+class Model {
+  readonly pairs = new Set<string>();
+
+  add(app: string, group: string): void {
+    this.pairs.add(`${app} ${group}`);
+  }
+
+  remove(app: string, group: string): void {
+    this.pairs.delete(`${app} ${group}`);
+  }
+}
 
 describe('a listing', () => {
   it('knows the groups of each app, in whatever order they come and go', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
-        const listing = new Listing();
-        const model = new Map(['a', 'b', 'c'].map((app) => [app, new Set<string>()]));
-        for (const { adds, app, group } of changes) {
-          if (adds) listing.add(app, group);
-          else listing.remove(app, group);
-          model.get(app)?.[adds ? 'add' : 'delete'](group);
+        const [listing, model] = [new Listing(), new Model()];
+        for (const [does, app, group] of changes) {
+          listing[does](app, group);
+          model[does](app, group);
         }
-        for (const [app, groups] of model) expect([...listing.of(app)].sort()).toEqual([...groups].sort());
+        const known = APPS.flatMap((app) => Array.from(listing.of(app), (group) => `${app} ${group}`));
+        expect(known.sort()).toEqual([...model.pairs].sort());
       }),
     );
   });

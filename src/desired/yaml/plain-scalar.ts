@@ -2,7 +2,7 @@
 export type PlainScalar = string | number | boolean;
 
 /** One word, and words with single spaces between them: nothing in it is an indicator of YAML, wherever it stands. */
-const WORD = String.raw`[A-Za-z0-9/_](?:[A-Za-z0-9/_.@%+=~-]|:(?=[A-Za-z0-9/_.]))*`;
+const WORD = '[A-Za-z0-9/_](?:[A-Za-z0-9/_.@%+=~-]|:(?=[A-Za-z0-9/_.]))*';
 const BARE = `${WORD}(?: ${WORD})*`;
 /** Without escapes, and without the other quote's doubling. */
 const QUOTED = String.raw`"[^"\\]*"|'[^']*'`;

@@ -100,11 +100,11 @@ class PlainReader {
 
   #map(): Pair | undefined {
     const map: Pair = {};
-    let indent: string | undefined;
+    const indent = CHILD.exec(this.#peek() ?? '')?.[1];
     for (let line = this.#peek(); line !== undefined; line = this.#peek()) {
-      const match = CHILD.exec(line);
-      if (match === null || (indent ??= match[1]) !== match[1]) break;
-      if (!put(map, match[2] ?? '', match[3] ?? '')) return undefined;
+      const [, spaces, key = '', raw = ''] = CHILD.exec(line) ?? [];
+      if (spaces === undefined || spaces !== indent) break;
+      if (!put(map, key, raw)) return undefined;
       this.#at += 1;
     }
     return indent === undefined ? undefined : map;

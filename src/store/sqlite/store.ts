@@ -24,7 +24,7 @@ import { type Connections, closeConnections } from './connection.ts';
 import { storeError } from './errors.ts';
 import { insertReports } from './intake.ts';
 import type { Reads, Writes } from './tables.ts';
-import { inLongTransaction, inSnapshot, inTransaction } from './transaction.ts';
+import { inLightTransaction, inLongTransaction, inSnapshot, inTransaction } from './transaction.ts';
 
 /**
  * The store in one SQLite file. Writes wait for one another in a queue; reads go by a connection of their own
@@ -58,11 +58,11 @@ export class SqliteStore implements Store {
   }
 
   markAttempted(revision: string, at: number): Promise<void> {
-    return this.#write(() => this.#writes.state.setAttempted(revision, at));
+    return this.#writeLight(() => this.#writes.state.setAttempted(revision, at));
   }
 
   claimHead(expected: number, revision: string, at: number): Promise<number> {
-    return this.#write(() => this.#writes.state.claim(expected, revision, at));
+    return this.#writeLight(() => this.#writes.state.claim(expected, revision, at));
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {
@@ -158,6 +158,11 @@ export class SqliteStore implements Store {
 
   #write<T>(work: () => T): Promise<T> {
     return this.#guard(() => this.#queue.run(() => inTransaction(this.#connections.writer, work)));
+  }
+
+  /** A claim counts only together with what is applied by it, and nobody is told of an attempt that was lost. */
+  #writeLight<T>(work: () => T): Promise<T> {
+    return this.#guard(() => this.#queue.run(() => inLightTransaction(this.#connections.writer, work)));
   }
 
   #writeLong<T>(work: () => Promise<T>): Promise<T> {

@@ -14,7 +14,20 @@ export function inTransaction<T>(db: Database, work: () => T): T {
 }
 
 /**
- * The same for work that gives way to others on its way. The caller sees to it that nothing else uses the
+ * The same for what may be lost with the power, as if it had not happened, until a later transaction is on the disk: the log
+ * is written in order and synced as a whole.
+ */
+export function inLightTransaction<T>(db: Database, work: () => T): T {
+  db.exec('PRAGMA synchronous = NORMAL');
+  try {
+    return inTransaction(db, work);
+  } finally {
+    db.exec('PRAGMA synchronous = FULL');
+  }
+}
+
+/**
+ * A transaction for work that gives way to others on its way. The caller sees to it that nothing else uses the
  * connection meanwhile.
  */
 export async function inLongTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {

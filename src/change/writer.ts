@@ -162,7 +162,7 @@ async function earlierRefusal(
  * the store is down, which a pass that finds nothing new does not notice: no commit is made that cannot be applied.
  */
 async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Head> {
-  const outcome = await passWithin(patience, reconciler);
+  const outcome = await passWithin(patience, reconciler.reconcile());
   await store.ping();
   if (outcome.ok) return outcome.report.head;
   const kind = outcome.error.kind === 'stalled' ? 'conflict' : 'unavailable';
@@ -273,7 +273,7 @@ async function confirm(
   revisions: string[],
   { reconciler, faults, patience }: WriterDependencies,
 ): Promise<void> {
-  const outcome = await passWithin(patience, reconciler);
+  const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
   faults.pass('write-done');
   drafted.forEach(({ request }, index) => {
     const revision = revisions[index] as string;

@@ -47,6 +47,11 @@ export interface Reconciler {
   start(): Promise<PassOutcome>;
   /** Resolves with a pass that begins after this call, on what was fetched last. */
   reconcile(): Promise<PassOutcome>;
+  /**
+   * Resolves with a pass that found this revision at the head: the latest one where it did, otherwise one that begins after
+   * this call, whatever it finds.
+   */
+  reach(revision: string): Promise<PassOutcome>;
   /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */
   look(): Promise<PassOutcome>;
   status(): Status;
@@ -64,6 +69,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const origin = createOriginWatch(upstream, now, random);
   let status = STARTING;
   let passError: PassError | null = null;
+  let latest: PassOutcome | null = null;
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;
 
@@ -76,6 +82,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
+    latest = outcome;
     await onPass(outcome, status);
     clock.set(nextLook({ passError, origin: origin.status() }, pollInterval, origin.lookedAt(), at));
     return outcome;
@@ -90,6 +97,10 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passes,
     status: () => status,
     reconcile: () => flight.request(),
+    reach: async (revision) => {
+      await flight.landed();
+      return latest?.ok === true && latest.report.head.revision === revision ? latest : flight.request();
+    },
     look: () => looks.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {

@@ -2,12 +2,14 @@
 export interface SingleFlight<T> {
   /** Resolves with the first run that begins after this call. At most one run is under way and one waits. */
   request(): Promise<T>;
+  /** Resolves when the run that is under way is over, if any is. */
+  landed(): Promise<void>;
   /** Resolves when nothing is under way and nothing waits. */
   idle(): Promise<void>;
 }
 
 export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
-  let running: Promise<unknown> | null = null;
+  let running: Promise<void> | null = null;
   let waiting: Promise<T> | null = null;
 
   const begin = (): Promise<T> => {
@@ -35,5 +37,9 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
     while (running !== null || waiting !== null) await (waiting ?? running)?.catch(() => undefined);
   };
 
-  return { request, idle };
+  const landed = async (): Promise<void> => {
+    await running;
+  };
+
+  return { request, landed, idle };
 }

@@ -60,3 +60,22 @@ it('lets all that ask during a run share the next one', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => flight.request()));
   expect(answers).toEqual([1, ...Array(49).fill(2)]);
 });
+
+it('tells when the run under way has landed, also where it failed, and waits for no other', async () => {
+  const ends: ((error?: Error) => void)[] = [];
+  const flight = createSingleFlight(
+    () =>
+      new Promise<void>((resolve, reject) => {
+        ends.push((error) => (error === undefined ? resolve() : reject(error)));
+      }),
+  );
+  await flight.landed();
+  const [first, second] = [flight.request(), flight.request()];
+  const landed = flight.landed();
+  ends[0]?.(new Error('no'));
+  await expect(first).rejects.toThrow('no');
+  await landed;
+  await expect.poll(() => ends.length).toBe(2);
+  ends[1]?.();
+  await second;
+});

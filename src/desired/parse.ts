@@ -9,6 +9,7 @@ import {
   MAX_PROBLEMS,
   type Position,
   type ReadResult,
+  type ReadYaml,
   readYaml,
   type YamlDocument,
 } from './yaml/document.ts';
@@ -36,8 +37,13 @@ export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults
 }
 
 /** The same from text: what an edit produced is checked like a file. */
-export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults): ParsedFile {
-  const fields = readFields(kind, text);
+export function parseObjectText(
+  kind: Kind,
+  text: string,
+  defaults: AppDefaults,
+  read: ReadYaml = readYaml,
+): ParsedFile {
+  const fields = readFields(kind, text, read);
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
   if (kind === 'app') {
@@ -55,12 +61,13 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
 function readFields(
   kind: Kind,
   text: string,
+  read: ReadYaml,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
   if (LFS_POINTER.test(text)) {
     const message = 'is a Git LFS pointer, not the file itself; take it out of LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
   }
-  const document = readYaml(text);
+  const document = read(text);
   if (!document.ok) return document;
   const parsed = KINDS[kind].schema.safeParse(document.value.value ?? {}, { reportInput: true });
   if (parsed.success) return { ok: true, value: { document: document.value, value: parsed.data } };

@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import { describeError } from './backoff.ts';
 import { createOriginWatch } from './origin-watch.ts';
 import { createPassRunner, type PassDependencies, type PassReport, type PassRunner } from './pass.ts';
-import { createSingleFlight } from './single-flight.ts';
+import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { ageProblems, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
 
 /** How a pass ended; it never rejects. */
@@ -69,7 +69,6 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const origin = createOriginWatch(upstream, now, random);
   let status = STARTING;
   let passError: PassError | null = null;
-  let latest: PassOutcome | null = null;
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;
 
@@ -82,7 +81,6 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
-    latest = outcome;
     await onPass(outcome, status);
     clock.set(nextLook({ passError, origin: origin.status() }, pollInterval, origin.lookedAt(), at));
     return outcome;
@@ -97,10 +95,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passes,
     status: () => status,
     reconcile: () => flight.request(),
-    reach: async (revision) => {
-      await flight.landed();
-      return latest?.ok === true && latest.report.head.revision === revision ? latest : flight.request();
-    },
+    reach: (revision) => reach(flight, revision),
     look: () => looks.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
@@ -115,6 +110,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
       await flight.idle();
     },
   };
+}
+
+async function reach(passes: SingleFlight<PassOutcome>, revision: string): Promise<PassOutcome> {
+  const latest = await passes.landed();
+  return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
 }
 
 /** Keys of what the pass changed, and of what it found changed by another manager. */

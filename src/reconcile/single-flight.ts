@@ -2,8 +2,8 @@
 export interface SingleFlight<T> {
   /** Resolves with the first run that begins after this call. At most one run is under way and one waits. */
   request(): Promise<T>;
-  /** Resolves when the run that is under way is over, if any is. */
-  landed(): Promise<void>;
+  /** Resolves when nothing is under way, without waiting for what waits: to the latest result, null before the first. */
+  landed(): Promise<T | null>;
   /** Resolves when nothing is under way and nothing waits. */
   idle(): Promise<void>;
 }
@@ -11,12 +11,15 @@ export interface SingleFlight<T> {
 export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
   let running: Promise<void> | null = null;
   let waiting: Promise<T> | null = null;
+  let latest: T | null = null;
 
   const begin = (): Promise<T> => {
     waiting = null;
     const flight = run();
     const settled = flight.then(
-      () => undefined,
+      (result) => {
+        latest = result;
+      },
       () => undefined,
     );
     running = settled;
@@ -37,8 +40,9 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
     while (running !== null || waiting !== null) await (waiting ?? running)?.catch(() => undefined);
   };
 
-  const landed = async (): Promise<void> => {
+  const landed = async (): Promise<T | null> => {
     await running;
+    return latest;
   };
 
   return { request, landed, idle };

@@ -29,6 +29,8 @@ export interface Position {
 /** A YAML text as plain data, and where each part of the data stands. */
 export interface YamlDocument {
   value: unknown;
+  /** The syntax tree that it was read from. */
+  tree: YamlTree;
   /** The place of the key (or list item) at a path; of its nearest parent where the path leads nowhere. */
   positionOf(path: readonly (string | number)[]): Position;
 }
@@ -64,7 +66,20 @@ export function readYaml(text: string): ReadResult<YamlDocument> {
   if (problems.length === 0) problems.push(...contentProblems(tree));
   if (problems.length > 0) return { ok: false, problems };
   const value: unknown = tree.document.toJS({ maxAliasCount: 0 });
-  return { ok: true, value: { value, positionOf: (path) => positionOf(tree, path) } };
+  return { ok: true, value: { value, tree, positionOf: (path) => positionOf(tree, path) } };
+}
+
+/** Does what `readYaml` does. */
+export type ReadYaml = typeof readYaml;
+
+/** `readYaml` for one edit, which looks at the same texts again and again: each of them is read once. */
+export function readOnce(): ReadYaml {
+  const known = new Map<string, ReadResult<YamlDocument>>();
+  return (text) => {
+    const result = known.get(text) ?? readYaml(text);
+    known.set(text, result);
+    return result;
+  };
 }
 
 const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;

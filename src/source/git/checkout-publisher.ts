@@ -175,8 +175,8 @@ async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, p
   const { repository, faults } = checkout;
   const { folder } = repository.context;
   const before = from ?? repository.emptyTree;
-  const files: SwitchNote['files'] = {};
-  for (const path of paths) files[path] = await fileMark(`${folder}/${path}`);
+  const marks = paths.map(async (path) => [path, await fileMark(`${folder}/${path}`)] as const);
+  const files: SwitchNote['files'] = Object.fromEntries(await Promise.all(marks));
   await notes.write({ to, files });
   faults.pass('switch-noted');
   try {

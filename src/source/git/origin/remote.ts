@@ -60,7 +60,6 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     void maintenance.run();
   };
   const { fetch } = mirror;
-  const patience = limits.usual.total;
   const ours = {
     branch,
     origin,
@@ -69,7 +68,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     reader,
     exclusive,
     fetch,
-    patience,
+    patience: limits.usual.total,
     maintenance,
     faults,
   };

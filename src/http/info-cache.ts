@@ -27,6 +27,8 @@ export interface InfoCache {
 /** What making replies needs. */
 export interface InfoCacheDependencies {
   groupInfo(name: string): Promise<GroupInfo | null>;
+  /** Names the state of the store: while it is the same, every reply that was made of it is right. */
+  version(): Promise<string>;
   /** The body of a reply. */
   render(info: GroupInfo): string;
   /** Milliseconds that a reply may be old; 0 turns the cache off. */
@@ -43,46 +45,50 @@ interface Cached extends InfoEntry {
   until: number;
   /** How many changes had been told when it was read. */
   epoch: number;
+  /** The version of the store that it was made of; null where a change was told since. */
+  version: string | null;
 }
 
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
-  const { groupInfo, render, lifetime, elapsed, patience } = options;
-  const entries = new Map<string, Cached>();
-  const groupsOfApp = new Map<string, Set<string>>();
+  const { elapsed, lifetime, patience } = options;
+  const entries = createEntries();
+  const look = createLook(options);
   let epoch = 0;
-
-  const forget = (group: string): void => {
-    for (const app of entries.get(group)?.apps ?? []) groupsOfApp.get(app)?.delete(group);
-    entries.delete(group);
-  };
-
-  const keep = (group: string, entry: Cached): void => {
-    forget(group);
-    entries.set(group, entry);
-    for (const app of entry.apps) {
-      const groups = groupsOfApp.get(app) ?? new Set();
-      groupsOfApp.set(app, groups.add(group));
-    }
-  };
 
   const make = async (group: string): Promise<InfoEntry | null> => {
     const madeIn = epoch;
-    const info = await groupInfo(group);
+    const { version } = await look();
+    const info = await options.groupInfo(group);
     // What was read before a change must not take the place of what was read after it.
     const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
     if (info === null) {
-      if (!isOvertaken) forget(group);
+      if (!isOvertaken) entries.forget(group);
       return null;
     }
-    const entry = entryOf(render(info), info.revision);
+    const entry = entryOf(options.render(info), info.revision);
     // Nor is it served after a change that was told meanwhile.
-    const until = madeIn === epoch ? elapsed() + lifetime : 0;
+    const standing =
+      madeIn === epoch ? { until: elapsed() + lifetime, version } : { until: 0, version: null };
     const apps = info.apps.map(({ name }) => name);
-    if (!isOvertaken) keep(group, { ...entry, apps, until, epoch: madeIn });
+    if (!isOvertaken) entries.keep(group, { ...entry, ...standing, apps, epoch: madeIn });
     return entry;
   };
 
-  const makeOnce = shareCalls(make, () => epoch);
+  /** The same entry for longer where the store is what it was made of; otherwise a new one. */
+  const renew = async (group: string, entry: Cached): Promise<InfoEntry | null> => {
+    const { version, until } = await look();
+    if (entry.version !== version) return make(group);
+    entry.until = until;
+    return entry;
+  };
+
+  const makeOnce = shareCalls(
+    (group) => {
+      const entry = entries.get(group);
+      return entry === undefined || entry.version === null ? make(group) : renew(group, entry);
+    },
+    () => epoch,
+  );
 
   return {
     ready: (group) => freshOf(entries.get(group), elapsed()),
@@ -95,12 +101,64 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
     },
     invalidate: (keys) => {
       epoch += 1;
-      for (const key of keys) {
-        const { kind, name } = parseKey(key);
-        const groups = kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? []);
-        for (const group of groups) expire(entries.get(group));
-      }
+      for (const key of keys) entries.expire(key);
     },
+  };
+}
+
+/** Entries by group, and which groups an app is in. */
+function createEntries() {
+  const entries = new Map<string, Cached>();
+  const groupsOfApp = new Map<string, Set<string>>();
+
+  const forget = (group: string): void => {
+    for (const app of entries.get(group)?.apps ?? []) groupsOfApp.get(app)?.delete(group);
+    entries.delete(group);
+  };
+  const keep = (group: string, entry: Cached): void => {
+    forget(group);
+    entries.set(group, entry);
+    for (const app of entry.apps) {
+      const groups = groupsOfApp.get(app) ?? new Set();
+      groupsOfApp.set(app, groups.add(group));
+    }
+  };
+  /** Entries that an object is in stay as the last good replies, for as long as the store does not answer. */
+  const expire = (key: string): void => {
+    const { kind, name } = parseKey(key);
+    for (const group of kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? [])) {
+      const entry = entries.get(group);
+      if (entry !== undefined) Object.assign(entry, { until: 0, version: null });
+    }
+  };
+  return { get: (group: string) => entries.get(group), forget, keep, expire };
+}
+
+/** A look at the version of the store, and until when it may be taken for the present one. */
+interface Look {
+  version: string;
+  until: number;
+}
+
+/** Looks at the store once for all groups, and again when that is as old as a reply may be. */
+function createLook({
+  version,
+  lifetime,
+  elapsed,
+}: Pick<InfoCacheDependencies, 'version' | 'lifetime' | 'elapsed'>): () => Promise<Look> {
+  let latest: Look = { version: '', until: 0 };
+  let underWay: Promise<Look> | null = null;
+  const look = async (): Promise<Look> => {
+    const until = elapsed() + lifetime;
+    latest = { version: await version(), until };
+    return latest;
+  };
+  return async () => {
+    if (latest.until > elapsed()) return latest;
+    underWay ??= look().finally(() => {
+      underWay = null;
+    });
+    return underWay;
   };
 }
 
@@ -112,11 +170,6 @@ function entryOf(text: string, revision: string | null): InfoEntry {
 
 function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
   return entry !== undefined && entry.until > at ? entry : null;
-}
-
-/** The entry stays as the last good reply, for as long as the store does not answer. */
-function expire(entry: Cached | undefined): void {
-  if (entry !== undefined) entry.until = 0;
 }
 
 /** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */

@@ -48,6 +48,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
+    version: () => versionOf(store),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
@@ -79,6 +80,12 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     patience: config.GIT_TIMEOUT * 2000,
   });
   return { reconciler, recorder, writer, info };
+}
+
+/** Every change of an object or of an id changes one of these. */
+async function versionOf(store: Store): Promise<string> {
+  const { fleet, sequence, idSequence, applied } = await store.state();
+  return [fleet, sequence, idSequence, applied?.revision].join(' ');
 }
 
 /** The cache is told of every id that rises, so the record learns of them by the same word. */

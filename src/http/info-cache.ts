@@ -52,12 +52,11 @@ interface Cached extends InfoEntry {
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   const { elapsed, lifetime, patience } = options;
   const entries = createEntries();
-  const look = createLook(options);
+  const looks = createLooks(options);
   let epoch = 0;
 
-  const make = async (group: string): Promise<InfoEntry | null> => {
+  const make = async (group: string, version: string): Promise<InfoEntry | null> => {
     const madeIn = epoch;
-    const { version } = await look();
     const info = await options.groupInfo(group);
     // What was read before a change must not take the place of what was read after it.
     const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
@@ -65,45 +64,50 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
       if (!isOvertaken) entries.forget(group);
       return null;
     }
-    const entry = entryOf(options.render(info), info.revision);
     // Nor is it served after a change that was told meanwhile.
     const standing =
       madeIn === epoch ? { until: elapsed() + lifetime, version } : { until: 0, version: null };
-    const apps = info.apps.map(({ name }) => name);
-    if (!isOvertaken) entries.keep(group, { ...entry, ...standing, apps, epoch: madeIn });
+    const entry = { ...entryOf(info, options.render(info)), ...standing, epoch: madeIn };
+    if (!isOvertaken) entries.keep(group, entry);
     return entry;
   };
 
   /** The same entry for longer where the store is what it was made of; otherwise a new one. */
-  const renew = async (group: string, entry: Cached): Promise<InfoEntry | null> => {
-    const { version, until } = await look();
-    if (entry.version !== version) return make(group);
+  const renew = async (group: string): Promise<InfoEntry | null> => {
+    const entry = entries.get(group);
+    const { version, until } = await looks.look();
+    if (entry?.version !== version) return make(group, version);
     entry.until = until;
     return entry;
   };
 
-  const makeOnce = shareCalls(
-    (group) => {
-      const entry = entries.get(group);
-      return entry === undefined || entry.version === null ? make(group) : renew(group, entry);
-    },
-    () => epoch,
-  );
+  const renewOnce = shareCalls(renew, () => epoch);
+
+  const ready = (group: string): InfoEntry | null => {
+    const entry = entries.get(group);
+    return entry !== undefined && isFresh(entry, looks.latest(), elapsed()) ? entry : null;
+  };
 
   return {
-    ready: (group) => freshOf(entries.get(group), elapsed()),
+    ready,
     read: async (group) => {
+      if (ready(group) !== null) return ready(group);
       const entry = entries.get(group);
-      if (freshOf(entry, elapsed()) !== null) return entry as Cached;
-      const made = makeOnce(group);
-      if (entry === undefined) return made;
-      return Promise.race([made.catch(() => entry), patience().then(() => entry)]);
+      const renewed = renewOnce(group);
+      if (entry === undefined) return renewed;
+      return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
     },
     invalidate: (keys) => {
       epoch += 1;
       for (const key of keys) entries.expire(key);
     },
   };
+}
+
+/** Lets an entry be served on where the latest look found the store as it was made of it. */
+function isFresh(entry: Cached, look: Look, now: number): boolean {
+  if (entry.until <= now && entry.version === look.version) entry.until = look.until;
+  return entry.until > now;
 }
 
 /** Entries by group, and which groups an app is in. */
@@ -140,36 +144,38 @@ interface Look {
   until: number;
 }
 
-/** Looks at the store once for all groups, and again when that is as old as a reply may be. */
-function createLook({
+interface Looks {
+  latest(): Look;
+  /** The latest one, or a new one where that is as old as a reply may be; one look serves all groups. */
+  look(): Promise<Look>;
+}
+
+function createLooks({
   version,
   lifetime,
   elapsed,
-}: Pick<InfoCacheDependencies, 'version' | 'lifetime' | 'elapsed'>): () => Promise<Look> {
+}: Pick<InfoCacheDependencies, 'version' | 'lifetime' | 'elapsed'>): Looks {
   let latest: Look = { version: '', until: 0 };
   let underWay: Promise<Look> | null = null;
-  const look = async (): Promise<Look> => {
+  const lookAnew = async (): Promise<Look> => {
     const until = elapsed() + lifetime;
     latest = { version: await version(), until };
     return latest;
   };
-  return async () => {
+  const look = async (): Promise<Look> => {
     if (latest.until > elapsed()) return latest;
-    underWay ??= look().finally(() => {
+    underWay ??= lookAnew().finally(() => {
       underWay = null;
     });
     return underWay;
   };
+  return { latest: () => latest, look };
 }
 
-function entryOf(text: string, revision: string | null): InfoEntry {
+function entryOf({ apps, revision }: GroupInfo, text: string): Pick<Cached, keyof InfoEntry | 'apps'> {
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  return { body, etag, revision };
-}
-
-function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
-  return entry !== undefined && entry.until > at ? entry : null;
+  return { body, etag, revision, apps: apps.map(({ name }) => name) };
 }
 
 /** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */

@@ -89,8 +89,12 @@ it('looks at the store once for all groups', async () => {
   for (const { resolve } of asked) resolve('one');
   await all;
   clock.now = 10_000;
-  await Promise.all(groups.map((group) => cache.read(group)));
+  expect(groups.map((group) => cache.ready(group))).toEqual(groups.map(() => null));
+  await cache.read('group-7');
+  expect(groups.map((group) => cache.ready(group)?.body.toString())).toEqual(groups.map(() => 'one'));
   expect([store.looks, asked.length]).toEqual([2, 20]);
+  cache.invalidate(['device_group/group-3']);
+  expect(cache.ready('group-3')).toBeNull();
 });
 
 it('asks again when an app or the group changed, and not for what has nothing to do with it', async () => {

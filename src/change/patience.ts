@@ -1,5 +1,6 @@
 import { HoldfastError } from '../errors.ts';
-import type { PassOutcome, Reconciler } from '../reconcile/reconciler.ts';
+import type { PassOutcome } from '../reconcile/pass.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
 
 /**
  * A pass that begins after this call, as long as it is over within `limit` milliseconds: a first fetch of a long

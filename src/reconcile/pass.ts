@@ -1,7 +1,7 @@
 import { type AppDefaults, readingRules } from '../desired/app.ts';
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
-import { kindOf } from '../errors.ts';
+import { type HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
@@ -36,6 +36,9 @@ export interface PassReport extends Advance {
   /** Keys of what another manager may have changed since the last pass; empty where none has. */
   followed: string[];
 }
+
+/** How a pass ended, for those who do not run it themselves. */
+export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
 
 /** One manager's passes, and what they remember from one to the next. */
 export interface PassRunner {
@@ -83,6 +86,12 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     return advanceStore({ ...dependencies, desired, memory: known, rules }, revision);
   };
 
+  const markRefused = async (known: Memory, revision: string): Promise<void> => {
+    const at = now();
+    await store.markAttempted(revision, at);
+    known.store.attempted = { revision, at };
+  };
+
   const runOnce = async (): Promise<PassReport> => {
     faults.pass('pass-begins');
     const { seen, known, followed } = await look();
@@ -92,7 +101,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     } catch (error) {
       // A refusal touched nothing. After anything else it is not known what the store took: read it again.
       if (kindOf(error) !== 'stalled') forget();
-      else if (seen.revision !== null) await store.markAttempted(seen.revision, now());
+      else if (seen.revision !== null) await markRefused(known, seen.revision);
       throw error;
     } finally {
       // A pass that failed before it could plan must not make problems look solved.

@@ -30,7 +30,10 @@ export function createRecall(store: Store, desired: DesiredState, past: Past): R
       memory = null;
     },
     recall: async (state, head) => {
-      if (memory !== null && isCurrent(memory.store, state)) return { known: memory, followed: [] };
+      if (memory !== null && isCurrent(memory.store, state)) {
+        memory.store.attempted = state.attempted;
+        return { known: memory, followed: [] };
+      }
       // What devices saw in the past comes first: it can make what is stored outdated.
       await past.takeOver(head.revision);
       const loaded = await loadMemory(store);

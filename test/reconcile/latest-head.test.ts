@@ -40,6 +40,7 @@ async function startOne(origin: TestOrigin, path: string): Promise<Manager> {
     defaults: DEFAULTS,
     strict: false,
     pollInterval: 0,
+    lease: null,
     now: Date.now,
     random: () => 0.99,
     faults: NO_FAULTS,

@@ -7,11 +7,12 @@ import type {
   FoundReport,
   Head,
   HeadId,
+  LeaseDocument,
   ObjectDocument,
   OperationDocument,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleet, newReports } from '../../../src/store/mongo/schema.ts';
+import { newFleet, newLease, newReports } from '../../../src/store/mongo/schema.ts';
 
 /** What becomes of one command: `late` ones fail at once, and happen long after. */
 export type Fate = 'ok' | 'before' | 'after' | 'late';
@@ -24,6 +25,7 @@ export type Mistake =
   | 'unguarded swap'
   | 'unguarded put'
   | 'unguarded settle'
+  | 'unguarded lease'
   | 'forgotten writers'
   | 'head before sequence';
 
@@ -32,6 +34,7 @@ interface Contents {
   objects: Map<string, ObjectDocument>;
   operations: Map<number, OperationDocument>;
   staged: Map<string, StagedChange>;
+  lease: LeaseDocument;
 }
 
 /**
@@ -47,6 +50,7 @@ export class ModelDatabase {
     objects: new Map(),
     operations: new Map(),
     staged: new Map(),
+    lease: newLease(),
   };
   #majority: Contents = structuredClone(this.#primary);
 
@@ -108,6 +112,19 @@ export class ModelDocuments implements Documents {
       if (head === undefined) return;
       if (head.version !== version && !this.#isMistaken('unguarded settle')) return;
       heads.set(id, { ...head, isSettled: true, changes: [] });
+    });
+  }
+
+  readLease(): Promise<LeaseDocument | null> {
+    return this.#read(({ lease }) => structuredClone(lease));
+  }
+
+  swapLease(version: number, next: LeaseDocument): Promise<boolean> {
+    return this.#write((contents) => {
+      const isThere = contents.lease.version === version;
+      if (!isThere && !this.#isMistaken('unguarded lease')) return false;
+      contents.lease = structuredClone(next);
+      return true;
     });
   }
 

@@ -54,7 +54,9 @@ export class DocumentLease implements PollLease {
 
   holder(): LeaseHolder | null {
     const holder = this.#last?.holder ?? null;
-    return this.#isAway || holder === null ? null : { name: holder.name, isThisOne: this.#isOurs(this.#last) };
+    return this.#isAway || holder === null
+      ? null
+      : { name: holder.name, isThisOne: this.#isOurs(this.#last) };
   }
 
   async #look(): Promise<LeaseDocument | null> {

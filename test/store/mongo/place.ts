@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { appDefaults } from '../../../src/desired/app.ts';
-import { type MongoStore, openMongoStore } from '../../../src/store/mongo/open.ts';
+import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { OpenedStore } from '../contract/support.ts';
 
@@ -17,12 +17,7 @@ export const SERVER = {
 
 /** Opens the store in this database, with the built-in defaults. */
 export async function openDatabase(database: string, uri = SERVER.uri): Promise<Store> {
-  return (await openShared(database, uri)).store;
-}
-
-/** The same, with what managers that share it agree on. */
-export function openShared(database: string, uri = SERVER.uri): Promise<MongoStore> {
-  return openMongoStore({
+  const { store } = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),
@@ -32,6 +27,7 @@ export function openShared(database: string, uri = SERVER.uri): Promise<MongoSto
       throw error;
     },
   });
+  return store;
 }
 
 export interface MongoPlace extends OpenedStore {

@@ -156,17 +156,21 @@ describe('the lease of many managers, in any order of their commands, with any o
   );
 });
 
-/** Managers whose commands never fail and come one after the other, each with the interval that it is given. */
-function calmManagers(...intervals: number[]) {
+/** Two managers whose commands never fail and come one after the other. */
+function calmManagers(intervalOfFirst = INTERVAL) {
   const database = new ModelDatabase();
   let now = 0;
   const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
   const documents = new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
-  const leases = intervals.map((interval, index) => {
-    const [id, name] = [`id-${index}`, `m${index}`];
-    return new DocumentLease({ documents, id, name, interval, elapsed: () => now });
-  });
-  return { leases, pass: (time: number) => void (now += time) };
+  const lease = (name: string, interval: number): PollLease =>
+    new DocumentLease({ documents, id: `id-${name}`, name, interval, elapsed: () => now });
+  return {
+    one: lease('m0', intervalOfFirst),
+    two: lease('m1', INTERVAL),
+    pass: (time: number): void => {
+      now += time;
+    },
+  };
 }
 
 describe('the lease', () => {
@@ -194,8 +198,7 @@ describe('the lease', () => {
   });
 
   it('is free at first: each is to ask, and the first one that has news keeps the others from it', async () => {
-    const { leases } = calmManagers(INTERVAL, INTERVAL);
-    const [one, two] = leases as [PollLease, PollLease];
+    const { one, two } = calmManagers();
     expect([await one.isOurTurn(), await two.isOurTurn()]).toEqual([true, true]);
     await one.keep();
     await two.keep();
@@ -205,8 +208,7 @@ describe('the lease', () => {
   });
 
   it('is taken after three intervals without a renewal, and not before', async () => {
-    const { leases, pass } = calmManagers(INTERVAL, INTERVAL);
-    const [one, two] = leases as [PollLease, PollLease];
+    const { one, two, pass } = calmManagers();
     await one.keep();
     expect(await two.isOurTurn()).toBe(false);
     pass(2 * INTERVAL);
@@ -222,8 +224,7 @@ describe('the lease', () => {
   });
 
   it('is not taken from one that asks less often than another would', async () => {
-    const { leases, pass } = calmManagers(60 * INTERVAL, INTERVAL);
-    const [slow, quick] = leases as [PollLease, PollLease];
+    const { one: slow, two: quick, pass } = calmManagers(60 * INTERVAL);
     await slow.keep();
     expect(await quick.isOurTurn()).toBe(false);
     pass(179 * INTERVAL);
@@ -233,8 +234,7 @@ describe('the lease', () => {
   });
 
   it('is free at once when it is given up; nobody gives up that of another', async () => {
-    const { leases } = calmManagers(INTERVAL, INTERVAL);
-    const [one, two] = leases as [PollLease, PollLease];
+    const { one, two } = calmManagers();
     await one.keep();
     await two.giveUp();
     expect(await two.isOurTurn()).toBe(false);

@@ -6,6 +6,8 @@ export function isCurrent(known: StoreState, now: StoreState): boolean {
   return (
     known.sequence === now.sequence &&
     known.applied?.revision === now.applied?.revision &&
+    // A revision can be applied twice, the second time with what was refused at first.
+    known.applied?.at === now.applied?.at &&
     known.rules === now.rules &&
     now.seeded
   );

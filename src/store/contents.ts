@@ -4,7 +4,7 @@ import type { KeptCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 
 /** What a store holds once, beside its rows. */
-export interface ContentsHead extends StoreState {
+export interface ContentsHead extends Omit<StoreState, 'mark'> {
   /** The revision of the last claim. */
   claimed: string | null;
   floorOfOthers: number;

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import type { Scheduler } from 'fast-check';
+import { appDefaults } from '../../../src/desired/app.ts';
 import type { Kind } from '../../../src/desired/name.ts';
 import { HoldfastError } from '../../../src/errors.ts';
 import type {
@@ -13,6 +15,8 @@ import type {
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
 import { newFleet, newLease, newReports } from '../../../src/store/mongo/schema.ts';
+import { DocumentStore } from '../../../src/store/mongo/store.ts';
+import type { Store } from '../../../src/store/store.ts';
 
 /** What becomes of one command: `late` ones fail at once, and happen long after. */
 export type Fate = 'ok' | 'before' | 'after' | 'late';
@@ -60,6 +64,12 @@ export class ModelDatabase {
 
   get majority(): Contents {
     return this.#majority;
+  }
+
+  /** Puts it back to what `contents` were: a backup is restored. */
+  restore(contents: Contents): void {
+    this.#primary = structuredClone(contents);
+    this.replicate();
   }
 
   /** The members catch up: a majority has all that was done so far. */
@@ -232,4 +242,20 @@ export class ModelDocuments implements Documents {
   #isMistaken(mistake: Mistake): boolean {
     return this.#options.mistake === mistake;
   }
+}
+
+/** A store on the model in which every command happens at once and none fails; `wrap` stands before the database. */
+export function calmStore(
+  database: ModelDatabase,
+  wrap: (documents: Documents) => Documents = (documents) => documents,
+): Store {
+  const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
+  const documents = new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
+  return new DocumentStore({
+    documents: wrap(documents),
+    defaults: appDefaults(['nebula', 'bridge']),
+    random: randomBytes,
+    pause: () => Promise.resolve(),
+    inlineLimit: 1_000_000,
+  });
 }

@@ -31,7 +31,8 @@ export type Mistake =
   | 'unguarded settle'
   | 'unguarded lease'
   | 'forgotten writers'
-  | 'head before sequence';
+  | 'head before sequence'
+  | 'mark after changes';
 
 interface Contents {
   heads: Map<string, Head>;

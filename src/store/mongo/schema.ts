@@ -42,6 +42,8 @@ export interface SchemaDocument {
   version: number;
   /** The fleet that is being copied into this database; no manager may use it until that is finished. */
   copying?: string;
+  /** The head that it is copied from, as JSON. */
+  copyingFrom?: string;
 }
 
 /**

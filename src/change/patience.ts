@@ -1,5 +1,5 @@
 import { HoldfastError } from '../errors.ts';
-import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { PassOutcome } from '../reconcile/pass.ts';
 
 /**
  * A pass, as long as it is over within `limit` milliseconds: a first fetch of a long history can take an hour, and

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Metrics } from '../http/api.ts';
-import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { PassOutcome } from '../reconcile/pass.ts';
 import type { Status } from '../reconcile/status.ts';
 import type { TransferObserver } from '../source/git/origin/origin.ts';
 
@@ -88,16 +88,30 @@ function createPassMetrics(registers: Registry[]): ServiceMetrics['countPass'] {
     'holdfast_failures_in_a_row',
     'Passes or fetches that have failed since the last good one.',
   );
-  const reached = gauge(
-    'holdfast_origin_reached_timestamp_seconds',
-    'When the repository elsewhere was reached last.',
-  );
+  const tellOrigin = createOriginMetrics(registers);
   return (outcome, status) => {
     passes.inc({ outcome: outcome.ok ? 'ok' : outcome.error.kind });
     if (outcome.ok) changes.inc(outcome.report.steps.length);
     problems.set(status.problems.length);
     failures.set(status.error?.failures ?? 0);
     if (status.applied !== null) applied.set(status.applied.at / 1000);
-    if (status.origin?.reachedAt != null) reached.set(status.origin.reachedAt / 1000);
+    tellOrigin(status);
+  };
+}
+
+function createOriginMetrics(registers: Registry[]): (status: Status) => void {
+  const reached = new Gauge({
+    name: 'holdfast_origin_reached_timestamp_seconds',
+    help: 'When this manager reached the repository elsewhere last.',
+    registers,
+  });
+  const polls = new Gauge({
+    name: 'holdfast_polls_origin',
+    help: 'Whether this manager asks the repository elsewhere by the clock (1), or another one does (0).',
+    registers,
+  });
+  return ({ origin, polling }) => {
+    if (polling !== null) polls.set(polling.isOurs ? 1 : 0);
+    if (origin?.reachedAt != null) reached.set(origin.reachedAt / 1000);
   };
 }

@@ -52,6 +52,22 @@ export function openWriter(path: string): Database {
   }
 }
 
+/**
+ * A connection that fills a file that nobody else reads. It keeps no write-ahead log, which would go by the name that the
+ * file has until it is full.
+ */
+export function openFiller(path: string): Database {
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
+  try {
+    db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
+    enlargeCache(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
 /** A file that no other process can open, or take, for as long as this connection is there; it is made where missing. */
 export function openExclusively(path: string): Database {
   createFile(path);

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
-import { copyStore } from './service/copy-store.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { productVersion } from './service/version.ts';
@@ -14,7 +13,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** Runs the manager until a signal comes; a second signal ends the process at once. */
 async function serve(config: Config): Promise<ExitCode> {
-  const logger = createLogger(config.LOG_LEVEL, process.stdout);
+  const logger = await createLogger(config.LOG_LEVEL, process.stdout);
   const signalled = new Promise<string>((resolve) => {
     for (const signal of STOP_SIGNALS) {
       process.once(signal, () => {
@@ -59,7 +58,7 @@ const code = await runCommand(process.argv.slice(2), {
   },
   version: await productVersion(),
   serve,
-  copyStore,
+  copyStore: async (...copy) => (await import('./service/copy-store.ts')).copyStore(...copy),
 });
 // What was written to a pipe is still on its way: end when it has arrived.
 process.stdout.write('', () => process.exit(code));

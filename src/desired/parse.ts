@@ -13,6 +13,7 @@ import {
   readYaml,
   type YamlDocument,
 } from './yaml/document.ts';
+import { readPlain } from './yaml/plain.ts';
 
 /** The content of one object, of the kind that its folder says. */
 export type Content = App | DeviceGroup;
@@ -36,12 +37,12 @@ export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults
   return text.ok ? parseObjectText(kind, text.value, defaults) : text;
 }
 
-/** The same from text: what an edit produced is checked like a file. */
+/** The same from text: what an edit produced is checked like a file; `read` is for a text that was read before. */
 export function parseObjectText(
   kind: Kind,
   text: string,
   defaults: AppDefaults,
-  read: ReadYaml = readYaml,
+  read?: ReadYaml,
 ): ParsedFile {
   const fields = readFields(kind, text, read);
   if (!fields.ok) return fields;
@@ -61,17 +62,27 @@ export function parseObjectText(
 function readFields(
   kind: Kind,
   text: string,
-  read: ReadYaml,
+  read: ReadYaml | undefined,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
   if (LFS_POINTER.test(text)) {
     const message = 'is a Git LFS pointer, not the file itself; take it out of LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
   }
-  const document = read(text);
-  if (!document.ok) return document;
-  const parsed = KINDS[kind].schema.safeParse(document.value.value ?? {}, { reportInput: true });
-  if (parsed.success) return { ok: true, value: { document: document.value, value: parsed.data } };
-  return { ok: false, problems: fieldProblems(kind, document.value, parsed.error) };
+  const plain = read === undefined ? readPlain(text) : null;
+  const fields = plain === null ? null : checkFields(kind, plain);
+  // A file with a problem is rare: the full parser has its places.
+  if (fields?.ok === true) return fields;
+  const document = (read ?? readYaml)(text);
+  return document.ok ? checkFields(kind, document.value) : document;
+}
+
+function checkFields(
+  kind: Kind,
+  document: YamlDocument,
+): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
+  const parsed = KINDS[kind].schema.safeParse(document.value ?? {}, { reportInput: true });
+  if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
+  return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {

@@ -67,6 +67,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: requestId,
+    schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, authenticator),
   });
   app.setValidatorCompiler(() => (value) => ({ value }));
@@ -87,6 +88,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   complete();
   useInfoShortcut(app, { api, authenticator, logsRequests: () => LOGS_REQUESTS.has(logger.level) });
   return app;
+}
+
+/** Stands for compilers that the framework would load at each start, and never use: others are set. */
+function neverAsked(): never {
+  throw new Error('a schema came before its compiler was set');
 }
 
 const ROUTES = [

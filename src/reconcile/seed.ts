@@ -2,7 +2,7 @@ import { startFloor } from '../plan/ids.ts';
 import type { IdsRecord, Reader } from '../source/source.ts';
 import type { Store, StoreState } from '../store/store.ts';
 import { highestId, seedsOf } from './record/seeds.ts';
-import { lookAtRecord, type Standing } from './record/standing.ts';
+import { mayKnowMore, type Standing, standingOf } from './record/standing.ts';
 import { trustOf } from './record/trust.ts';
 
 /** What seeding did, for log and status. */
@@ -39,8 +39,11 @@ export interface SeedContext {
  * contents that surely did not change since keep their ids. Resolves to null where the store knows best itself.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {
-  const state = await context.store.state();
-  const standing = await lookAtRecord(context.record, state.fleet);
+  const { store, record } = context;
+  const state = await store.state();
+  const text = await record.read();
+  if (state.seeded && !mayKnowMore(text, state)) return null;
+  const standing = standingOf(text, record.place, state.fleet);
   const cause = causeOf(state, standing);
   return cause === null ? null : seed(context, standing, cause);
 }

@@ -1,8 +1,8 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Metrics } from '../http/api.ts';
 import type { PassOutcome } from '../reconcile/pass.ts';
 import type { Status } from '../reconcile/status.ts';
 import type { TransferObserver } from '../source/git/origin/origin.ts';
+import type { Count, Figures } from './figures.ts';
 
 /** What the parts of the service tell about themselves. */
 export interface ServiceMetrics extends Metrics {
@@ -10,108 +10,74 @@ export interface ServiceMetrics extends Metrics {
   countTransfer: TransferObserver;
 }
 
-/** One registry for one service. */
+/** Counts for one service. What turns the figures into text is loaded when somebody asks for it first. */
 export function createMetrics(): ServiceMetrics {
-  const registry = new Registry();
-  const registers = [registry];
-  const transfers = new Counter({
-    name: 'holdfast_origin_transfers_total',
-    help: 'Fetches from and pushes to the repository elsewhere, by how they ended.',
-    labelNames: ['kind', 'outcome'],
-    registers,
+  const requests = createCounts();
+  const transfers = createCounts();
+  const passes = createPassFigures();
+  const figures = (): Figures => ({
+    requests: requests.all(),
+    transfers: transfers.all(),
+    ...passes.figures(),
   });
-  const requestCounter = createRequestCounters(registers);
-  const countPass = createPassMetrics(registers);
-  let isCollecting = false;
+  const load = once(async () => (await import('./exposition.ts')).createExposition(figures));
+  const requestCounter: Metrics['requestCounter'] = (method, route, status) =>
+    requests.counter(`${method} ${status} ${route}`, { method, route, status });
   return {
     requestCounter,
     countRequest: (method, route, status) => requestCounter(method, route, status)(),
-    countTransfer: (kind, outcome) => transfers.inc({ kind, outcome }),
-    countPass,
-    render: async () => {
-      // Measuring the event loop costs something; nobody pays who never asks.
-      if (!isCollecting) collectDefaultMetrics({ register: registry });
-      isCollecting = true;
-      return { type: registry.contentType, text: await registry.metrics() };
+    countTransfer: (kind, outcome) => transfers.counter(`${kind} ${outcome}`, { kind, outcome })(),
+    countPass: passes.count,
+    render: async () => (await load())(),
+  };
+}
+
+/** Counts in a plain map: devices poll by the thousand. */
+function createCounts() {
+  const counts = new Map<string, Count & { add(): void }>();
+  return {
+    /** Adds one for these labels, which the key tells from all others. */
+    counter: (key: string, labels: Count['labels']): (() => void) => {
+      const known = counts.get(key);
+      if (known !== undefined) return known.add;
+      const add = (): void => {
+        made.count += 1;
+      };
+      const made = { labels, count: 0, add };
+      counts.set(key, made);
+      return add;
     },
+    all: (): Iterable<Count> => counts.values(),
   };
 }
 
-/** Counts in a plain map, and tells the counter only when somebody asks: devices poll by the thousand. */
-function createRequestCounters(registers: Registry[]): ServiceMetrics['requestCounter'] {
-  const counts = new Map<string, RequestCount>();
-  new Counter({
-    name: 'holdfast_http_requests_total',
-    help: 'Requests answered.',
-    labelNames: ['method', 'route', 'status'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { labels, count } of counts.values()) if (count > 0) this.inc(labels, count);
-    },
-  });
-  return (method, route, status) => {
-    const key = `${method} ${status} ${route}`;
-    const known = counts.get(key);
-    if (known !== undefined) return known.add;
-    const add = (): void => {
-      made.count += 1;
-    };
-    const made: RequestCount = { labels: { method, route, status }, count: 0, add };
-    counts.set(key, made);
-    return made.add;
+function createPassFigures() {
+  const passes = createCounts();
+  const last = {
+    changes: 0,
+    problems: 0,
+    failures: 0,
+    appliedAt: null,
+    reachedAt: null,
+    pollsOrigin: null,
+  } as Omit<Figures, 'requests' | 'transfers' | 'passes'>;
+  const count: ServiceMetrics['countPass'] = (outcome, status) => {
+    const label = outcome.ok ? 'ok' : outcome.error.kind;
+    passes.counter(label, { outcome: label })();
+    if (outcome.ok) last.changes += outcome.report.steps.length;
+    last.problems = status.problems.length;
+    last.failures = status.error?.failures ?? 0;
+    if (status.applied !== null) last.appliedAt = status.applied.at / 1000;
+    if (status.polling !== null) last.pollsOrigin = status.polling.isOurs;
+    if (status.origin?.reachedAt != null) last.reachedAt = status.origin.reachedAt / 1000;
   };
+  return { count, figures: () => ({ ...last, passes: passes.all() }) };
 }
 
-interface RequestCount {
-  labels: Record<string, string | number>;
-  count: number;
-  add(): void;
-}
-
-function createPassMetrics(registers: Registry[]): ServiceMetrics['countPass'] {
-  const passes = new Counter({
-    name: 'holdfast_passes_total',
-    help: 'Passes of the reconciler, by how they ended.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const changes = new Counter({
-    name: 'holdfast_applied_changes_total',
-    help: 'Apps and device groups that passes created, changed or deleted.',
-    registers,
-  });
-  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
-  const problems = gauge('holdfast_problems', 'Problems in the desired state, as of the last pass.');
-  const applied = gauge('holdfast_applied_timestamp_seconds', 'When a revision was applied last.');
-  const failures = gauge(
-    'holdfast_failures_in_a_row',
-    'Passes or fetches that have failed since the last good one.',
-  );
-  const tellOrigin = createOriginMetrics(registers);
-  return (outcome, status) => {
-    passes.inc({ outcome: outcome.ok ? 'ok' : outcome.error.kind });
-    if (outcome.ok) changes.inc(outcome.report.steps.length);
-    problems.set(status.problems.length);
-    failures.set(status.error?.failures ?? 0);
-    if (status.applied !== null) applied.set(status.applied.at / 1000);
-    tellOrigin(status);
-  };
-}
-
-function createOriginMetrics(registers: Registry[]): (status: Status) => void {
-  const reached = new Gauge({
-    name: 'holdfast_origin_reached_timestamp_seconds',
-    help: 'When this manager reached the repository elsewhere last.',
-    registers,
-  });
-  const polls = new Gauge({
-    name: 'holdfast_polls_origin',
-    help: 'Whether this manager asks the repository elsewhere by the clock (1), or another one does (0).',
-    registers,
-  });
-  return ({ origin, polling }) => {
-    if (polling !== null) polls.set(polling.isOurs ? 1 : 0);
-    if (origin?.reachedAt != null) reached.set(origin.reachedAt / 1000);
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }

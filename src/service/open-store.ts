@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { AppDefaults } from '../desired/app.ts';
 import type { Config } from '../settings.ts';
-import { type MongoStore, openMongoStore } from '../store/mongo/open.ts';
+import type { MongoStore } from '../store/mongo/open.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
@@ -37,11 +37,13 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
   return { store, lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) };
 }
 
-function openShared(
+async function openShared(
   uri: string,
   { MONGODB_DATABASE: database }: Config,
   { defaults, logger }: StorePlace,
 ): Promise<MongoStore> {
+  // The driver takes a good part of a start and of the memory: only who needs it loads it.
+  const { openMongoStore } = await import('../store/mongo/open.ts');
   return openMongoStore({
     uri,
     database,

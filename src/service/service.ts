@@ -86,8 +86,8 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   const shared = { store, defaults, logger, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, lease, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator };
-  const server = await buildServer(config, parts);
-  await prepare(store, engine.reconciler);
+  // The one waits for git, the other for nothing.
+  const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);

@@ -30,7 +30,7 @@ describe('the logger', () => {
     'writes no %s, at the top or in what is logged',
     async (name) => {
       const { lines, out } = collect();
-      const logger = createLogger('info', out);
+      const logger = await createLogger('info', out);
       logger.info({ [name]: 'hunter-2', a: { [name]: 'hunter-2', b: { [name]: 'hunter-2' } }, kept: 1 }, 'x');
       await expect.poll(() => lines.length).toBe(1);
       expect(JSON.stringify(lines)).not.toContain('hunter-2');
@@ -44,7 +44,7 @@ describe('the logger', () => {
     out.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-    createLogger('info', out).info({ password: 'hunter-2' }, 'here I am');
+    (await createLogger('info', out)).info({ password: 'hunter-2' }, 'here I am');
     await expect.poll(() => text).toContain('here I am');
     expect(text).not.toContain('hunter-2');
     expect(() => JSON.parse(text)).toThrow();
@@ -52,7 +52,7 @@ describe('the logger', () => {
 
   it('keeps to its level', async () => {
     const { lines, out } = collect();
-    const logger = createLogger('warn', out);
+    const logger = await createLogger('warn', out);
     logger.info('quiet');
     logger.warn('loud');
     await expect.poll(() => lines.map(({ msg }) => msg)).toEqual(['loud']);

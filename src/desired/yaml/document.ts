@@ -29,10 +29,13 @@ export interface Position {
 /** A YAML text as plain data, and where each part of the data stands. */
 export interface YamlDocument {
   value: unknown;
-  /** The syntax tree that it was read from. */
-  tree: YamlTree;
   /** The place of the key (or list item) at a path; of its nearest parent where the path leads nowhere. */
   positionOf(path: readonly (string | number)[]): Position;
+}
+
+/** The same with the syntax tree that it was read from, for those who edit the text. */
+export interface YamlSource extends YamlDocument {
+  tree: YamlTree;
 }
 
 /** Either the document or every problem that keeps it from being one. */
@@ -60,7 +63,7 @@ export function tooLarge(size: number): TextProblem {
 }
 
 /** Reads a text as one strict YAML document. Never throws, and reports up to `MAX_PROBLEMS` problems at once. */
-export function readYaml(text: string): ReadResult<YamlDocument> {
+export function readYaml(text: string): ReadResult<YamlSource> {
   const tree = parseYaml(text);
   const problems = syntaxProblems(tree);
   if (problems.length === 0) problems.push(...contentProblems(tree));
@@ -74,7 +77,7 @@ export type ReadYaml = typeof readYaml;
 
 /** `readYaml` for one edit, which looks at the same texts again and again: each of them is read once. */
 export function readOnce(): ReadYaml {
-  const known = new Map<string, ReadResult<YamlDocument>>();
+  const known = new Map<string, ReadResult<YamlSource>>();
   return (text) => {
     const result = known.get(text) ?? readYaml(text);
     known.set(text, result);

@@ -1,7 +1,7 @@
 import { isMap } from 'yaml';
 import { HoldfastError } from '../../errors.ts';
 import { sameValue } from './diff.ts';
-import { type ReadResult, type ReadYaml, readYaml, type YamlDocument } from './document.ts';
+import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from './document.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';
 import { startsLine } from './lines.ts';
@@ -52,7 +52,7 @@ function holds(read: ReadResult<YamlDocument>, target: Target): boolean {
   return read.ok && sameValue(read.value.value, target);
 }
 
-function requireDocument(read: ReadResult<YamlDocument>): YamlDocument {
+function requireDocument(read: ReadResult<YamlSource>): YamlSource {
   if (read.ok) return read.value;
   const { line, message } = read.problems[0] ?? { line: 1, message: 'cannot be read' };
   throw new HoldfastError('invalid', `line ${line}: ${message}`, { problems: read.problems });

@@ -66,6 +66,16 @@ export function encodeMeta(meta: RecordMeta, rows: number): [name: string, text:
   return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows }, null, 2)}\n`];
 }
 
+/** What a record says of itself, without a look at its rows; null where it does not say it as this version does. */
+export function decodeMeta(files: ReadonlyMap<string, string>): RecordMeta | null {
+  try {
+    const { format: _, rows: __, ...meta } = Meta.parse(JSON.parse(files.get(META) ?? ''));
+    return meta;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Reads a record as strictly as it was written: whoever may push can write it, and half a record is worse than
  * none. Gives a sentence that says what is wrong with it.

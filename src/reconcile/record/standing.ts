@@ -1,5 +1,6 @@
-import type { IdsRecord } from '../../source/source.ts';
-import { decodeRecord, type RecordContent } from './format.ts';
+import type { IdsRecord, RecordText } from '../../source/source.ts';
+import type { StoreState } from '../../store/store.ts';
+import { decodeMeta, decodeRecord, type RecordContent } from './format.ts';
 
 /** What the record is to a store, and the tip of its ref. */
 export type Standing =
@@ -14,11 +15,27 @@ export type Standing =
 
 /** Reads the record and says what it is to the store of this fleet. Rejects as `unavailable`. */
 export async function lookAtRecord(keeper: IdsRecord, fleet: string): Promise<Standing> {
-  const text = await keeper.read();
+  return standingOf(await keeper.read(), keeper.place, fleet);
+}
+
+/** The same of a record that was read; `place` is the keeper's. */
+export function standingOf(text: RecordText | null, place: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', tip: null };
   const { tip } = text;
   const record = 'damage' in text ? text.damage : decodeRecord(text.files);
   if (typeof record === 'string') return { kind: 'damaged', tip, message: record };
   if (record.meta.fleet === fleet) return { kind: 'ours', tip, record };
-  return { kind: record.meta.place === keeper.place ? 'another' : 'elsewhere', tip, record };
+  return { kind: record.meta.place === place ? 'another' : 'elsewhere', tip, record };
+}
+
+/**
+ * Whether a record can know more than a store that has counters. Where it says of itself that it is this store's own
+ * and no newer, its rows need not be read: there are thousands of them, and every start looks.
+ */
+export function mayKnowMore(
+  text: RecordText | null,
+  { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
+): boolean {
+  const meta = text === null || 'damage' in text ? null : decodeMeta(text.files);
+  return meta !== null && (meta.fleet !== fleet || meta.idSequence > idSequence);
 }

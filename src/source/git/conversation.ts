@@ -87,10 +87,20 @@ class Session implements AnswerReader {
   }
 
   ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
-    this.#child.stdin.write(request);
+    this.#write(request);
     const result = this.#turn.then(() => answer(this));
     this.#turn = result.catch(() => this.#abandon());
     return result;
+  }
+
+  /** Requests of the same turn go out together: a call of the system each would cost more than what is asked for. */
+  #write(request: string | Uint8Array): void {
+    const { stdin } = this.#child;
+    if (stdin.writableCorked === 0) {
+      stdin.cork();
+      process.nextTick(() => stdin.uncork());
+    }
+    stdin.write(request);
   }
 
   async close(farewell: string): Promise<void> {

@@ -51,14 +51,14 @@ export function draftWrite(
 }
 
 /** Reads an edited text back as if it came from a commit. */
-function changeOf({ path, text }: FileEdit, { defaults, read }: WriteView): FileChange {
+function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange {
   if (text === null) return { path, file: null };
   if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
     throw new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
   }
   const role = classifyPath(path);
   if (role.role !== 'object') throw new HoldfastError('internal', 'an edit of a file that is not read');
-  const parsed = parseObjectText(role.kind, text, defaults, read);
+  const parsed = parseObjectText(role.kind, text, defaults);
   const file: StateFile = { path, blob: '', kind: role.kind, name: role.name, parsed };
   return { path, file };
 }

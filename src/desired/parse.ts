@@ -9,7 +9,6 @@ import {
   MAX_PROBLEMS,
   type Position,
   type ReadResult,
-  type ReadYaml,
   readYaml,
   type YamlDocument,
 } from './yaml/document.ts';
@@ -37,14 +36,9 @@ export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults
   return text.ok ? parseObjectText(kind, text.value, defaults) : text;
 }
 
-/** The same from text: what an edit produced is checked like a file; `read` is for a text that was read before. */
-export function parseObjectText(
-  kind: Kind,
-  text: string,
-  defaults: AppDefaults,
-  read?: ReadYaml,
-): ParsedFile {
-  const fields = readFields(kind, text, read);
+/** The same from text: what an edit produced is checked like a file. */
+export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults): ParsedFile {
+  const fields = readFields(kind, text);
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
   if (kind === 'app') {
@@ -62,17 +56,16 @@ export function parseObjectText(
 function readFields(
   kind: Kind,
   text: string,
-  read: ReadYaml | undefined,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
   if (LFS_POINTER.test(text)) {
     const message = 'is a Git LFS pointer, not the file itself; take it out of LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
   }
-  const plain = read === undefined ? readPlain(text) : null;
+  const plain = readPlain(text);
   const fields = plain === null ? null : checkFields(kind, plain);
   // A file with a problem is rare: the full parser has its places.
   if (fields?.ok === true) return fields;
-  const document = (read ?? readYaml)(text);
+  const document = readYaml(text);
   return document.ok ? checkFields(kind, document.value) : document;
 }
 

@@ -7,6 +7,7 @@ import { type CollectionPart, layOut } from './layout.ts';
 import { startsLine } from './lines.ts';
 import { parseYaml, type YamlTree } from './parse.ts';
 import { filePen } from './pen.ts';
+import { readPlain } from './plain.ts';
 import { renderYaml } from './render.ts';
 import { Draft } from './splice.ts';
 
@@ -42,13 +43,16 @@ export function editText(text: string, target: Target, read: ReadYaml = readYaml
   for (const [grain, attempt] of attempts) {
     const edited = attempt();
     const result =
-      edited === undefined ? undefined : closings(body, edited).find((each) => holds(read(each), target));
+      edited === undefined ? undefined : closings(body, edited).find((each) => holds(each, target));
     if (result !== undefined) return { text: result, grain };
   }
   throw new HoldfastError('invalid', 'these values cannot be written as YAML that is read back');
 }
 
-function holds(read: ReadResult<YamlDocument>, target: Target): boolean {
+function holds(text: string, target: Target): boolean {
+  const plain = readPlain(text);
+  if (plain !== null) return sameValue(plain.value, target);
+  const read = readYaml(text);
   return read.ok && sameValue(read.value.value, target);
 }
 

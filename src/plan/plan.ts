@@ -25,13 +25,26 @@ export interface Plan {
  * it is; an app stays as long as a group that is left as it is lists it.
  */
 export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
+  const work = planning(keys, desired, applied);
+  let piece = work.next();
+  while (piece.done !== true) piece = work.next();
+  return piece.value;
+}
+
+/** The same in pieces, one for each object. Neither state may change until the last one. */
+export function* planning(
+  keys: Iterable<string>,
+  desired: DesiredView,
+  applied: AppliedView,
+): Generator<undefined, Plan, undefined> {
   const steps: Step[] = [];
   const problems = new Map<string, Diagnostic[]>();
-  for (const key of dependents(keys, desired, applied)) {
+  for (const key of yield* dependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
     const verdict = kind === 'app' ? planApp(name, desired, applied) : planGroup(name, desired, applied);
     if (verdict.step !== null) steps.push(verdict.step);
     problems.set(key, verdict.problems);
+    yield;
   }
   return { steps: orderSteps(steps), problems };
 }
@@ -42,14 +55,20 @@ interface Verdict {
 }
 
 /** The keys, the groups that list one of the apps, and the apps that such a group may no longer hold back. */
-function dependents(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Set<string> {
+function* dependents(
+  keys: Iterable<string>,
+  desired: DesiredView,
+  applied: AppliedView,
+): Generator<undefined, Set<string>, undefined> {
   const all = new Set(keys);
   for (const app of namesOf(all, 'app')) {
     for (const group of desired.groupsListing(app)) all.add(keyOf('device_group', group));
+    yield;
   }
   for (const group of namesOf(all, 'device_group')) {
     const gone = applied.group(group)?.apps.filter((app) => desired.app(app) === undefined) ?? [];
     for (const app of gone) all.add(keyOf('app', app));
+    yield;
   }
   return all;
 }

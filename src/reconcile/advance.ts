@@ -1,9 +1,10 @@
-import { keyOf, parseKey } from '../desired/name.ts';
+import { type Kind, keyOf, parseKey } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Faults } from '../faults.ts';
-import { makePlan } from '../plan/plan.ts';
+import { planning } from '../plan/plan.ts';
 import type { Origin, Step } from '../plan/step.ts';
 import type { Reader } from '../source/source.ts';
+import { inPieces, inTurns } from '../store/pace.ts';
 import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
 import { refuseEmptied, refuseInvalid } from './guard.ts';
 import type { Memory } from './memory.ts';
@@ -41,14 +42,14 @@ const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
 export async function advanceStore(context: AdvanceContext, revision: string | null): Promise<Advance> {
   const { desired, memory, reader, strict } = context;
   await refuseEmptied(revision, desired, memory.applied, reader);
-  const plan = makePlan(memory.pending, desired, memory.applied);
+  const plan = await inPieces(planning(memory.pending, desired, memory.applied));
   for (const [key, problems] of plan.problems) {
     if (problems.length === 0) memory.problems.delete(key);
     else memory.problems.set(key, problems);
   }
   if (strict) refuseInvalid(countErrors(desired, memory));
   if (revision === null) return NOTHING;
-  const origins = movedOrigins(memory, desired, plan.steps);
+  const origins = await inPieces(movedOrigins(memory, desired, plan.steps));
   const isHere = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
   if (isHere && plan.steps.length === 0 && origins.length === 0) {
     memory.pending.clear();
@@ -76,9 +77,9 @@ async function applyPlan(
   faults.pass('apply-done');
   memory.store.applied = { revision, at };
   memory.store.rules = rules;
-  memory.applied.applySteps(steps);
+  await inTurns(steps, (step) => memory.applied.applySteps([step]));
   memory.pending.clear();
-  followOrigins(memory, steps, origins);
+  await inTurns([...steps, ...origins], (change) => followOrigin(memory, change));
   return { steps, ids, rewrittenFrom: isRewritten ? before : null };
 }
 
@@ -88,25 +89,38 @@ function countErrors(desired: DesiredState, memory: Memory): number {
 }
 
 /** Objects that are the same as before, but come from another file, or from the same one with other bytes. */
-function movedOrigins(memory: Memory, desired: DesiredState, steps: readonly Step[]): ApplyBatch['origins'] {
+function* movedOrigins(
+  memory: Memory,
+  desired: DesiredState,
+  steps: readonly Step[],
+): Generator<undefined, ApplyBatch['origins'], undefined> {
   const changing = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
-  return [...memory.pending].flatMap((key) => {
+  const moved: ApplyBatch['origins'][number][] = [];
+  for (const key of memory.pending) {
     const { kind, name } = parseKey(key);
-    const file = kind === 'app' ? desired.app(name) : desired.group(name);
+    const origin = changing.has(key) ? null : originOf(desired, kind, name);
     const isApplied = (kind === 'app' ? memory.applied.app(name) : memory.applied.group(name)) !== undefined;
-    if (file?.content === undefined || !isApplied || changing.has(key)) return [];
-    const origin = { path: file.path, blob: file.blob };
-    return isSameOrigin(memory.origins.get(key), origin) ? [] : [{ kind, name, origin }];
-  });
+    if (origin !== null && isApplied && !isSameOrigin(memory.origins.get(key), origin))
+      moved.push({ kind, name, origin });
+    yield;
+  }
+  return moved;
+}
+
+/** The file of an object that is valid; null for all others. */
+function originOf(desired: DesiredState, kind: Kind, name: string): Origin | null {
+  const file = kind === 'app' ? desired.app(name) : desired.group(name);
+  return file?.content === undefined ? null : { path: file.path, blob: file.blob };
 }
 
 function isSameOrigin(a: Origin | undefined, b: Origin): boolean {
   return a?.path === b.path && a.blob === b.blob;
 }
 
-function followOrigins(memory: Memory, steps: readonly Step[], origins: ApplyBatch['origins']): void {
-  for (const { kind, name, origin } of [...steps, ...origins]) {
-    if (origin === null) memory.origins.delete(keyOf(kind, name));
-    else memory.origins.set(keyOf(kind, name), origin);
-  }
+function followOrigin(
+  { origins }: Memory,
+  { kind, name, origin }: Pick<Step, 'kind' | 'name' | 'origin'>,
+): void {
+  if (origin === null) origins.delete(keyOf(kind, name));
+  else origins.set(keyOf(kind, name), origin);
 }

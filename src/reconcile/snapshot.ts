@@ -3,12 +3,12 @@ import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import { DesiredState, type FileChange, type StateFile } from '../desired/state.ts';
 import type { Reader, TreeChange } from '../source/source.ts';
-import { Pace } from '../store/pace.ts';
+import { inTurns, Pace } from '../store/pace.ts';
 import type { KnownFiles } from './memory.ts';
 import type { TellProgress } from './progress.ts';
 
-/** How many files are read at once. */
-const CHUNK = 200;
+/** How many files are on their way at once. */
+const LANES = 200;
 
 /** The desired state of one revision, kept from pass to pass. */
 export interface Snapshot {
@@ -35,7 +35,7 @@ export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: Tell
       (entry.type === 'file' ? known(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
     const changes = await loadChanges(await treeChanges(reader, state, tree, next), load, tell);
     tree = next;
-    return state.apply(changes);
+    return applyChanges(state, changes);
   };
 
   return { state, advance };
@@ -77,29 +77,61 @@ function paced(read: ReadBlob): ReadBlob {
   };
 }
 
+/** Loads what has changed, some files at a time, and gives way to others between them. */
 async function loadChanges(
   changes: readonly TreeChange[],
   load: Load,
   tell: TellProgress,
 ): Promise<FileChange[]> {
   const loaded: FileChange[] = [];
-  for (let start = 0; start < changes.length; start += CHUNK) {
-    const chunk = changes.slice(start, start + CHUNK);
-    const files = await Promise.all(chunk.map(({ entry }) => (entry === null ? null : load(entry))));
-    loaded.push(...chunk.map(({ path }, index) => ({ path, file: files[index] ?? null })));
-    tell({ phase: 'reading', done: loaded.length, total: changes.length });
-  }
+  const pace = new Pace();
+  let done = 0;
+  await inLanes(changes, async ({ path, entry }, index) => {
+    loaded[index] = { path, file: entry === null ? null : await load(entry) };
+    done += 1;
+    tell({ phase: 'reading', done, total: changes.length });
+    await pace.step();
+  });
   return refuseTwins(loaded);
 }
 
+/** Works on some items at once. Rejects with the first failure, when nothing is under way any more. */
+async function inLanes<T>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<void>,
+): Promise<void> {
+  const rest = items.entries();
+  const failures: unknown[] = [];
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of rest) {
+      if (failures.length > 0) return;
+      await work(item, index).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  if (failures.length > 0) throw failures[0];
+}
+
+/**
+ * Brings the state up in pieces. Whoever looks at it in the middle of a pass sees some files before and some after
+ * their change; what has to see one revision looks between two passes.
+ */
+async function applyChanges(state: DesiredState, changes: readonly FileChange[]): Promise<Set<string>> {
+  const touched = new Set<string>();
+  await inTurns(changes, (change) => {
+    for (const key of state.apply([change])) touched.add(key);
+  });
+  return touched;
+}
+
 /** A crafted tree can hold one path twice; git tools disagree on which one counts, so neither does. */
-function refuseTwins(changes: FileChange[]): FileChange[] {
+async function refuseTwins(changes: readonly FileChange[]): Promise<FileChange[]> {
   const seen = new Map<string, FileChange>();
-  for (const change of changes) {
+  await inTurns(changes, (change) => {
     const twin = seen.get(change.path);
     if (twin?.file === undefined || twin.file === null || change.file === null) seen.set(change.path, change);
     else seen.set(change.path, { path: change.path, file: twinFile(change.file) });
-  }
+  });
   return [...seen.values()];
 }
 

@@ -90,7 +90,8 @@ function tellReport(logger: Logger, report: PassReport): void {
   }
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
   if (steps.length === 0) return;
-  const given = new Map(ids.map(({ kind, name, id }) => [`${kind}/${name}`, id]));
+  // Ids are in the order of the steps: those of the first are among the first.
+  const given = new Map(ids.slice(0, MAX_LINES).map(({ kind, name, id }) => [`${kind}/${name}`, id]));
   for (const step of steps.slice(0, MAX_LINES)) {
     const id = given.get(`${step.kind}/${step.name}`);
     logger.info(

@@ -3,6 +3,26 @@ import { setImmediate } from 'node:timers/promises';
 /** How long work may hold the event loop before it gives way, in milliseconds. */
 const BUDGET = 4;
 
+/** Works on items one after another, and gives way to others between them. */
+export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
+  const pace = new Pace();
+  for (const item of items) {
+    work(item);
+    await pace.step();
+  }
+}
+
+/** Brings work that stops between its pieces to its end, and gives way to others where it stops. */
+export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
+  const pace = new Pace();
+  let piece = work.next();
+  while (piece.done !== true) {
+    await pace.step();
+    piece = work.next();
+  }
+  return piece.value;
+}
+
 /** Lets long work give way to everything else that waits for the event loop. */
 export class Pace {
   #since = performance.now();

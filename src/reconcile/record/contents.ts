@@ -1,10 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { inTurns } from '../../store/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
 import { encodeMeta, encodeShard, MAX_ROWS, type RecordContent, type RecordMeta, shardOf } from './format.ts';
-
-/** After so many rows, and so many files, other work gets its turn. */
-const ROWS_A_TURN = 1000;
-const FILES_A_TURN = 8;
 
 /** What stands at the record's ref, as far as comparing with it needs. */
 export interface Written {
@@ -23,10 +19,7 @@ export class RecordContents {
   /** Takes rows in the place of those of the same counters; resolves to the files that they are in. */
   async take(rows: readonly CounterRow[]): Promise<Set<string>> {
     const files = new Set<string>();
-    for (const [index, row] of rows.entries()) {
-      files.add(this.#put(row));
-      if (index % ROWS_A_TURN === ROWS_A_TURN - 1) await nextTurn();
-    }
+    await inTurns(rows, (row) => files.add(this.#put(row)));
     return files;
   }
 
@@ -38,11 +31,10 @@ export class RecordContents {
   /** Those of the files that differ from what is written, in their present form. */
   async changed(files: Iterable<string>, texts: ReadonlyMap<string, string>): Promise<Map<string, string>> {
     const changed = new Map<string, string>();
-    for (const [index, file] of [...files].entries()) {
+    await inTurns(files, (file) => {
       const text = encodeShard([...(this.#shards.get(file)?.values() ?? [])]);
       if (texts.get(file) !== text) changed.set(file, text);
-      if (index % FILES_A_TURN === FILES_A_TURN - 1) await nextTurn();
-    }
+    });
     return changed;
   }
 

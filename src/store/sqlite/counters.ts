@@ -51,22 +51,42 @@ export class Counters {
   }
 }
 
+/** A row and its place in the order of changes. */
+type ChangedRow = CounterRow & { changed: number };
+
+/** So many rows are read in a turn. */
+const PAGE = 500;
+
 /** Reads counters for the record outside the store. */
 export class CounterReads {
-  readonly #since: Statement<CounterRow>;
+  readonly #page: Statement<ChangedRow>;
 
   constructor(db: Database) {
-    this.#since = prepare(
+    this.#page = prepare(
       db,
-      `SELECT c.kind, c.name, c.last, coalesce(a.hash, g.hash, c.hash) AS hash FROM counters AS c
+      `SELECT c.kind, c.name, c.last, coalesce(a.hash, g.hash, c.hash) AS hash, c.changed FROM counters AS c
        LEFT JOIN apps AS a ON c.kind = 'app' AND a.name = c.name
        LEFT JOIN device_groups AS g ON c.kind = 'device_group' AND g.name = c.name
-       WHERE c.changed > ?`,
+       WHERE (c.changed, c.kind, c.name) > (?, ?, ?) ORDER BY c.changed, c.kind, c.name LIMIT ${PAGE}`,
     );
   }
 
-  /** The counters that changed after this id sequence. */
-  since(idSequence: number): CounterRow[] {
-    return this.#since.all(idSequence).map((row) => ({ ...row }));
+  /**
+   * The counters that changed after this id sequence, in the order of their changes; `inTurn` runs each page, in a
+   * turn of its own. What changes meanwhile comes with its newest state, and can come twice.
+   */
+  async since(
+    idSequence: number,
+    inTurn: (read: () => ChangedRow[]) => Promise<ChangedRow[]>,
+  ): Promise<CounterRow[]> {
+    const rows: CounterRow[] = [];
+    const place = { changed: idSequence + 1, kind: '', name: '' };
+    for (;;) {
+      const page = await inTurn(() => this.#page.all(place.changed, place.kind, place.name));
+      for (const { kind, name, last, hash } of page) rows.push({ kind, name, last, hash });
+      const end = page.at(-1);
+      if (end === undefined || page.length < PAGE) return rows;
+      Object.assign(place, { changed: end.changed, kind: end.kind, name: end.name });
+    }
   }
 }

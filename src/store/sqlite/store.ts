@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { closedError } from '../closed.ts';
+import { Pace } from '../pace.ts';
 import { WriteQueue } from '../queue.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
@@ -24,7 +25,17 @@ import { type Connections, closeConnections } from './connection.ts';
 import { storeError } from './errors.ts';
 import { insertReports } from './intake.ts';
 import type { Reads, Writes } from './tables.ts';
-import { inLightTransaction, inLongTransaction, inSnapshot, inTransaction } from './transaction.ts';
+import {
+  checkpoint,
+  inLargeTransaction,
+  inLightTransaction,
+  inLongTransaction,
+  inSnapshot,
+  inTransaction,
+} from './transaction.ts';
+
+/** From so many changes on, what a large transaction costs more is less than what it spares others. */
+const LARGE = 500;
 
 /**
  * The store in one SQLite file. Writes wait for one another in a queue; reads go by a connection of their own
@@ -66,7 +77,7 @@ export class SqliteStore implements Store {
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {
-    return this.#writeLong(() => applyBatch(this.#writes, batch));
+    return this.#writeMany(batch.steps.length, () => applyBatch(this.#writes, batch));
   }
 
   appliedObjects(): Promise<AppliedObject[]> {
@@ -124,11 +135,15 @@ export class SqliteStore implements Store {
   }
 
   seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers = 0): Promise<void> {
-    return this.#writeLong(() => seedCounters(this.#writes, seeds, idSequence, floorOfOthers));
+    return this.#writeMany(seeds.length, () => seedCounters(this.#writes, seeds, idSequence, floorOfOthers));
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {
-    return this.#read(() => this.#reads.counters.since(sinceIdSequence));
+    const pace = new Pace();
+    return this.#reads.counters.since(sinceIdSequence, async (read) => {
+      await pace.step();
+      return this.#read(read);
+    });
   }
 
   insertReports(reports: readonly Report[], at: number): Promise<void> {
@@ -172,6 +187,15 @@ export class SqliteStore implements Store {
 
   #writeLong<T>(work: () => Promise<T>): Promise<T> {
     return this.#guard(() => this.#queue.run(() => inLongTransaction(this.#connections.writer, work)));
+  }
+
+  #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
+    if (changes < LARGE) return this.#writeLong(work);
+    const { writer } = this.#connections;
+    const result = this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, work)));
+    // In a turn of its own: both it and the commit take a while.
+    void this.#queue.run(() => setImmediate().then(() => checkpoint(writer)));
+    return result;
   }
 
   /** Every call goes through here: turns it away once closed, and words its failure. */

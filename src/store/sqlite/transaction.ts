@@ -1,4 +1,5 @@
-import type { Database } from './connection.ts';
+import { open } from 'node:fs/promises';
+import { type Database, enlargeCache, shrinkCache } from './connection.ts';
 
 /** Runs `work` in one transaction of the writer: everything that it changes, or nothing when it throws. */
 export function inTransaction<T>(db: Database, work: () => T): T {
@@ -39,6 +40,48 @@ export async function inLongTransaction<T>(db: Database, work: () => Promise<T>)
   } catch (error) {
     rollBack(db);
     throw error;
+  }
+}
+
+/**
+ * The same for work that can change much, which would hold everything up when it is committed: its pages go to the log
+ * on their way and are on the disk before `COMMIT` asks for that. The caller brings the log into the file afterwards.
+ */
+export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  const log = `${db.location() ?? ''}-wal`;
+  shrinkCache(db);
+  db.exec('PRAGMA wal_autocheckpoint = 0');
+  try {
+    return await inLongTransaction(db, async () => {
+      const result = await work();
+      await syncAhead(log);
+      return result;
+    });
+  } finally {
+    enlargeCache(db);
+    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  }
+}
+
+/** SQLite's own default. */
+const CHECKPOINT_PAGES = 1000;
+
+/** Beside the event loop. `COMMIT` asks for the same again, and that one counts: a failure here is none. */
+async function syncAhead(path: string): Promise<void> {
+  try {
+    const file = await open(path, 'r');
+    await file.datasync().finally(() => file.close());
+  } catch {
+    // `COMMIT` meets it too, or it was none.
+  }
+}
+
+/** Brings the log into the file, as far as readers let it. Where it cannot be done now, a later commit does it. */
+export function checkpoint(db: Database): void {
+  try {
+    db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  } catch {
+    // Nothing depends on it.
   }
 }
 

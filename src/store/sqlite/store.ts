@@ -23,7 +23,7 @@ import type {
 } from '../store.ts';
 import { type Connections, closeConnections } from './connection.ts';
 import { storeError } from './errors.ts';
-import { insertReports } from './intake.ts';
+import { ReportIntake } from './intake.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
   checkpoint,
@@ -46,12 +46,16 @@ export class SqliteStore implements Store {
   readonly #reads: Reads;
   readonly #writes: Writes;
   readonly #queue = new WriteQueue();
+  readonly #intake: ReportIntake;
   #isClosed = false;
 
   constructor(connections: Connections, reads: Reads, writes: Writes) {
     this.#connections = connections;
     this.#reads = reads;
     this.#writes = writes;
+    this.#intake = new ReportIntake(writes, (work) =>
+      this.#queue.run(() => setImmediate().then(() => inLongTransaction(connections.writer, work))),
+    );
   }
 
   async ping(): Promise<void> {
@@ -147,7 +151,7 @@ export class SqliteStore implements Store {
   }
 
   insertReports(reports: readonly Report[], at: number): Promise<void> {
-    return this.#writeLong(() => insertReports(this.#writes, reports, at));
+    return this.#guard(() => this.#intake.take(reports, at));
   }
 
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { type Database, enlargeCache, shrinkCache } from './connection.ts';
+import { checkpointByItself, type Database, enlargeCache, shrinkCache } from './connection.ts';
 
 /** Runs `work` in one transaction of the writer: everything that it changes, or nothing when it throws. */
 export function inTransaction<T>(db: Database, work: () => T): T {
@@ -50,7 +50,7 @@ export async function inLongTransaction<T>(db: Database, work: () => Promise<T>)
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const log = `${db.location() ?? ''}-wal`;
   shrinkCache(db);
-  db.exec('PRAGMA wal_autocheckpoint = 0');
+  checkpointByItself(db, false);
   try {
     return await inLongTransaction(db, async () => {
       const result = await work();
@@ -59,12 +59,9 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
     });
   } finally {
     enlargeCache(db);
-    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    checkpointByItself(db, true);
   }
 }
-
-/** SQLite's own default. */
-const CHECKPOINT_PAGES = 1000;
 
 /** Beside the event loop. `COMMIT` asks for the same again, and that one counts: a failure here is none. */
 async function syncAhead(path: string): Promise<void> {

@@ -37,7 +37,7 @@ export default {
       comment: 'every git process is started in source/git, with its fixed environment and command lines',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/source/git/' },
-      to: { path: '(^child_process$|node_modules/simple-git/)' },
+      to: { path: '^child_process$' },
     },
     {
       name: 'one-yaml-reader',

@@ -46,7 +46,9 @@ function replaceApp(name: string, fields: AppFields, view: WriteView): FileEdit[
 
 function editApp(path: string, wished: AppChange, view: WriteView, replace: boolean): FileEdit[] {
   const text = view.texts.get(path) ?? '';
-  const edited = rewrite(text, (fields) => targetFields(fields, wished, view.defaults, replace));
+  const targetOf = (fields: Readonly<Record<string, unknown>>) =>
+    targetFields(fields, wished, view.defaults, replace);
+  const edited = rewrite(text, targetOf, view.read);
   return edited === text ? [] : [{ path, text: edited }];
 }
 
@@ -64,7 +66,8 @@ function leaveGroup(app: string, group: string, view: WriteView): FileEdit[] {
     throw blocked(view.desired.problemsOf('device_group', group), 'mend the group');
   if (!file.content.apps.includes(app)) return [];
   const apps = file.content.apps.filter((other) => other !== app);
-  return [{ path: file.path, text: rewrite(view.texts.get(file.path) ?? '', () => ({ apps })) }];
+  const text = view.texts.get(file.path) ?? '';
+  return [{ path: file.path, text: rewrite(text, () => ({ apps }), view.read) }];
 }
 
 function blockedBy(name: string, { desired }: WriteView): Error {

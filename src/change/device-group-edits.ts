@@ -33,7 +33,7 @@ function replaceGroup(name: string, fields: DeviceGroup, view: WriteView): FileE
   const [path, ...twins] = view.desired.pathsOf('device_group', name);
   if (path === undefined) return [{ path: newFilePath('device_group', name), text: renderYaml(fields) }];
   const text = view.texts.get(path) ?? '';
-  const edited = rewrite(text, () => fields);
+  const edited = rewrite(text, () => fields, view.read);
   const removals = twins.map((twin): FileEdit => ({ path: twin, text: null }));
   return edited === text ? removals : [{ path, text: edited }, ...removals];
 }

@@ -1,21 +1,18 @@
 import { HoldfastError } from '../errors.ts';
-import type { PassOutcome, Reconciler } from '../reconcile/reconciler.ts';
+import type { PassOutcome } from '../reconcile/pass.ts';
 
 /**
- * A pass that begins after this call, as long as it is over within `limit` milliseconds: a first fetch of a long
- * history can take an hour, and nobody waits that long for an answer.
+ * A pass, as long as it is over within `limit` milliseconds: a first fetch of a long history can take an hour, and
+ * nobody waits that long for an answer.
  */
-export async function passWithin(
-  limit: number,
-  reconciler: Pick<Reconciler, 'reconcile'>,
-): Promise<PassOutcome> {
+export async function passWithin(limit: number, pass: Promise<PassOutcome>): Promise<PassOutcome> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<PassOutcome>((resolve) => {
     const error = new HoldfastError('unavailable', 'the repository is being read; try again later');
     timer = setTimeout(() => resolve({ ok: false, error }), limit);
   });
   try {
-    return await Promise.race([reconciler.reconcile(), late]);
+    return await Promise.race([pass, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -2,6 +2,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { Kind } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
+import type { ReadYaml } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
 import type { Write } from './write.ts';
@@ -13,6 +14,7 @@ export interface WriteView {
   defaults: AppDefaults;
   /** Texts of the files that the write may edit, by path. */
   texts: ReadonlyMap<string, string>;
+  read: ReadYaml;
 }
 
 /** Paths of the files that a write may edit. */

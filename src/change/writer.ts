@@ -1,15 +1,14 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AppDefaults } from '../desired/app.ts';
-import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf, messageOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
-import type { AppliedState } from '../plan/applied.ts';
-import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head, Publisher, Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
-import { type Draft, draftWrite } from './draft.ts';
+import type { Draft } from './draft.ts';
+import { draftAll, refusalOf } from './drafting.ts';
 import { passWithin } from './patience.ts';
-import { absent, filesOf } from './view.ts';
+import { absent } from './view.ts';
 import type { Write, WriteContext, Writer, Written } from './write.ts';
 
 /** How many writes share one publish at the most. */
@@ -41,7 +40,7 @@ interface Request {
 }
 
 /** A request with the commit that fulfils it. */
-interface Drafted {
+interface DraftedRequest {
   request: Request;
   draft: Draft;
 }
@@ -56,7 +55,10 @@ export function createWriter(dependencies: WriterDependencies): Writer {
   let isClosed = false;
 
   const work = async (): Promise<void> => {
-    while (queue.length > 0) await carryOut(takeBatch(queue), dependencies);
+    while (queue.length > 0) {
+      await waitForMore(queue);
+      await carryOut(takeBatch(queue), dependencies);
+    }
     working = null;
   };
 
@@ -76,6 +78,17 @@ export function createWriter(dependencies: WriterDependencies): Writer {
   };
 
   return { write, close };
+}
+
+/**
+ * Writes that arrive together are published together: each publish costs about as much as fifty commits more in it. A
+ * write alone waits for one turn of the event loop.
+ */
+async function waitForMore(queue: readonly Request[]): Promise<void> {
+  for (let seen = 0; seen < Math.min(queue.length, MAX_BATCH); ) {
+    seen = queue.length;
+    await setImmediate();
+  }
 }
 
 /** The writes at the front of the queue that do not depend on each other's outcome. */
@@ -123,20 +136,17 @@ async function tryOnce(batch: Request[], dependencies: WriterDependencies): Prom
     for (const request of batch) request.reject((await earlierRefusal(request, dependencies)) ?? error);
     return [];
   }
-  const drafted: Drafted[] = [];
-  const answers: (() => void)[] = [];
-  for (const request of batch) {
-    try {
-      const draft = await draftRequest(request, drafted, dependencies);
-      if (draft === null) answers.push(() => request.resolve({ revision: null }));
-      else drafted.push({ request, draft });
-    } catch (error) {
-      answers.push(() => request.reject(error));
-    }
-  }
+  const { passes } = dependencies.reconciler;
+  const outcomes = await draftAll(batch, { ...dependencies, passes });
   // A pass on a newer head began meanwhile: what was drafted saw files that the store may not have yet.
-  if (dependencies.reconciler.passes.head()?.revision !== head.revision) return batch;
-  for (const answer of answers) answer();
+  if (passes.head()?.revision !== head.revision) return batch;
+  const drafted: DraftedRequest[] = [];
+  for (const [index, outcome] of outcomes.entries()) {
+    const request = batch[index] as Request;
+    if ('error' in outcome) request.reject(outcome.error);
+    else if (outcome.draft === null) request.resolve({ revision: null });
+    else drafted.push({ request, draft: outcome.draft });
+  }
   return drafted.length === 0 ? [] : publish(head, drafted, dependencies);
 }
 
@@ -150,10 +160,9 @@ async function earlierRefusal(
     const stored = kind === 'app' ? await store.app(name) : await store.group(name);
     const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
     if (op !== 'create' && !isThere) return absent(kind, name);
-    await refuseMovedOn(write, context, store);
+    return await refusalOf(write, context, store);
+  } catch {
     return null;
-  } catch (error) {
-    return kindOf(error) === 'moved-on' ? error : null;
   }
 }
 
@@ -162,69 +171,18 @@ async function earlierRefusal(
  * the store is down, which a pass that finds nothing new does not notice: no commit is made that cannot be applied.
  */
 async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Head> {
-  const outcome = await passWithin(patience, reconciler);
+  const outcome = await passWithin(patience, reconciler.reconcile());
   await store.ping();
   if (outcome.ok) return outcome.report.head;
   const kind = outcome.error.kind === 'stalled' ? 'conflict' : 'unavailable';
   throw new HoldfastError(kind, outcome.error.message, {}, outcome.error);
 }
 
-async function draftRequest(
-  { write, context }: Request,
-  before: readonly Drafted[],
+async function publish(
+  base: Head,
+  drafted: DraftedRequest[],
   dependencies: WriterDependencies,
-): Promise<Draft | null> {
-  const { reconciler, defaults, strict, now } = dependencies;
-  const { desired } = reconciler.passes;
-  const texts = await readTexts(filesOf(write, desired), dependencies);
-  const rules = { strict, allowEmpty: ALLOW_EMPTY, at: now() };
-  const draft = (): Draft | null =>
-    draftWrite(write, context, { desired, applied: appliedState(dependencies), defaults, texts }, rules);
-  try {
-    const drafted = desired.preview(
-      before.flatMap((earlier) => earlier.draft.changes),
-      draft,
-    );
-    await refuseMovedOn(write, context, dependencies.store);
-    return drafted;
-  } catch (error) {
-    if (kindOf(error) === 'conflict') await refuseMovedOn(write, context, dependencies.store);
-    throw error;
-  }
-}
-
-function appliedState({ reconciler }: WriterDependencies): AppliedState {
-  const memory = reconciler.passes.memory();
-  if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
-  return memory.applied;
-}
-
-async function readTexts(
-  paths: readonly string[],
-  dependencies: WriterDependencies,
-): Promise<Map<string, string>> {
-  const { reconciler, reader } = dependencies;
-  const texts = new Map<string, string>();
-  for (const path of paths) {
-    const blob = reconciler.passes.desired.file(path)?.blob;
-    const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
-    if ('bytes' in found) texts.set(path, new TextDecoder('utf-8', { ignoreBOM: true }).decode(found.bytes));
-  }
-  return texts;
-}
-
-/** `If-Match`: told after what is wrong with the request itself (decisions, "Everything else"). */
-async function refuseMovedOn(write: Write, { ifMatch }: WriteContext, store: Store): Promise<void> {
-  if (ifMatch === null) return;
-  const id =
-    write.kind === 'app'
-      ? (await store.app(write.name)).value?.appId
-      : (await store.group(write.name)).value?.deviceGroupId;
-  if (id !== undefined && ifMatch.includes(id)) return;
-  throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${id ?? 'not assigned'} now`);
-}
-
-async function publish(base: Head, drafted: Drafted[], dependencies: WriterDependencies): Promise<Request[]> {
+): Promise<Request[]> {
   let revisions: string[];
   try {
     revisions = await dependencies.publisher.publish(
@@ -241,7 +199,7 @@ async function publish(base: Head, drafted: Drafted[], dependencies: WriterDepen
 /** What one draft is refused for must not keep the others back: they are tried one by one. */
 async function publishRefused(
   error: unknown,
-  drafted: Drafted[],
+  drafted: DraftedRequest[],
   dependencies: WriterDependencies,
 ): Promise<Request[]> {
   if (kindOf(error) === 'moved-on') return drafted.map(({ request }) => request);
@@ -269,11 +227,11 @@ function ownFailure(error: unknown, index: number): unknown {
 
 /** The commits are published: the same road that a person's push takes brings them into the store. */
 async function confirm(
-  drafted: Drafted[],
+  drafted: DraftedRequest[],
   revisions: string[],
   { reconciler, faults, patience }: WriterDependencies,
 ): Promise<void> {
-  const outcome = await passWithin(patience, reconciler);
+  const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
   faults.pass('write-done');
   drafted.forEach(({ request }, index) => {
     const revision = revisions[index] as string;

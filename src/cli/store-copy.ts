@@ -3,25 +3,38 @@ import { parseConfig } from '../config.ts';
 import type { Config } from '../settings.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 
-/** Copies a store; told how far it is. Resolves to how many rows of each part were copied. */
+/** How far a copy is: so many rows of a part are there, of which an earlier run had copied some. */
+interface CopyProgress {
+  part: string;
+  rows: number;
+  there: number;
+  isCheck: boolean;
+}
+
+/** Copies a store; told how far it is. Resolves to how many rows of each part are copied. */
 export type CopyStore = (
   config: Config,
   to: string,
-  progress: (part: string, done: number, isCheck: boolean) => void,
-) => Promise<Record<string, number>>;
+  tell: (progress: CopyProgress) => void,
+) => Promise<Record<string, { rows: number; there: number }>>;
 
 /** `holdfast store copy --to WHERE`: the store of the settings goes there. */
 export async function storeCopy(args: readonly string[], io: CommandIo, copy: CopyStore): Promise<ExitCode> {
   const to = targetOf(args);
   const config = parseConfig(io.env, []);
   if (!config.ok) throw new UsageError(['the settings have problems:', ...config.problems].join('\n  '));
-  const copied = await copy(config.config, to, (part, done, isCheck) => {
-    if (io.isTerminal) io.complain(`\r\u001b[K${isCheck ? 'checked' : 'copied'}: ${done} ${part}`);
+  const copied = await copy(config.config, to, ({ part, rows, there, isCheck }) => {
+    const text = `${isCheck ? 'checked' : 'copied'}: ${countOf(part, rows, isCheck ? 0 : there)}`;
+    if (io.isTerminal) io.complain(`\r\u001b[K${text}`);
   });
   if (io.isTerminal) io.complain('\r\u001b[K');
-  const parts = Object.entries(copied).map(([part, rows]) => `${rows} ${part}`);
+  const parts = Object.entries(copied).map(([part, { rows, there }]) => countOf(part, rows, there));
   io.write(`copied and checked: ${parts.join(', ')}\n`);
   return EXIT.ok;
+}
+
+function countOf(part: string, rows: number, there: number): string {
+  return `${rows} ${part}${there > 0 ? ` (${there} were there already)` : ''}`;
 }
 
 function targetOf(args: readonly string[]): string {

@@ -93,15 +93,25 @@ export class DesiredState {
 
   /** Runs `look` on the state as it would be with these changes. `look` must not wait for anything. */
   preview<T>(changes: readonly FileChange[], look: (touched: ReadonlySet<string>) => T): T {
-    const undo = [...new Set(changes.map(({ path }) => path))].map((path) => ({
-      path,
-      file: this.#files.get(path) ?? null,
-    }));
-    const touched = this.apply(changes);
+    return this.trial((keep) => look(keep(changes)));
+  }
+
+  /**
+   * Runs `work` on a state that it changes on its way, change upon change; afterwards all is as it was. `work` must not
+   * wait for anything.
+   */
+  trial<T>(work: (keep: (changes: readonly FileChange[]) => ReadonlySet<string>) => T): T {
+    const before = new Map<string, StateFile | null>();
+    const keep = (changes: readonly FileChange[]): Set<string> => {
+      for (const { path } of changes) {
+        if (!before.has(path)) before.set(path, this.#files.get(path) ?? null);
+      }
+      return this.apply(changes);
+    };
     try {
-      return look(touched);
+      return work(keep);
     } finally {
-      this.apply(undo);
+      this.apply(Array.from(before, ([path, file]) => ({ path, file })));
     }
   }
 

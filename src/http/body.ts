@@ -66,14 +66,12 @@ function refusals(value: unknown): Refusal[] {
 }
 
 /** Why a field's value is not looked at further; null where nothing speaks against it. */
-function refusal(value: unknown): string | null {
-  let level: unknown[] = [value];
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
-    const maps = level.filter((item): item is object => typeof item === 'object' && item !== null);
-    const forbidden = maps.flatMap(Object.keys).find((key) => FORBIDDEN_KEYS.has(key));
-    if (forbidden !== undefined) return `must not have "${forbidden}" as a key`;
-    level = maps.flatMap((map) => Object.values(map) as unknown[]);
+function refusal(value: unknown, depth = 1): string | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
+  for (const [key, item] of Object.entries(value)) {
+    const why = FORBIDDEN_KEYS.has(key) ? `must not have "${key}" as a key` : refusal(item, depth + 1);
+    if (why !== null) return why;
   }
   return null;
 }

@@ -27,6 +27,8 @@ export interface InfoCache {
 /** What making replies needs. */
 export interface InfoCacheDependencies {
   groupInfo(name: string): Promise<GroupInfo | null>;
+  /** Names the state of the store: while it is the same, every reply that was made of it is right. */
+  version(): Promise<string>;
   /** The body of a reply. */
   render(info: GroupInfo): string;
   /** Milliseconds that a reply may be old; 0 turns the cache off. */
@@ -43,19 +45,80 @@ interface Cached extends InfoEntry {
   until: number;
   /** How many changes had been told when it was read. */
   epoch: number;
+  /** The version of the store that it was made of; null where a change was told since. */
+  version: string | null;
 }
 
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
-  const { groupInfo, render, lifetime, elapsed, patience } = options;
+  const { elapsed, lifetime, patience } = options;
+  const entries = createEntries();
+  const looks = createLooks(options);
+  let epoch = 0;
+
+  const make = async (group: string, version: string): Promise<InfoEntry | null> => {
+    const madeIn = epoch;
+    const info = await options.groupInfo(group);
+    // What was read before a change must not take the place of what was read after it.
+    const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
+    if (info === null) {
+      if (!isOvertaken) entries.forget(group);
+      return null;
+    }
+    // Nor is it served after a change that was told meanwhile.
+    const standing =
+      madeIn === epoch ? { until: elapsed() + lifetime, version } : { until: 0, version: null };
+    const entry = { ...entryOf(info, options.render(info)), ...standing, epoch: madeIn };
+    if (!isOvertaken) entries.keep(group, entry);
+    return entry;
+  };
+
+  /** The same entry for longer where the store is what it was made of; otherwise a new one. */
+  const renew = async (group: string): Promise<InfoEntry | null> => {
+    const entry = entries.get(group);
+    const { version, until } = await looks.look();
+    if (entry?.version !== version) return make(group, version);
+    entry.until = until;
+    return entry;
+  };
+
+  const renewOnce = shareCalls(renew, () => epoch);
+
+  const ready = (group: string): InfoEntry | null => {
+    const entry = entries.get(group);
+    return entry !== undefined && isFresh(entry, looks.latest(), elapsed()) ? entry : null;
+  };
+
+  return {
+    ready,
+    read: async (group) => {
+      if (ready(group) !== null) return ready(group);
+      const entry = entries.get(group);
+      const renewed = renewOnce(group);
+      if (entry === undefined) return renewed;
+      return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
+    },
+    invalidate: (keys) => {
+      epoch += 1;
+      for (const key of keys) entries.expire(key);
+    },
+  };
+}
+
+/** Lets an entry be served on where the latest look found the store as it was made of it. */
+function isFresh(entry: Cached, look: Look, now: number): boolean {
+  if (entry.until <= now && entry.version === look.version) entry.until = look.until;
+  return entry.until > now;
+}
+
+/** Entries by group, and which groups an app is in. */
+function createEntries() {
   const entries = new Map<string, Cached>();
   const groupsOfApp = new Map<string, Set<string>>();
-  let epoch = 0;
 
   const forget = (group: string): void => {
     for (const app of entries.get(group)?.apps ?? []) groupsOfApp.get(app)?.delete(group);
     entries.delete(group);
   };
-
   const keep = (group: string, entry: Cached): void => {
     forget(group);
     entries.set(group, entry);
@@ -64,59 +127,55 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
       groupsOfApp.set(app, groups.add(group));
     }
   };
-
-  const make = async (group: string): Promise<InfoEntry | null> => {
-    const madeIn = epoch;
-    const info = await groupInfo(group);
-    // What was read before a change must not take the place of what was read after it.
-    const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
-    if (info === null) {
-      if (!isOvertaken) forget(group);
-      return null;
-    }
-    const entry = entryOf(render(info), info.revision);
-    // Nor is it served after a change that was told meanwhile.
-    const until = madeIn === epoch ? elapsed() + lifetime : 0;
-    const apps = info.apps.map(({ name }) => name);
-    if (!isOvertaken) keep(group, { ...entry, apps, until, epoch: madeIn });
-    return entry;
-  };
-
-  const makeOnce = shareCalls(make, () => epoch);
-
-  return {
-    ready: (group) => freshOf(entries.get(group), elapsed()),
-    read: async (group) => {
+  /** Entries that an object is in stay as the last good replies, for as long as the store does not answer. */
+  const expire = (key: string): void => {
+    const { kind, name } = parseKey(key);
+    for (const group of kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? [])) {
       const entry = entries.get(group);
-      if (freshOf(entry, elapsed()) !== null) return entry as Cached;
-      const made = makeOnce(group);
-      if (entry === undefined) return made;
-      return Promise.race([made.catch(() => entry), patience().then(() => entry)]);
-    },
-    invalidate: (keys) => {
-      epoch += 1;
-      for (const key of keys) {
-        const { kind, name } = parseKey(key);
-        const groups = kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? []);
-        for (const group of groups) expire(entries.get(group));
-      }
-    },
+      if (entry !== undefined) Object.assign(entry, { until: 0, version: null });
+    }
   };
+  return { get: (group: string) => entries.get(group), forget, keep, expire };
 }
 
-function entryOf(text: string, revision: string | null): InfoEntry {
+/** A look at the version of the store, and until when it may be taken for the present one. */
+interface Look {
+  version: string;
+  until: number;
+}
+
+interface Looks {
+  latest(): Look;
+  /** The latest one, or a new one where that is as old as a reply may be; one look serves all groups. */
+  look(): Promise<Look>;
+}
+
+function createLooks({
+  version,
+  lifetime,
+  elapsed,
+}: Pick<InfoCacheDependencies, 'version' | 'lifetime' | 'elapsed'>): Looks {
+  let latest: Look = { version: '', until: 0 };
+  let underWay: Promise<Look> | null = null;
+  const lookAnew = async (): Promise<Look> => {
+    const until = elapsed() + lifetime;
+    latest = { version: await version(), until };
+    return latest;
+  };
+  const look = async (): Promise<Look> => {
+    if (latest.until > elapsed()) return latest;
+    underWay ??= lookAnew().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+  return { latest: () => latest, look };
+}
+
+function entryOf({ apps, revision }: GroupInfo, text: string): Pick<Cached, keyof InfoEntry | 'apps'> {
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  return { body, etag, revision };
-}
-
-function freshOf(entry: Cached | undefined, at: number): InfoEntry | null {
-  return entry !== undefined && entry.until > at ? entry : null;
-}
-
-/** The entry stays as the last good reply, for as long as the store does not answer. */
-function expire(entry: Cached | undefined): void {
-  if (entry !== undefined) entry.until = 0;
+  return { body, etag, revision, apps: apps.map(({ name }) => name) };
 }
 
 /** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */

@@ -6,6 +6,8 @@ export function isCurrent(known: StoreState, now: StoreState): boolean {
   return (
     known.sequence === now.sequence &&
     known.applied?.revision === now.applied?.revision &&
+    // A revision can be applied twice, the second time with what was refused at first.
+    known.applied?.at === now.applied?.at &&
     known.rules === now.rules &&
     now.seeded
   );
@@ -43,8 +45,8 @@ export async function lookAtBoth(
 }
 
 /**
- * What was fetched before can be older than what another manager has applied: origin is asked first, and where it cannot
- * be, only the applied revision itself will do.
+ * What was fetched before can be older than what another manager has applied, or refused: origin is asked first, and where
+ * it cannot be, only that revision itself will do.
  */
 async function readHeadAfter(
   state: StoreState,
@@ -52,12 +54,14 @@ async function readHeadAfter(
   reader: Reader,
   origin: SourceOrigin | null,
 ): Promise<Head> {
-  if (origin === null || (known !== null && isCurrent(known, state))) return reader.head();
+  const isAhead = known === null || !isCurrent(known, state);
+  const wanted = isAhead ? state.applied?.revision : state.attempted?.revision;
+  if (origin === null || (!isAhead && wanted === known.attempted?.revision)) return reader.head();
   const failure = await origin.refresh().then(
     () => null,
     (error: unknown) => ({ error }),
   );
   const head = await reader.head();
-  if (failure !== null && head.revision !== state.applied?.revision) throw failure.error;
+  if (failure !== null && head.revision !== wanted) throw failure.error;
   return head;
 }

@@ -1,9 +1,9 @@
 import type { Diagnostic } from '../desired/diagnostic.ts';
-import { keyOf, parseKey } from '../desired/name.ts';
+import { keyOf, type ObjectKey, parseKey } from '../desired/name.ts';
 import type { StateFile } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import type { Origin } from '../plan/step.ts';
-import type { Store, StoreState } from '../store/store.ts';
+import type { AppliedObject, ChangedObjects, Store, StoreState } from '../store/store.ts';
 
 /** What a manager keeps of the store from pass to pass, so that a pass reads only what changed. */
 export interface Memory {
@@ -43,13 +43,51 @@ export function knownFiles({ store, origins, applied }: Memory, rules: string): 
 /** Reads all that is applied. Everything is pending: the store may have changed in any way. */
 export async function loadMemory(store: Store): Promise<Memory> {
   const state = await store.state();
-  const applied = new AppliedState();
-  const origins = new Map<string, Origin>();
-  const objects = await store.appliedObjects();
+  const memory: Memory = {
+    store: state,
+    applied: new AppliedState(),
+    origins: new Map(),
+    pending: new Set(),
+    problems: new Map(),
+  };
+  for (const object of await store.appliedObjects()) remember(memory, object);
+  for (const key of memory.applied.keys()) memory.pending.add(key);
+  return memory;
+}
+
+/**
+ * Follows what others changed, and marks as pending what this may make different: the objects themselves, and the apps that a
+ * group names now or named before, which it can hold back. What else depends on them the planner finds. Returns the objects' keys.
+ */
+export function followChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
   for (const object of objects) {
-    if (object.kind === 'app') applied.setApp(object.name, object.content);
-    else applied.setGroup(object.name, object.content);
-    if (object.origin !== null) origins.set(keyOf(object.kind, object.name), object.origin);
+    touch(memory, object);
+    remember(memory, object);
+    touch(memory, object);
   }
-  return { store: state, applied, origins, pending: new Set(applied.keys()), problems: new Map() };
+  for (const object of gone) {
+    touch(memory, object);
+    forget(memory, object);
+  }
+  return [...objects, ...gone].map(({ kind, name }) => keyOf(kind, name));
+}
+
+function touch({ applied, pending }: Memory, { kind, name }: ObjectKey): void {
+  pending.add(keyOf(kind, name));
+  if (kind === 'app') return;
+  for (const app of applied.group(name)?.apps ?? []) pending.add(keyOf('app', app));
+}
+
+function remember({ applied, origins }: Memory, object: AppliedObject): void {
+  const { kind, name, origin } = object;
+  if (object.kind === 'app') applied.setApp(name, object.content);
+  else applied.setGroup(name, object.content);
+  if (origin === null) origins.delete(keyOf(kind, name));
+  else origins.set(keyOf(kind, name), origin);
+}
+
+function forget({ applied, origins }: Memory, { kind, name }: ObjectKey): void {
+  if (kind === 'app') applied.setApp(name, null);
+  else applied.setGroup(name, null);
+  origins.delete(keyOf(kind, name));
 }

@@ -1,7 +1,7 @@
 import { type AppDefaults, readingRules } from '../desired/app.ts';
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
-import { kindOf } from '../errors.ts';
+import { type ErrorKind, type HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
@@ -33,9 +33,12 @@ export interface PassReport extends Advance {
   head: Head;
   /** What the first look at a store took over from the past, told with the first pass that succeeds. */
   seeding: Seeding | null;
-  /** Keys of what another manager may have changed since the last pass; empty where none has. */
+  /** Keys of what another manager may have changed since the last pass that ended well; empty where none has. */
   followed: string[];
 }
+
+/** How a pass ended, for those who do not run it themselves. */
+export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
 
 /** One manager's passes, and what they remember from one to the next. */
 export interface PassRunner {
@@ -67,14 +70,14 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const snapshot = createSnapshot(reader, dependencies.defaults, dependencies.onProgress);
   const desired = snapshot.state;
   const rules = readingRules(dependencies.defaults);
-  const { recall, memory, forget } = createRecall(store, desired, past);
+  const { recall, memory, forget, followed } = createRecall(store, desired, past);
   let head: Head | null = null;
   let lastProblems: Diagnostic[] = [];
 
   const look = async () => {
     const { state, head: seen } = await lookAtBoth(store, memory()?.store ?? null, reader, origin);
     head = seen;
-    return { seen, ...(await recall(state(), seen)) };
+    return { seen, known: await recall(state(), seen) };
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
@@ -83,16 +86,23 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     return advanceStore({ ...dependencies, desired, memory: known, rules }, revision);
   };
 
+  const afterFailure = async (kind: ErrorKind, known: Memory, revision: string | null): Promise<void> => {
+    // A refusal touched nothing, and neither did a claim that was lost. After anything else nobody knows what the store took.
+    if (kind !== 'stalled' && kind !== 'conflict') return forget();
+    if (kind === 'conflict' || revision === null) return;
+    const attempted = { revision, at: now() };
+    await store.markAttempted(revision, attempted.at);
+    known.store.attempted = attempted;
+  };
+
   const runOnce = async (): Promise<PassReport> => {
     faults.pass('pass-begins');
-    const { seen, known, followed } = await look();
+    const { seen, known } = await look();
     try {
       const advance = await runOn(known, seen.revision);
-      return { head: seen, seeding: past.tell(), followed, ...advance };
+      return { head: seen, seeding: past.tell(), followed: followed(), ...advance };
     } catch (error) {
-      // A refusal touched nothing. After anything else it is not known what the store took: read it again.
-      if (kindOf(error) !== 'stalled') forget();
-      else if (seen.revision !== null) await store.markAttempted(seen.revision, now());
+      await afterFailure(kindOf(error), known, seen.revision);
       throw error;
     } finally {
       // A pass that failed before it could plan must not make problems look solved.

@@ -2,7 +2,7 @@ import type { DesiredState } from '../desired/state.ts';
 import type { Head } from '../source/source.ts';
 import type { Store, StoreState } from '../store/store.ts';
 import { isCurrent } from './latest-head.ts';
-import { loadMemory, type Memory } from './memory.ts';
+import { followChanges, loadMemory, type Memory } from './memory.ts';
 import type { Past } from './past.ts';
 
 /** What passes know of the store, and when they have to read it again. */
@@ -10,12 +10,13 @@ export interface Recall {
   /** Null before the store was read, and after it failed in the middle of something. */
   memory(): Memory | null;
   /**
-   * What the store has, read again where somebody else has changed it since; `followed` are the keys of what may be
-   * another now. `state` was read before the head of the branch; its sequence is the one to claim from, whatever happens
-   * meanwhile.
+   * What the store has. Where somebody else has changed it since, what changed is read, or everything where that cannot be
+   * told. `state` was read before the head of the branch; its sequence is the one to claim from, whatever happens meanwhile.
    */
-  recall(state: StoreState, head: Head): Promise<{ known: Memory; followed: string[] }>;
-  /** Says that nobody knows what the store took: it is read again. */
+  recall(state: StoreState, head: Head): Promise<Memory>;
+  /** Keys of what others may have changed since this was asked last. */
+  followed(): string[];
+  /** Says that nobody knows what the store took: everything is read again. */
   forget(): void;
 }
 
@@ -23,24 +24,59 @@ export function createRecall(store: Store, desired: DesiredState, past: Past): R
   let memory: Memory | null = null;
   /** The last memory, also when it is not to be trusted any more. */
   let previous: Memory | null = null;
+  let followed = new Set<string>();
+
+  const follow = (keys: Iterable<string>): void => {
+    for (const key of keys) followed.add(key);
+  };
+
+  /** Whether it could be done. */
+  const catchUp = async (known: Memory, state: StoreState): Promise<boolean> => {
+    const { mark } = known.store;
+    if (mark === null || !isSameKind(known.store, state)) return false;
+    const changes = await store.changedObjects(mark);
+    if (changes === null) return false;
+    follow(followChanges(known, changes));
+    known.store = state;
+    return true;
+  };
+
+  const readAll = async (state: StoreState): Promise<Memory> => {
+    const loaded = await loadMemory(store);
+    loaded.store.sequence = state.sequence;
+    for (const key of desired.keys()) loaded.pending.add(key);
+    follow(othersChanged(previous, loaded));
+    previous = loaded;
+    return loaded;
+  };
 
   return {
     memory: () => memory,
+    followed: () => {
+      const keys = [...followed];
+      followed = new Set();
+      return keys;
+    },
     forget: () => {
       memory = null;
     },
     recall: async (state, head) => {
-      if (memory !== null && isCurrent(memory.store, state)) return { known: memory, followed: [] };
+      if (memory !== null && isCurrent(memory.store, state)) {
+        // Nobody else has changed an object up to this moment.
+        memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };
+        return memory;
+      }
       // What devices saw in the past comes first: it can make what is stored outdated.
       await past.takeOver(head.revision);
-      const loaded = await loadMemory(store);
-      loaded.store.sequence = state.sequence;
-      for (const key of desired.keys()) loaded.pending.add(key);
-      const followed = othersChanged(previous, loaded);
-      memory = previous = loaded;
-      return { known: loaded, followed };
+      if (memory === null || !(await catchUp(memory, state))) memory = await readAll(state);
+      return memory;
     },
   };
+}
+
+/** Whether both are of one fleet, seeded, and read by the same rules: contents that did not change mean what they meant. */
+function isSameKind(before: StoreState, now: StoreState): boolean {
+  return now.seeded && before.fleet === now.fleet && before.rules === now.rules;
 }
 
 /** Keys of all that may be another now, where somebody else has claimed since; empty for the first look. */

@@ -1,20 +1,27 @@
 import { keyOf } from '../desired/name.ts';
 import { HoldfastError, kindOf, messageOf } from '../errors.ts';
 import type { Source } from '../source/source.ts';
+import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
 import { describeError } from './backoff.ts';
-import { createOriginWatch } from './origin-watch.ts';
-import { createPassRunner, type PassDependencies, type PassReport, type PassRunner } from './pass.ts';
-import { createSingleFlight } from './single-flight.ts';
+import { createLooks } from './looks.ts';
+import { createOriginWatch, type OriginWatch } from './origin-watch.ts';
+import {
+  createPassRunner,
+  type PassDependencies,
+  type PassOutcome,
+  type PassReport,
+  type PassRunner,
+} from './pass.ts';
+import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { ageProblems, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
-
-/** How a pass ended; it never rejects. */
-export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
 export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' | 'origin' | 'record'> {
   source: Source;
   store: Store;
+  /** Null where no other manager asks origin for this one. */
+  lease: PollLease | null;
   /** Milliseconds between looks by the clock; 0 turns them off. */
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
@@ -47,6 +54,11 @@ export interface Reconciler {
   start(): Promise<PassOutcome>;
   /** Resolves with a pass that begins after this call, on what was fetched last. */
   reconcile(): Promise<PassOutcome>;
+  /**
+   * Resolves with a pass that found this revision at the head: the latest one where it did, otherwise one that begins after
+   * this call, whatever it finds.
+   */
+  reach(revision: string): Promise<PassOutcome>;
   /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */
   look(): Promise<PassOutcome>;
   status(): Status;
@@ -58,10 +70,10 @@ export interface Reconciler {
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
-  const { reader, origin: upstream, record, watch } = source;
-  const passes = createPassRunner({ ...dependencies, reader, origin: upstream, record });
-  const clock = createClock(() => void looks.request());
-  const origin = createOriginWatch(upstream, now, random);
+  const { reader, record, watch } = source;
+  const origin = createOriginWatch({ ...dependencies, origin: source.origin });
+  const passes = createPassRunner({ ...dependencies, reader, origin: origin.origin, record });
+  const clock = createClock(() => void looks.byClock());
   let status = STARTING;
   let passError: PassError | null = null;
   let isClosed = false;
@@ -75,21 +87,19 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     // One look at the clock: were it set between two, the next look could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
-    status = summarize({ passes, outcome, passError, before: status, origin: origin.status(), now: at });
+    status = summarize({ passes, outcome, passError, before: status, origin, now: at });
     await onPass(outcome, status);
     clock.set(nextLook({ passError, origin: origin.status() }, pollInterval, origin.lookedAt(), at));
     return outcome;
   };
   const flight = createSingleFlight(pass);
-  const looks = createSingleFlight(async () => {
-    if (!isClosed) await origin.refresh();
-    return flight.request();
-  });
+  const looks = createLooks(origin, flight.request, () => isClosed);
 
   return {
     passes,
-    status: () => status,
+    status: () => ({ ...status, polling: origin.polling() }),
     reconcile: () => flight.request(),
+    reach: (revision) => reach(flight, revision),
     look: () => looks.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
@@ -104,6 +114,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
       await flight.idle();
     },
   };
+}
+
+async function reach(passes: SingleFlight<PassOutcome>, revision: string): Promise<PassOutcome> {
+  const latest = await passes.landed();
+  return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
 }
 
 /** Keys of what the pass changed, and of what it found changed by another manager. */
@@ -127,17 +142,19 @@ interface Ending {
   outcome: PassOutcome;
   passError: PassError | null;
   before: Status;
-  origin: OriginStatus | null;
+  origin: OriginWatch;
   now: number;
 }
 
 /** The one place where a status is made: at the end of every pass, also of a failed one. */
-function summarize({ passes, outcome, passError, before, origin, now }: Ending): Status {
+function summarize({ passes, outcome, passError, before, origin: watch, now }: Ending): Status {
   const store = passes.memory()?.store;
   const head = passes.head();
+  const origin = watch.status();
   return {
     state: stateOf(outcome, origin),
     origin,
+    polling: watch.polling(),
     branch: head?.branch?.replace(/^refs\/heads\//, '') ?? null,
     attempted: attemptedBy(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
     applied: store?.applied ?? before.applied,

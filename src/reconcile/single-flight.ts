@@ -2,19 +2,24 @@
 export interface SingleFlight<T> {
   /** Resolves with the first run that begins after this call. At most one run is under way and one waits. */
   request(): Promise<T>;
+  /** Resolves when nothing is under way, without waiting for what waits: to the latest result, null before the first. */
+  landed(): Promise<T | null>;
   /** Resolves when nothing is under way and nothing waits. */
   idle(): Promise<void>;
 }
 
 export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
-  let running: Promise<unknown> | null = null;
+  let running: Promise<void> | null = null;
   let waiting: Promise<T> | null = null;
+  let latest: T | null = null;
 
   const begin = (): Promise<T> => {
     waiting = null;
     const flight = run();
     const settled = flight.then(
-      () => undefined,
+      (result) => {
+        latest = result;
+      },
       () => undefined,
     );
     running = settled;
@@ -35,5 +40,10 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
     while (running !== null || waiting !== null) await (waiting ?? running)?.catch(() => undefined);
   };
 
-  return { request, idle };
+  const landed = async (): Promise<T | null> => {
+    await running;
+    return latest;
+  };
+
+  return { request, landed, idle };
 }

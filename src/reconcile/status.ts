@@ -29,6 +29,14 @@ export interface OriginStatus {
   cause: unknown;
 }
 
+/** Who asks a repository elsewhere by the clock, as of the last look at the lease. */
+export interface Polling {
+  /** Whether this manager does. */
+  isOurs: boolean;
+  /** The name of the holder of the lease; null where nobody holds it, or none is needed. */
+  by: string | null;
+}
+
 /** How the manager stands, as of the end of its last pass. */
 export interface Status {
   /** `starting` before the first pass; `refused` when the revision itself is not acceptable. */
@@ -37,6 +45,8 @@ export interface Status {
   branch: string | null;
   /** Null where the repository that is read is the origin. */
   origin: OriginStatus | null;
+  /** Null where the repository that is read is the origin. */
+  polling: Polling | null;
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;
   error: PassError | null;
@@ -52,6 +62,7 @@ export const STARTING: Status = {
   state: 'starting',
   branch: null,
   origin: null,
+  polling: null,
   attempted: null,
   applied: null,
   error: null,

@@ -11,6 +11,7 @@ import { createReconciler, type Reconciler, type ReconcilerDependencies } from '
 import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
 import type { Config } from '../settings.ts';
 import type { Source } from '../source/source.ts';
+import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import type { ServiceMetrics } from './metrics.ts';
@@ -24,6 +25,7 @@ const PATIENCE = 1000;
 export interface EngineParts {
   source: Source;
   store: Store;
+  lease: PollLease | null;
   defaults: AppDefaults;
   logger: Logger;
   metrics: ServiceMetrics;
@@ -41,13 +43,14 @@ export interface Engine {
 }
 
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, defaults, logger, metrics, faults, clock, onProgress } = parts;
+  const { source, store, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
   const onStatus = createRecordLog(logger);
   const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
+    version: () => versionOf(store),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
@@ -56,6 +59,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const reconciler = createReconciler({
     source,
     store,
+    lease,
     defaults,
     strict: config.STRICT,
     pollInterval: config.GIT_POLL_INTERVAL * 1000,
@@ -79,6 +83,12 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     patience: config.GIT_TIMEOUT * 2000,
   });
   return { reconciler, recorder, writer, info };
+}
+
+/** Every change of an object or of an id changes one of these. */
+async function versionOf(store: Store): Promise<string> {
+  const { fleet, sequence, idSequence, applied } = await store.state();
+  return [fleet, sequence, idSequence, applied?.revision].join(' ');
 }
 
 /** The cache is told of every id that rises, so the record learns of them by the same word. */

@@ -63,8 +63,13 @@ const GAUGES: readonly GaugeRow[] = [
   ],
   [
     'holdfast_origin_reached_timestamp_seconds',
-    'When the repository elsewhere was reached last.',
+    'When this manager reached the repository elsewhere last.',
     ({ reachedAt }) => reachedAt,
+  ],
+  [
+    'holdfast_polls_origin',
+    'Whether this manager asks the repository elsewhere by the clock (1), or another one does (0).',
+    ({ pollsOrigin }) => (pollsOrigin === null ? null : Number(pollsOrigin)),
   ],
 ];
 

@@ -14,4 +14,6 @@ export interface Figures {
   failures: number;
   appliedAt: number | null;
   reachedAt: number | null;
+  /** Whether this manager asks origin by the clock; null where there is none to ask. */
+  pollsOrigin: boolean | null;
 }

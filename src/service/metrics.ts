@@ -1,5 +1,5 @@
 import type { Metrics } from '../http/api.ts';
-import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { PassOutcome } from '../reconcile/pass.ts';
 import type { Status } from '../reconcile/status.ts';
 import type { TransferObserver } from '../source/git/origin/origin.ts';
 import type { Count, Figures } from './figures.ts';
@@ -53,10 +53,14 @@ function createCounts() {
 
 function createPassFigures() {
   const passes = createCounts();
-  const last = { changes: 0, problems: 0, failures: 0, appliedAt: null, reachedAt: null } as Omit<
-    Figures,
-    'requests' | 'transfers' | 'passes'
-  >;
+  const last = {
+    changes: 0,
+    problems: 0,
+    failures: 0,
+    appliedAt: null,
+    reachedAt: null,
+    pollsOrigin: null,
+  } as Omit<Figures, 'requests' | 'transfers' | 'passes'>;
   const count: ServiceMetrics['countPass'] = (outcome, status) => {
     const label = outcome.ok ? 'ok' : outcome.error.kind;
     passes.counter(label, { outcome: label })();
@@ -64,6 +68,7 @@ function createPassFigures() {
     last.problems = status.problems.length;
     last.failures = status.error?.failures ?? 0;
     if (status.applied !== null) last.appliedAt = status.applied.at / 1000;
+    if (status.polling !== null) last.pollsOrigin = status.polling.isOurs;
     if (status.origin?.reachedAt != null) last.reachedAt = status.origin.reachedAt / 1000;
   };
   return { count, figures: () => ({ ...last, passes: passes.all() }) };

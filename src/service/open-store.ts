@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { AppDefaults } from '../desired/app.ts';
 import type { Config } from '../settings.ts';
+import type { MongoStore } from '../store/mongo/open.ts';
+import type { PollLease } from '../store/poll-lease.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 
@@ -11,12 +14,34 @@ export interface StorePlace {
   data: string;
   defaults: AppDefaults;
   logger: Logger;
+  /** Milliseconds that pass, always rising. */
+  elapsed(): number;
+}
+
+export interface OpenedStore {
+  store: Store;
+  /** Null where there is nobody to share the looks at origin with. */
+  lease: PollLease | null;
 }
 
 /** The store in MongoDB where `MONGODB_URI` is set, and otherwise the one in the data folder. */
-export async function openStore(config: Config, { data, defaults, logger }: StorePlace): Promise<Store> {
-  const { MONGODB_URI: uri, MONGODB_DATABASE: database } = config;
-  if (uri === null) return openSqliteStore({ path: `${data}/store.sqlite`, defaults, random: randomBytes });
+export async function openStore(config: Config, place: StorePlace): Promise<OpenedStore> {
+  const { data, defaults, elapsed } = place;
+  if (config.MONGODB_URI === null) {
+    const path = `${data}/store.sqlite`;
+    return { store: await openSqliteStore({ path, defaults, random: randomBytes }), lease: null };
+  }
+  const { store, pollLease } = await openShared(config.MONGODB_URI, config, place);
+  if (config.GIT_REMOTE === null || config.GIT_POLL_INTERVAL === 0) return { store, lease: null };
+  const interval = config.GIT_POLL_INTERVAL * 1000;
+  return { store, lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) };
+}
+
+async function openShared(
+  uri: string,
+  { MONGODB_DATABASE: database }: Config,
+  { defaults, logger }: StorePlace,
+): Promise<MongoStore> {
   // The driver takes a good part of a start and of the memory: only who needs it loads it.
   const { openMongoStore } = await import('../store/mongo/open.ts');
   return openMongoStore({

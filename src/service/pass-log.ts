@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { summarizeStep } from '../plan/describe.ts';
-import type { PassReport } from '../reconcile/pass.ts';
-import type { PassOutcome } from '../reconcile/reconciler.ts';
+import type { PassOutcome, PassReport } from '../reconcile/pass.ts';
 import type { Seeding } from '../reconcile/seed.ts';
 import type { Status } from '../reconcile/status.ts';
 
@@ -21,7 +20,8 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => void {
   let told = new Set<string>();
   let lastError: string | null = null;
-  let lastOrigin: string | null = null;
+
+  const tellOrigin = createOriginLog(logger);
 
   const tellProblems = ({ problems }: Status): void => {
     const now = new Set<string>();
@@ -37,18 +37,6 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
     told = now;
   };
 
-  const tellOrigin = ({ origin }: Status): void => {
-    const message = origin?.error?.message ?? null;
-    if (message === lastOrigin) return;
-    if (message === null) logger.info('origin is reached again');
-    else
-      logger.error(
-        { reason: message, err: origin?.cause, retryAt: origin?.error?.retryAt },
-        'origin is not reached',
-      );
-    lastOrigin = message;
-  };
-
   return (outcome, status) => {
     tellProblems(status);
     tellOrigin(status);
@@ -62,6 +50,33 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
     if (message !== lastError)
       logger.error({ kind, reason: message, err: cause, retryAt: status.error?.retryAt }, 'pass failed');
     lastError = message;
+  };
+}
+
+/** Tells when origin is lost and found, and who of many managers asks it. */
+function createOriginLog(logger: Logger): (status: Status) => void {
+  let lastMessage: string | null = null;
+  let lastHolder: string | null = null;
+
+  const tellReached = ({ origin }: Status): void => {
+    const message = origin?.error?.message ?? null;
+    if (message === lastMessage) return;
+    lastMessage = message;
+    const details = { reason: message, err: origin?.cause, retryAt: origin?.error?.retryAt };
+    if (message === null) logger.info('origin is reached again');
+    else logger.error(details, 'origin is not reached');
+  };
+
+  const tellHolder = ({ polling }: Status): void => {
+    const by = polling?.by ?? null;
+    if (by === null || by === lastHolder) return;
+    lastHolder = by;
+    logger.info({ by }, `origin is asked by ${polling?.isOurs ? 'this' : 'another'} manager`);
+  };
+
+  return (status) => {
+    tellReached(status);
+    tellHolder(status);
   };
 }
 

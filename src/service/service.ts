@@ -45,7 +45,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Milliseconds for the last version of the record of ids when the process ends. */
+/** Milliseconds for the last version of the record of ids, and for giving the lease up, when the process ends. */
 const LAST_RECORD_LIMIT = 3000;
 /** Milliseconds that a stopping manager lets pushes go on; before the server cuts off those who wait for them. */
 const LAST_PUSHES = 3000;
@@ -80,10 +80,12 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
     faults,
   });
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
-  const store = await openStore(config, { data, defaults, logger });
-  const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed: clock.elapsed });
-  const engine = buildEngine(config, { source, store, defaults, logger, metrics, faults, clock, onProgress });
-  const parts = { ...engine, store, defaults, authenticator, logger, metrics, clock };
+  const { elapsed } = clock;
+  const { store, lease } = await openStore(config, { data, defaults, logger, elapsed });
+  const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
+  const shared = { store, defaults, logger, metrics, clock };
+  const engine = buildEngine(config, { ...shared, source, lease, faults, onProgress });
+  const parts = { ...engine, ...shared, authenticator };
   // The one waits for git, the other for nothing.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
@@ -100,7 +102,8 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
     source.origin?.interrupt();
     await closed;
     clearTimeout(enough);
-    await Promise.race([engine.recorder.close(), wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
+    const last = Promise.all([engine.recorder.close(), lease?.giveUp()]);
+    await Promise.race([last, wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
     await source.close();
     await store.close();
   };

@@ -4,7 +4,7 @@ import type { KeptCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 
 /** What a store holds once, beside its rows. */
-export interface ContentsHead extends StoreState {
+export interface ContentsHead extends Omit<StoreState, 'mark'> {
   /** The revision of the last claim. */
   claimed: string | null;
   floorOfOthers: number;
@@ -45,13 +45,37 @@ export interface Contents {
   close(): Promise<void>;
 }
 
-/** A store that is being filled. Putting the same rows again changes nothing. */
+/** The parts of a store, in the order in which they are copied; each is also the name of the method that reads it. */
+export const PARTS = ['objects', 'operations', 'reports'] as const;
+export type Part = (typeof PARTS)[number];
+
+/** How far a part is there: so many rows, up to this one. */
+export interface Reached<Place> {
+  rows: number;
+  last: Place | null;
+}
+
+/** How far each part is there. */
+export interface ReachedParts {
+  objects: Reached<string>;
+  operations: Reached<number>;
+  reports: Reached<string>;
+}
+
+/**
+ * A store that is being filled. Rows are put in ascending order. Where that is interrupted at any moment, all rows up to the
+ * last one that is there are there. Putting the same rows again changes nothing.
+ */
 export interface ContentsTarget extends Contents {
   /**
-   * Begins, or goes on with what was begun for the same fleet; no manager uses the store until `finish`. Rejects as
-   * `invalid` where there is a store already, or the unfinished copy of another one.
+   * Begins the copy of a store with this head, or goes on with what was begun from the very same head; what was begun from
+   * another head is dropped first. No manager uses the store until `finish`. Rejects as `invalid` where there is a store
+   * already, or the unfinished copy of another fleet's.
    */
-  begin(fleet: string): Promise<void>;
+  begin(head: ContentsHead): Promise<void>;
+  reached(): Promise<ReachedParts>;
+  /** Drops all rows. */
+  clear(): Promise<void>;
   putObjects(rows: readonly ContentsObject[]): Promise<void>;
   putOperations(rows: readonly OperationEntry[]): Promise<void>;
   putReports(rows: readonly ContentsReport[]): Promise<void>;

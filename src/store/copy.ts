@@ -1,35 +1,36 @@
 import { createHash } from 'node:crypto';
-import { HoldfastError } from '../errors.ts';
-import type { Contents, ContentsTarget } from './contents.ts';
+import { HoldfastError, kindOf } from '../errors.ts';
+import { type Contents, type ContentsTarget, PARTS, type Part } from './contents.ts';
 
-/** How far a copy is: so many rows of a part are there, or checked. */
-export type Progress = (part: Part, done: number, isCheck: boolean) => void;
+/** How far a copy is: so many rows of a part are at the target, or checked. */
+export interface CopyProgress {
+  part: Part;
+  rows: number;
+  /** How many of them an earlier run had copied. */
+  there: number;
+  isCheck: boolean;
+}
 
-const PARTS = ['objects', 'operations', 'reports'] as const;
-type Part = (typeof PARTS)[number];
+export type TellCopy = (progress: CopyProgress) => void;
 
-/** How many rows of each part were copied. */
-export type Copied = Record<Part, number>;
+/** How many rows of each part are copied, and how many of these an earlier run had copied. */
+export type Copied = Record<Part, { rows: number; there: number }>;
 
 const PAGE = 500;
 
 /**
  * Copies everything, reads both sides again and compares them, and only then lets managers use the copy. Stopped in
- * the middle, it goes on when it is run again. Rejects as `conflict` where the source changed meanwhile or the copy
- * is not equal to it.
+ * the middle, it goes on after the last row of each part when it is run again on the same source; a target that is not
+ * equal then is filled anew once. Rejects as `conflict` where the source changed meanwhile or the copy is not equal to it.
  */
-export async function copyContents(from: Contents, to: ContentsTarget, progress: Progress): Promise<Copied> {
+export async function copyContents(from: Contents, to: ContentsTarget, tell: TellCopy): Promise<Copied> {
   const head = await from.head();
-  await to.begin(head.fleet);
-  await eachPage(from.objects.bind(from), keyOf, (rows) => to.putObjects(rows), told(progress, 'objects'));
-  await eachPage(
-    from.operations.bind(from),
-    idOf,
-    (rows) => to.putOperations(rows),
-    told(progress, 'operations'),
-  );
-  await eachPage(from.reports.bind(from), oidOf, (rows) => to.putReports(rows), told(progress, 'reports'));
-  const copied = await compare(from, to, progress);
+  await to.begin(head);
+  const copied = await fillAndCompare(from, to, tell).catch(async (error: unknown) => {
+    if (kindOf(error) !== 'conflict') throw error;
+    await to.clear();
+    return fillAndCompare(from, to, tell);
+  });
   if (JSON.stringify(await from.head()) !== JSON.stringify(head)) {
     throw new HoldfastError(
       'conflict',
@@ -40,22 +41,44 @@ export async function copyContents(from: Contents, to: ContentsTarget, progress:
   return copied;
 }
 
-function told(progress: Progress, part: Part): (done: number) => void {
-  return (done) => progress(part, done, false);
+async function fillAndCompare(from: Contents, to: ContentsTarget, tell: TellCopy): Promise<Copied> {
+  const { objects, operations, reports } = await to.reached();
+  const there = { objects: objects.rows, operations: operations.rows, reports: reports.rows };
+  const counted = (part: Part, more = 0): void =>
+    tell({ part, rows: there[part] + more, there: there[part], isCheck: false });
+  for (const part of PARTS) if (there[part] > 0) counted(part);
+  await eachPage(pages(from).objects, objects.last, async (rows, done) => {
+    await to.putObjects(rows);
+    counted('objects', done);
+  });
+  await eachPage(pages(from).operations, operations.last, async (rows, done) => {
+    await to.putOperations(rows);
+    counted('operations', done);
+  });
+  await eachPage(pages(from).reports, reports.last, async (rows, done) => {
+    await to.putReports(rows);
+    counted('reports', done);
+  });
+  return compare(from, to, there, tell);
 }
 
-async function compare(from: Contents, to: Contents, progress: Progress): Promise<Copied> {
-  const copied: Copied = { objects: 0, operations: 0, reports: 0 };
+async function compare(
+  from: Contents,
+  to: Contents,
+  there: Record<Part, number>,
+  tell: TellCopy,
+): Promise<Copied> {
+  const copied: Partial<Copied> = {};
   for (const part of PARTS) {
     const [ours, theirs] = [await digest(from, part), await digest(to, part)];
     if (ours.digest !== theirs.digest) {
       const message = `the copy of the ${part} is not equal to the source; stop all managers, empty the target and copy again`;
       throw new HoldfastError('conflict', message, { rows: ours.rows, copied: theirs.rows });
     }
-    progress(part, ours.rows, true);
-    copied[part] = ours.rows;
+    copied[part] = { rows: ours.rows, there: there[part] };
+    tell({ part, rows: ours.rows, there: there[part], isCheck: true });
   }
-  return copied;
+  return copied as Copied;
 }
 
 async function digest(contents: Contents, part: Part): Promise<{ rows: number; digest: string }> {
@@ -65,39 +88,48 @@ async function digest(contents: Contents, part: Part): Promise<{ rows: number; d
     for (const row of page) hash.update(`${JSON.stringify(row)}\n`);
     rows += page.length;
   };
-  if (part === 'objects') await eachPage(contents.objects.bind(contents), keyOf, add);
-  else if (part === 'operations') await eachPage(contents.operations.bind(contents), idOf, add);
-  else await eachPage(contents.reports.bind(contents), oidOf, add);
+  const { objects, operations, reports } = pages(contents);
+  if (part === 'objects') await eachPage(objects, null, add);
+  else if (part === 'operations') await eachPage(operations, null, add);
+  else await eachPage(reports, null, add);
   return { rows, digest: hash.digest('hex') };
 }
 
+/** How a part is read, and the place of each of its rows. */
+interface Pages<Row, Place> {
+  read(after: Place | null, limit: number): Promise<Row[]>;
+  placeOf(row: Row): Place;
+}
+
+function pages(contents: Contents) {
+  return {
+    objects: pagesOf(contents.objects.bind(contents), ({ key }) => key),
+    operations: pagesOf(contents.operations.bind(contents), ({ id }) => id),
+    reports: pagesOf(contents.reports.bind(contents), ({ oid }) => oid),
+  };
+}
+
+function pagesOf<Row, Place>(
+  read: Pages<Row, Place>['read'],
+  placeOf: Pages<Row, Place>['placeOf'],
+): Pages<Row, Place> {
+  return { read, placeOf };
+}
+
+/** `use` gets each page, and how many rows there were with it. */
 async function eachPage<Row, Place>(
-  read: (after: Place | null, limit: number) => Promise<Row[]>,
-  placeOf: (row: Row) => Place,
-  use: (rows: Row[]) => Promise<void>,
-  progress: (done: number) => void = () => undefined,
+  { read, placeOf }: Pages<Row, Place>,
+  from: Place | null,
+  use: (rows: Row[], done: number) => Promise<void>,
 ): Promise<void> {
   let done = 0;
-  let after: Place | null = null;
+  let after = from;
   for (;;) {
-    const rows: Row[] = await read(after, PAGE);
+    const rows = await read(after, PAGE);
     const last = rows.at(-1);
     if (last === undefined) return;
-    await use(rows);
     done += rows.length;
-    progress(done);
+    await use(rows, done);
     after = placeOf(last);
   }
-}
-
-function keyOf({ key }: { key: string }): string {
-  return key;
-}
-
-function idOf({ id }: { id: number }): number {
-  return id;
-}
-
-function oidOf({ oid }: { oid: string }): string {
-  return oid;
 }

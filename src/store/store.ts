@@ -1,6 +1,6 @@
 import type { App } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
-import type { Kind } from '../desired/name.ts';
+import type { Kind, ObjectKey } from '../desired/name.ts';
 import type { Origin, Step } from '../plan/step.ts';
 import type { Report, ReportPage, ReportQuery } from './report.ts';
 
@@ -49,6 +49,8 @@ export interface StoreState {
   rules: string | null;
   /** Grows with every call that changes a counter; the record outside the store carries it. */
   idSequence: number;
+  /** Names this moment for `changedObjects`; null where the store does not keep what changed. */
+  mark: string | null;
 }
 
 /** An applied object as planning and a warm start need it. */
@@ -56,6 +58,14 @@ export type AppliedObject = { origin: Origin | null } & (
   | { kind: 'app'; name: string; content: App }
   | { kind: 'device_group'; name: string; content: DeviceGroup }
 );
+
+/** What became of some objects, all as of one moment. */
+export interface ChangedObjects {
+  /** Those that are applied. */
+  objects: AppliedObject[];
+  /** Those that are not, or not any more. */
+  gone: ObjectKey[];
+}
 
 /** One pass's changes, applied all together or not at all. */
 export interface ApplyBatch {
@@ -161,6 +171,11 @@ export interface Store {
   apply(batch: ApplyBatch): Promise<GivenId[]>;
   /** Everything that is applied, for the first plan of a process. */
   appliedObjects(): Promise<AppliedObject[]>;
+  /**
+   * What may have changed after the state with this `mark` was read, and perhaps more. Null where the store cannot tell:
+   * it keeps no marks, the mark is too old, or the store was restored since. Then everything may have changed.
+   */
+  changedObjects(mark: string): Promise<ChangedObjects | null>;
 
   /** Names in ascending order. */
   appNames(): Promise<AtRevision<string[]>>;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { draftWrite } from '../../src/change/draft.ts';
 import type { WriteView } from '../../src/change/view.ts';
 import type { Write } from '../../src/change/write.ts';
+import { readOnce } from '../../src/desired/yaml/document.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';
 
@@ -18,6 +19,7 @@ function viewOf(files: Files, applied: Files = files): WriteView {
     applied: appliedOf(applied),
     defaults: DEFAULTS,
     texts: new Map(texts),
+    read: readOnce(),
   };
 }
 

@@ -7,11 +7,12 @@ const URI = 'mongodb://ann:hunter2@one/';
 
 /** Copies nothing, tells its progress, and keeps what it was asked for. */
 function copying(asked: unknown[]): CopyStore {
-  return async (config, to, progress) => {
+  return async (config, to, tell) => {
     asked.push([config.DATA_DIR, to]);
-    progress('objects', 500, false);
-    progress('objects', 700, true);
-    return { objects: 700, reports: 3 };
+    tell({ part: 'objects', rows: 500, there: 0, isCheck: false });
+    tell({ part: 'reports', rows: 3, there: 2, isCheck: false });
+    tell({ part: 'objects', rows: 700, there: 0, isCheck: true });
+    return { objects: { rows: 700, there: 0 }, reports: { rows: 3, there: 2 } };
   };
 }
 
@@ -23,7 +24,11 @@ describe('store copy', () => {
       env,
       copyStore: copying(asked),
     });
-    expect([code, out, err]).toEqual([0, 'copied and checked: 700 objects, 3 reports\n', '']);
+    expect([code, out, err]).toEqual([
+      0,
+      'copied and checked: 700 objects, 3 reports (2 were there already)\n',
+      '',
+    ]);
     expect(asked).toEqual([['/var/lib/holdfast', URI]]);
   });
 
@@ -33,6 +38,7 @@ describe('store copy', () => {
       copyStore: copying([]),
     });
     expect(err).toContain('copied: 500 objects');
+    expect(err).toContain('copied: 3 reports (2 were there already)');
     expect(err).toContain('checked: 700 objects');
   });
 

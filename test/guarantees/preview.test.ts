@@ -47,6 +47,7 @@ function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reco
     defaults,
     strict: false,
     pollInterval: 0,
+    lease: null,
     now: Date.now,
     random: Math.random,
     faults: NO_FAULTS,

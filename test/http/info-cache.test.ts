@@ -5,6 +5,7 @@ import type { GroupInfo } from '../../src/store/store.ts';
 /** A cache before something that answers when the test says so, with a clock to move. */
 function openCache(lifetime = 10_000) {
   const clock = { now: 0 };
+  const store = { version: '1', isAway: false, looks: 0 };
   const asked: { resolve(version: string | null): void; reject(error: Error): void }[] = [];
   const infoOf = (version: string): GroupInfo => ({
     group: { name: 'edge', oid: '', deviceGroupId: 1, pruneId: 1, content: { apps: ['web'] } },
@@ -16,6 +17,11 @@ function openCache(lifetime = 10_000) {
       new Promise((resolve, reject) => {
         asked.push({ resolve: (version) => resolve(version === null ? null : infoOf(version)), reject });
       }),
+    version: async () => {
+      store.looks += 1;
+      if (store.isAway) throw new Error('the store is away');
+      return store.version;
+    },
     render: ({ apps }) => apps[0]?.oid ?? '',
     lifetime,
     elapsed: () => clock.now,
@@ -24,20 +30,71 @@ function openCache(lifetime = 10_000) {
   const read = async (): Promise<string | null> => (await cache.read('edge'))?.body.toString() ?? null;
   /** Reads with this answer. */
   const readWith = async (version: string | null): Promise<string | null> => {
+    const before = asked.length;
     const result = read();
+    await expect.poll(() => asked.length).toBe(before + 1);
     asked.at(-1)?.resolve(version);
     return result;
   };
-  return { cache, clock, asked, read, readWith };
+  return { cache, clock, store, asked, read, readWith };
 }
 
 it('asks again when a reply is as old as it may be', async () => {
-  const { clock, asked, read, readWith } = openCache();
+  const { clock, store, asked, read, readWith } = openCache();
   expect(await readWith('one')).toBe('one');
+  store.version = '2';
   clock.now = 9999;
   expect([await read(), asked.length]).toEqual(['one', 1]);
   clock.now = 10_000;
   expect(await readWith('two')).toBe('two');
+});
+
+it('serves a reply on for as long as the store is what it was made of', async () => {
+  const { clock, store, asked, read, readWith } = openCache();
+  await readWith('one');
+  for (const now of [10_000, 19_999, 20_000, 35_000]) {
+    clock.now = now;
+    expect(await read()).toBe('one');
+  }
+  expect([asked.length, store.looks]).toEqual([1, 4]);
+  store.version = '2';
+  clock.now = 44_999;
+  expect(await read()).toBe('one');
+  clock.now = 45_000;
+  expect(await readWith('two')).toBe('two');
+});
+
+it('serves none on that a change was told of, whatever the store says', async () => {
+  const { cache, clock, readWith } = openCache();
+  await readWith('one');
+  clock.now = 10_000;
+  cache.invalidate(['app/web']);
+  expect(await readWith('two')).toBe('two');
+});
+
+it('looks at the store each time where the cache is turned off', async () => {
+  const { store, asked, read, readWith } = openCache(0);
+  await readWith('one');
+  expect(await read()).toBe('one');
+  store.version = '2';
+  expect(await readWith('two')).toBe('two');
+  expect(asked).toHaveLength(2);
+});
+
+it('looks at the store once for all groups', async () => {
+  const { cache, clock, store, asked } = openCache();
+  const groups = Array.from({ length: 20 }, (_, index) => `group-${index}`);
+  const all = Promise.all(groups.map((group) => cache.read(group)));
+  await expect.poll(() => asked.length).toBe(20);
+  for (const { resolve } of asked) resolve('one');
+  await all;
+  clock.now = 10_000;
+  expect(groups.map((group) => cache.ready(group))).toEqual(groups.map(() => null));
+  await cache.read('group-7');
+  expect(groups.map((group) => cache.ready(group)?.body.toString())).toEqual(groups.map(() => 'one'));
+  expect([store.looks, asked.length]).toEqual([2, 20]);
+  cache.invalidate(['device_group/group-3']);
+  expect(cache.ready('group-3')).toBeNull();
 });
 
 it('asks again when an app or the group changed, and not for what has nothing to do with it', async () => {
@@ -54,6 +111,7 @@ it('asks again when an app or the group changed, and not for what has nothing to
 it('keeps nothing that was read before a change and came after it', async () => {
   const { cache, asked, readWith, read } = openCache();
   const slow = read();
+  await expect.poll(() => asked.length).toBe(1);
   cache.invalidate(['app/web']);
   asked[0]?.resolve('before');
   expect(await slow).toBe('before');
@@ -64,8 +122,10 @@ it('keeps nothing that was read before a change and came after it', async () => 
 it('does not put an older reply over a newer one', async () => {
   const { cache, asked, read } = openCache();
   const slow = read();
+  await expect.poll(() => asked.length).toBe(1);
   cache.invalidate(['app/web']);
   const quick = read();
+  await expect.poll(() => asked.length).toBe(2);
   asked[1]?.resolve('after');
   expect(await quick).toBe('after');
   asked[0]?.resolve('before');
@@ -74,14 +134,17 @@ it('does not put an older reply over a newer one', async () => {
 });
 
 it('goes on with the last good reply while nobody answers, and with none for a group that is gone', async () => {
-  const { cache, asked, read, readWith } = openCache(0);
+  const { cache, store, asked, read, readWith } = openCache(0);
   await readWith('one');
   cache.invalidate(['app/web']);
   const failing = read();
+  await expect.poll(() => asked.length).toBe(2);
   asked.at(-1)?.reject(new Error('the store is away'));
   expect(await failing).toBe('one');
+  store.isAway = true;
+  expect(await read()).toBe('one');
+  store.isAway = false;
   expect(await readWith(null)).toBeNull();
-  const nothing = read();
-  asked.at(-1)?.reject(new Error('the store is away'));
-  await expect(nothing).rejects.toThrow('away');
+  store.isAway = true;
+  await expect(read()).rejects.toThrow('away');
 });

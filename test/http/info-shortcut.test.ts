@@ -21,6 +21,7 @@ async function startServer({ logsRequests = false } = {}) {
   const info = createInfoCache({
     groupInfo: async (name) =>
       name === 'edge' ? ({ apps: [], revision: 'abc' } as unknown as GroupInfo) : null,
+    version: async () => '1',
     render: () => '{"apps":[]}',
     lifetime: 1000,
     elapsed: () => 0,

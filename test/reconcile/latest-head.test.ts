@@ -1,59 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { NO_FAULTS } from '../../src/faults.ts';
-import { createReconciler, type Reconciler } from '../../src/reconcile/reconciler.ts';
-import { openRemote } from '../../src/source/git/origin/remote.ts';
+import { describe, expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
-import type { Store } from '../../src/store/store.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { type FollowerEngine, startFollowerEngine } from '../support/follower-engine.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
-const LIMIT = { total: 20_000, silence: 20_000 };
-
-interface Manager {
-  reconciler: Reconciler;
-  store: Store;
-}
-
-/** One of many managers: its own mirror, and a store that all of them share. It looks only when it is told to. */
-async function startOne(origin: TestOrigin, path: string): Promise<Manager> {
-  const source = await openRemote({
-    dataFolder: await temporaryFolder(),
-    branch: 'main',
-    prefix: 'desired-state',
-    access: { url: origin.url, username: null, token: null, sshKey: null, knownHosts: null, caFile: null },
-    machine: { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 },
-    limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
-    onTransfer: () => undefined,
-    faults: NO_FAULTS,
-    onRecordRefused: () => undefined,
-  });
+/** One of many managers; all of them share the store at `path`. */
+async function startOne(origin: TestOrigin, path: string): Promise<FollowerEngine> {
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
-  const reconciler = createReconciler({
-    source,
-    store,
-    defaults: DEFAULTS,
-    strict: false,
-    pollInterval: 0,
-    now: Date.now,
-    random: () => 0.99,
-    faults: NO_FAULTS,
-    onProgress: () => undefined,
-    onApplied: () => undefined,
-    onPass: async () => undefined,
-  });
-  onTestFinished(async () => {
-    await reconciler.close();
-    await source.close();
-    await store.close();
-  });
-  expect(await reconciler.start()).toMatchObject({ ok: true });
-  return { reconciler, store };
+  return startFollowerEngine(origin, store);
 }
 
 async function startTwo() {
@@ -65,7 +25,7 @@ async function startTwo() {
 }
 
 /** What devices are told, and which revision it is from. */
-async function served({ store }: Manager) {
+async function served({ store }: FollowerEngine) {
   const { value } = await store.app('web');
   const { applied } = await store.state();
   return { id: value?.appId, image: value?.content.container_image, revision: applied?.revision };

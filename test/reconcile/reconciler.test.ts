@@ -135,3 +135,31 @@ it('tells what changed before anybody who waits learns of the pass', async () =>
   await engine.reconciler.reconcile();
   expect(told).toEqual([]);
 });
+
+describe('reaching a revision', () => {
+  it('needs no further pass where the latest one found it, or the one under way does', async () => {
+    const engine = await buildEngine({ files: FILES });
+    await engine.reconciler.reconcile();
+    const revision = await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    const underWay = engine.reconciler.reconcile();
+    const count = engine.passes.length + 1;
+    expect(await engine.reconciler.reach(revision)).toBe(await underWay);
+    expect(await engine.reconciler.reach(revision)).toBe(await underWay);
+    expect(engine.passes).toHaveLength(count);
+    expect(await imageIn(engine)).toBe('web:2');
+  });
+
+  it('takes a new pass where the latest one found another, or failed', async () => {
+    const { faults, wrapStore } = failing('unavailable');
+    const engine = await buildEngine({ files: FILES, wrapStore });
+    await engine.reconciler.reconcile();
+    const second = await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    expect(await engine.reconciler.reach(second)).toMatchObject({ report: { head: { revision: second } } });
+    const third = await engine.commit({ [WEB]: 'container_image: web:3\n' });
+    faults.left = 1;
+    expect(await engine.reconciler.reach(third)).toMatchObject({ ok: false });
+    expect(await engine.reconciler.reach(third)).toMatchObject({ ok: true });
+    expect(await imageIn(engine)).toBe('web:3');
+    expect(await engine.reconciler.reach(second)).toMatchObject({ report: { head: { revision: third } } });
+  });
+});

@@ -60,3 +60,23 @@ it('lets all that ask during a run share the next one', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => flight.request()));
   expect(answers).toEqual([1, ...Array(49).fill(2)]);
 });
+
+it('tells what the latest run came to when none is under way, and waits for no other', async () => {
+  const ends: ((outcome: number | Error) => void)[] = [];
+  const flight = createSingleFlight(
+    () =>
+      new Promise<number>((resolve, reject) => {
+        ends.push((outcome) => (typeof outcome === 'number' ? resolve(outcome) : reject(outcome)));
+      }),
+  );
+  expect(await flight.landed()).toBe(null);
+  const [first, second] = [flight.request(), flight.request()];
+  const landed = flight.landed();
+  ends[0]?.(1);
+  expect([await landed, await first]).toEqual([1, 1]);
+  await expect.poll(() => ends.length).toBe(2);
+  const failed = flight.landed();
+  ends[1]?.(new Error('no'));
+  await expect(second).rejects.toThrow('no');
+  expect(await failed).toBe(1);
+});

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { applyContract } from './contract/apply.ts';
+import { changesContract } from './contract/changes.ts';
 import { idsLoss } from './contract/ids-loss.ts';
 import { idsModel } from './contract/ids-model.ts';
 import { operationsContract } from './contract/operations.ts';
@@ -15,6 +16,7 @@ export function storeContract(name: string, open: OpenStore): void {
     stateContract(open);
     applyContract(open);
     readsContract(open);
+    changesContract(open);
     operationsContract(open);
     seedsContract(open);
     reportsContract(open);

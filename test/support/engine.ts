@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../src/faults.ts';
+import type { PassOutcome } from '../../src/reconcile/pass.ts';
 import {
   createReconciler,
-  type PassOutcome,
   type Reconciler,
   type ReconcilerDependencies,
 } from '../../src/reconcile/reconciler.ts';
@@ -57,6 +57,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     defaults: DEFAULTS,
     strict: false,
     pollInterval: 0,
+    lease: null,
     now: Date.now,
     random: () => 0,
     faults: NO_FAULTS,

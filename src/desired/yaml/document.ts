@@ -33,6 +33,11 @@ export interface YamlDocument {
   positionOf(path: readonly (string | number)[]): Position;
 }
 
+/** The same with the syntax tree that it was read from, for those who edit the text. */
+export interface YamlSource extends YamlDocument {
+  tree: YamlTree;
+}
+
 /** Either the document or every problem that keeps it from being one. */
 export type ReadResult<T> = { ok: true; value: T } | { ok: false; problems: TextProblem[] };
 
@@ -58,13 +63,26 @@ export function tooLarge(size: number): TextProblem {
 }
 
 /** Reads a text as one strict YAML document. Never throws, and reports up to `MAX_PROBLEMS` problems at once. */
-export function readYaml(text: string): ReadResult<YamlDocument> {
+export function readYaml(text: string): ReadResult<YamlSource> {
   const tree = parseYaml(text);
   const problems = syntaxProblems(tree);
   if (problems.length === 0) problems.push(...contentProblems(tree));
   if (problems.length > 0) return { ok: false, problems };
   const value: unknown = tree.document.toJS({ maxAliasCount: 0 });
-  return { ok: true, value: { value, positionOf: (path) => positionOf(tree, path) } };
+  return { ok: true, value: { value, tree, positionOf: (path) => positionOf(tree, path) } };
+}
+
+/** Does what `readYaml` does. */
+export type ReadYaml = typeof readYaml;
+
+/** `readYaml` for one edit, which looks at the same texts again and again: each of them is read once. */
+export function readOnce(): ReadYaml {
+  const known = new Map<string, ReadResult<YamlSource>>();
+  return (text) => {
+    const result = known.get(text) ?? readYaml(text);
+    known.set(text, result);
+    return result;
+  };
 }
 
 const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;

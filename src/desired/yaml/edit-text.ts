@@ -1,12 +1,13 @@
 import { isMap } from 'yaml';
 import { HoldfastError } from '../../errors.ts';
 import { sameValue } from './diff.ts';
-import { readYaml } from './document.ts';
+import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from './document.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';
 import { startsLine } from './lines.ts';
 import { parseYaml, type YamlTree } from './parse.ts';
 import { filePen } from './pen.ts';
+import { readPlain } from './plain.ts';
 import { renderYaml } from './render.ts';
 import { Draft } from './splice.ts';
 
@@ -27,10 +28,11 @@ export interface EditedText {
 const BOM = '\ufeff';
 
 /** Does what `editYaml` promises, and tells how fine the edit is. */
-export function editText(text: string, target: Target): EditedText {
+export function editText(text: string, target: Target, read: ReadYaml = readYaml): EditedText {
+  const document = requireDocument(read(text));
   const body = openBody(text);
-  const tree = parseYaml(body.text);
-  const top = readTop(text, tree);
+  const tree = body.text === text ? document.tree : parseYaml(body.text);
+  const top = topOf(document, tree);
   if (sameValue(top, target)) return { text, grain: 'nothing' };
   const attempts: [Grain, () => string | undefined][] = [
     ['places', () => (top === null ? fillBlank(body, tree, target) : editMap(body, tree, target, {}))],
@@ -48,19 +50,22 @@ export function editText(text: string, target: Target): EditedText {
 }
 
 function holds(text: string, target: Target): boolean {
+  const plain = readPlain(text);
+  if (plain !== null) return sameValue(plain.value, target);
   const read = readYaml(text);
   return read.ok && sameValue(read.value.value, target);
 }
 
+function requireDocument(read: ReadResult<YamlSource>): YamlSource {
+  if (read.ok) return read.value;
+  const { line, message } = read.problems[0] ?? { line: 1, message: 'cannot be read' };
+  throw new HoldfastError('invalid', `line ${line}: ${message}`, { problems: read.problems });
+}
+
 /** The map that a text holds, or null where it holds nothing but comments or a written `null`. */
-function readTop(text: string, { document: { contents } }: YamlTree): object | null {
-  const read = readYaml(text);
-  if (!read.ok) {
-    const { line, message } = read.problems[0] ?? { line: 1, message: 'cannot be read' };
-    throw new HoldfastError('invalid', `line ${line}: ${message}`, { problems: read.problems });
-  }
-  if (isMap(contents)) return read.value.value as object;
-  if (read.value.value === null) return null;
+function topOf({ value }: YamlDocument, { document: { contents } }: YamlTree): object | null {
+  if (isMap(contents)) return value as object;
+  if (value === null) return null;
   throw new HoldfastError('invalid', 'the file must be a map of fields');
 }
 

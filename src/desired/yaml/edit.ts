@@ -1,3 +1,4 @@
+import type { ReadYaml } from './document.ts';
 import { editText } from './edit-text.ts';
 
 export { renderYaml } from './render.ts';
@@ -9,6 +10,6 @@ export { renderYaml } from './render.ts';
  * `invalid` error when `readYaml` refuses the text, when its top is a list or scalar, or when no YAML can hold
  * `target`.
  */
-export function editYaml(text: string, target: Readonly<Record<string, unknown>>): string {
-  return editText(text, target).text;
+export function editYaml(text: string, target: Readonly<Record<string, unknown>>, read?: ReadYaml): string {
+  return editText(text, target, read).text;
 }

@@ -100,11 +100,12 @@ class PlainReader {
 
   #map(): Pair | undefined {
     const map: Pair = {};
-    const indent = CHILD.exec(this.#peek() ?? '')?.[1];
+    let indent: string | undefined;
     for (let line = this.#peek(); line !== undefined; line = this.#peek()) {
-      const [, spaces, key = '', raw = ''] = CHILD.exec(line) ?? [];
-      if (spaces === undefined || spaces !== indent) break;
-      if (!put(map, key, raw)) return undefined;
+      const match = CHILD.exec(line);
+      indent ??= match?.[1];
+      if (match === null || indent !== match[1]) break;
+      if (!put(map, match[2] ?? '', match[3] ?? '')) return undefined;
       this.#at += 1;
     }
     return indent === undefined ? undefined : map;

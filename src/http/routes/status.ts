@@ -31,7 +31,14 @@ const Reconcile = z
   .object({
     state: z.enum(['starting', 'applied', 'refused', 'failing']),
     branch: z.string().nullable(),
-    origin: z.object({ reached_at: z.string().nullable(), error: Failure }).nullable(),
+    origin: z
+      .object({
+        reached_at: z.string().nullable(),
+        error: Failure,
+        polls: z.boolean(),
+        polled_by: z.string().nullable(),
+      })
+      .nullable(),
     revision_attempted: z.string().nullable(),
     attempted_at: z.string().nullable(),
     revision_applied: z.string().nullable(),
@@ -130,11 +137,11 @@ async function answers(call: Promise<void>): Promise<boolean> {
 }
 
 function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
-  const { state, branch, origin, attempted, applied, rewritten, error, problems } = status;
+  const { state, branch, attempted, applied, rewritten, error, problems } = status;
   return {
     state,
     branch,
-    origin: origin === null ? null : { reached_at: time(origin.reachedAt), error: errorRecord(origin.error) },
+    origin: originRecord(status),
     revision_attempted: attempted?.revision ?? null,
     attempted_at: time(attempted?.at),
     revision_applied: applied?.revision ?? null,
@@ -145,6 +152,13 @@ function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof R
     ids_record: idsRecord(record),
     problems: problems.map((problem) => ({ ...problem, since: isoTime(problem.since) })),
   };
+}
+
+function originRecord({ origin, polling }: Status): z.infer<typeof Reconcile>['origin'] {
+  if (origin === null) return null;
+  const { reachedAt, error } = origin;
+  const [polls, polled_by] = [polling?.isOurs ?? false, polling?.by ?? null];
+  return { reached_at: time(reachedAt), error: errorRecord(error), polls, polled_by };
 }
 
 function seededRecord(seeded: Status['seeded']): z.infer<typeof Reconcile>['ids_seeded'] {

@@ -5,10 +5,11 @@ import { commands, refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
 import { isLocked } from './locks.ts';
+import { openRefMover, type RefMover } from './ref-mover.ts';
 import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
-import { fileMark, openSwitchNotes, type SwitchNote, type SwitchNotes } from './switch-note.ts';
-import { syncFiles, syncFolder, syncFoldersUpTo } from './sync.ts';
+import { fileMark, NO_FILE, openSwitchNotes, type SwitchNote, type SwitchNotes } from './switch-note.ts';
+import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from './sync.ts';
 import { undoSwitch } from './undo-switch.ts';
 import {
   type Checkout,
@@ -57,6 +58,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   const { repository, faults, maintenance } = checkout;
   const { context, prefix } = repository;
   const writer = openCommitWriter(context, prefix);
+  const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
 
   const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
@@ -67,19 +69,19 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
     try {
       await recover(checkout, notes);
+      refs.prepare();
       const [commits, quiet] = await Promise.all([
         writer.write(base.revision, drafts),
         withoutFilters(checkout),
       ]);
-      await syncFolder(`${repository.commonFolder}/objects/pack`);
+      const [isCheckedOut] = await Promise.all([
+        refuseMove(quiet, branch, base.revision, drafts),
+        syncFolder(`${repository.commonFolder}/objects/pack`),
+      ]);
       faults.pass('commit-written');
-      const isCheckedOut = (await currentBranch(repository)) === branch;
-      if (isCheckedOut)
-        await refuseDirtyFiles(quiet, base.revision ?? repository.emptyTree, lastEdits(drafts));
-      else await refuseCheckedOutElsewhere(repository, branch);
       const to = commits.at(-1) as string;
       const full = paths.map((path) => posix.join(prefix, path));
-      await move(quiet, notes, { branch, from: base.revision, to, paths: full, isCheckedOut });
+      await move(quiet, { notes, refs }, { branch, from: base.revision, to, paths: full, isCheckedOut });
       void maintenance.run();
       return commits;
     } catch (error) {
@@ -97,10 +99,23 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
         throw publishError(error, []);
       }),
     close: async () => {
-      await writer.close();
-      await notes.close();
+      await Promise.all([writer.close(), refs.close(), notes.close()]);
     },
   };
+}
+
+/** Rejects as `conflict` what would overwrite a person's work; resolves to whether the branch is checked out here. */
+async function refuseMove(
+  checkout: Checkout,
+  branch: string,
+  base: string | null,
+  drafts: readonly CommitDraft[],
+): Promise<boolean> {
+  const { repository } = checkout;
+  const isCheckedOut = (await currentBranch(repository)) === branch;
+  if (isCheckedOut) await refuseDirtyFiles(checkout, base ?? repository.emptyTree, lastEdits(drafts));
+  else await refuseCheckedOutElsewhere(repository, branch);
+  return isCheckedOut;
 }
 
 async function recover(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
@@ -108,7 +123,8 @@ async function recover(checkout: Checkout, notes: SwitchNotes): Promise<Undone |
   if (note === null) return null;
   checkout.faults.pass('undo-begins');
   const isUndone = await undoSwitch(await withoutFilters(checkout), note);
-  await syncSwitched(checkout, Object.keys(note.files));
+  const { context, gitFolder } = checkout.repository;
+  await Promise.all([syncFiles(context.folder, Object.keys(note.files)), syncFolder(gitFolder)]);
   checkout.faults.pass('undo-done');
   await notes.clear();
   return isUndone ? { commit: note.to } : null;
@@ -119,13 +135,19 @@ function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
   return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
 }
 
+/** What a move is made with. */
+interface Movers {
+  notes: SwitchNotes;
+  refs: RefMover;
+}
+
 /** Index and work tree first, then the branch; a note says so for as long as they are apart. */
-async function move(checkout: Checkout, notes: SwitchNotes, move: Move): Promise<void> {
-  const { repository, faults } = checkout;
+async function move(checkout: Checkout, { notes, refs }: Movers, move: Move): Promise<void> {
+  const { repository, faults, locks } = checkout;
   if (move.isCheckedOut) await switchNoted(checkout, notes, move);
   faults.pass('tree-switched');
   try {
-    await moveBranch(checkout, move);
+    await locks.wait(() => refs.move(move.branch, move.from, move.to));
   } catch (error) {
     // Where this fails too, the note stays, and the next write or the next start begins with it.
     await recover(checkout, notes).catch(() => undefined);
@@ -151,14 +173,17 @@ function movedOn(cause: unknown): HoldfastError {
 
 async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, paths }: Move): Promise<void> {
   const { repository, faults } = checkout;
+  const { folder } = repository.context;
   const before = from ?? repository.emptyTree;
-  const files: SwitchNote['files'] = {};
-  for (const path of paths) files[path] = await fileMark(`${repository.context.folder}/${path}`);
+  const marks = paths.map(async (path) => [path, await fileMark(`${folder}/${path}`)] as const);
+  const files: SwitchNote['files'] = Object.fromEntries(await Promise.all(marks));
   await notes.write({ to, files });
   faults.pass('switch-noted');
   try {
     await switchTree(checkout, before, to);
-    await syncSwitched(checkout, paths);
+    // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
+    const existed = (path: string): boolean => files[path] !== NO_FILE;
+    await Promise.all([syncChanged(folder, paths, existed), syncFolder(repository.gitFolder)]);
   } catch (error) {
     if (isRefusal(error)) await notes.clear();
     else await recover(checkout, notes).catch(() => undefined);
@@ -166,22 +191,10 @@ async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, p
   }
 }
 
-/** git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it. */
-async function syncSwitched({ repository }: Checkout, paths: readonly string[]): Promise<void> {
-  await syncFiles(repository.context.folder, paths);
-  await syncFolder(repository.gitFolder);
-}
-
 /** git looked at everything, and touched nothing. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof GitFailure)) return false;
   return isLocked(error) || UNMERGED.test(error.stderr) || DIRTY.test(error.stderr);
-}
-
-async function moveBranch({ repository, locks }: Checkout, { branch, from, to }: Move): Promise<void> {
-  const { context, emptyTree } = repository;
-  const expected = from ?? '0'.repeat(emptyTree.length);
-  await locks.wait(() => runGit(context, commands.updateRefs(), `update ${branch}\0${to}\0${expected}\0`));
 }
 
 function publishError(error: unknown, paths: string[]): HoldfastError {

@@ -28,10 +28,12 @@ export class Conversation {
   }
 
   async ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
-    if (this.#session === null || this.#session.isOver) {
-      this.#session = new Session(this.#context, this.#command);
-    }
-    return this.#session.ask(request, answer);
+    return this.#running().ask(request, answer);
+  }
+
+  /** Starts the process, where it does not run, before there is anything to ask. */
+  start(): void {
+    this.#running();
   }
 
   /** Ends the process, with `farewell` as its last input; the next request starts a new one. */
@@ -39,6 +41,13 @@ export class Conversation {
     const session = this.#session;
     this.#session = null;
     await session?.close(farewell);
+  }
+
+  #running(): Session {
+    if (this.#session === null || this.#session.isOver) {
+      this.#session = new Session(this.#context, this.#command);
+    }
+    return this.#session;
   }
 }
 

@@ -1,5 +1,5 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { type SimpleGit, simpleGit } from 'simple-git';
 import type { GitCommand } from './commands.ts';
 
 /** How to run git: in which folder, with which environment, and for how long at the most. */
@@ -23,78 +23,74 @@ export class GitFailure extends Error {
   }
 }
 
-/** The categories of simple-git's own filter that our fixed environment needs; its arguments are all ours. */
-const ALLOWED = {
-  allowUnsafeConfigPaths: true,
-  allowUnsafeConfigEnvCount: true,
-  allowUnsafeAskPass: true,
-  allowUnsafeSshCommand: true,
-  allowUnsafeHooksPath: true,
-  allowUnsafeFsMonitor: true,
-  allowUnsafeCredentialHelper: true,
-  allowUnsafeTemplateDir: true,
-  allowUnsafeProtocolOverride: true,
-  allowUnsafeGitProxy: true,
-  allowUnsafeFilter: true,
-} as const;
+/** Milliseconds that git has to remove its locks once it was told to end. */
+const GRACE = 2000;
 
 /**
  * Runs one git command to its end and resolves to its standard output. Rejects with a GitFailure when it ends
  * with another code than 0, or is not done within the time limit.
  */
 export async function runGit(context: GitContext, command: GitCommand, input = ''): Promise<string> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), context.timeLimit);
-  const ended: { failure?: GitFailure } = {};
-  try {
-    return await prepareGit(context, command, input, limit.signal, ended).raw([...command.args]);
-  } catch (error) {
-    if (limit.signal.aborted) throw new GitFailure(command, null, `not done within ${context.timeLimit} ms`);
-    throw ended.failure ?? new GitFailure(command, null, String(error));
-  } finally {
-    clearTimeout(timer);
-  }
+  const child = startGit(context, command);
+  const limit = watchTime(child, context.timeLimit);
+  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  child.stdin.end(input);
+  const { code, error } = await endOf(child);
+  limit.end();
+  if (limit.isOver()) throw new GitFailure(command, null, `not done within ${context.timeLimit} ms`);
+  if (code !== 0) throw new GitFailure(command, code, error ?? textOf(err));
+  return textOf(out);
 }
 
-/** One simple-git instance for one command; `ended` tells how it failed. */
-function prepareGit(
-  context: GitContext,
-  command: GitCommand,
-  input: string,
-  limit: AbortSignal,
-  ended: { failure?: GitFailure },
-): SimpleGit {
-  const git = simpleGit({
-    baseDir: context.folder,
-    abort: limit,
-    completion: { onClose: true, onExit: false },
-    allowEnvironment: Object.keys(context.env),
-    unsafe: ALLOWED,
-    // As bytes: of an empty text simple-git makes no end of the input, and a command that reads would wait for it.
-    input: () => Buffer.from(input),
-    errors: (error, result) => {
-      if (result.exitCode === 0 && error === undefined) return undefined;
-      ended.failure = new GitFailure(command, result.exitCode, Buffer.concat(result.stdErr).toString());
-      return ended.failure;
+/** The one place where a short git command becomes a process; nothing but the context's environment reaches it. */
+function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithoutNullStreams {
+  const child = spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
+  // A command can end before it has read all: how it ended says more than that.
+  child.stdin.on('error', () => undefined);
+  return child;
+}
+
+function collect(stream: Readable): Buffer[] {
+  const pieces: Buffer[] = [];
+  stream.on('data', (piece: Buffer) => pieces.push(piece));
+  return pieces;
+}
+
+function textOf(pieces: readonly Buffer[]): string {
+  return Buffer.concat(pieces).toString();
+}
+
+/** Resolves when the process has ended and said all, or could not be started. */
+function endOf(child: ChildProcessWithoutNullStreams): Promise<{ code: number | null; error?: string }> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ code: null, error: String(error) }));
+    child.once('close', (code) => resolve({ code }));
+  });
+}
+
+/** Ends a process that takes too long, and lets go of what it says. */
+function watchTime(
+  child: ChildProcessWithoutNullStreams,
+  timeLimit: number,
+): { isOver(): boolean; end(): void } {
+  let isOver = false;
+  let kill: NodeJS.Timeout | undefined;
+  const exceed = (): void => {
+    isOver = true;
+    child.kill('SIGTERM');
+    kill = setTimeout(() => child.kill('SIGKILL'), GRACE);
+    // A program that git started can keep these open after git itself was ended, and nobody would learn of the end.
+    child.stdout.destroy();
+    child.stderr.destroy();
+  };
+  const timer = setTimeout(exceed, timeLimit);
+  return {
+    isOver: () => isOver,
+    end: () => {
+      clearTimeout(timer);
+      clearTimeout(kill);
     },
-  });
-  return git.env({ ...context.env }).outputHandler((_binary, stdout, stderr) => {
-    endSilence(stdout);
-    limit.addEventListener('abort', () => letGo(stdout, stderr));
-  });
-}
-
-/**
- * simple-git waits 50 ms after the end of a command that has written nothing, for output that might still come. An
- * empty piece at the end of the stream tells it that silence was the answer.
- */
-function endSilence(stdout: NodeJS.ReadableStream): void {
-  stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
-}
-
-/** A program that git started can keep these open after git itself was ended, and nobody would learn of the end. */
-function letGo(...streams: NodeJS.ReadableStream[]): void {
-  for (const stream of streams) (stream as Readable).destroy();
+  };
 }
 
 /** Takes user names, passwords and tokens out of any URL in a text; what only looks like them goes too. */

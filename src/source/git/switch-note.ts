@@ -1,4 +1,4 @@
-import { type FileHandle, lstat, open, readFile } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { isHeld } from './holders.ts';
@@ -28,6 +28,7 @@ export interface SwitchNotes {
 /** The note is a file of the work tree's own git folder; it stays, empty, when nothing is under way. */
 export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
   const path = `${gitFolder}/holdfast-switch`;
+  const boot = bootId();
   let file: FileHandle | null = null;
   let isOurs = false;
 
@@ -48,7 +49,12 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
   };
 
   const read = async (): Promise<SwitchNote | null> => {
-    const note = parseNote(await readFile(path, 'utf8').catch(() => ''));
+    // Most looks find nothing: asking for the size alone costs a quarter of reading.
+    const size = await stat(path).then(
+      (found) => found.size,
+      () => 0,
+    );
+    const note = size === 0 ? null : parseNote(await readFile(path, 'utf8').catch(() => ''));
     if (note === null || isOurs || (await isHeld(path, [])) !== true) return note;
     throw new HoldfastError('conflict', 'another manager is writing to this checkout; run one of them only');
   };
@@ -57,7 +63,7 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
     read,
     write: async (note) => {
       isOurs = true;
-      await replace(JSON.stringify({ ...note, boot: await bootId() }));
+      await replace(JSON.stringify({ ...note, boot: await boot }));
     },
     clear: async () => {
       await replace('');
@@ -91,8 +97,11 @@ async function bootId(): Promise<string | null> {
   return text?.trim() ?? null;
 }
 
+/** The mark of a file that is not there. */
+export const NO_FILE = 'none';
+
 /** Tells one state of a file from every later one: git writes a new file for each change. */
 export async function fileMark(path: string): Promise<string> {
   const found = await lstat(path, { bigint: true }).catch(() => null);
-  return found === null ? 'none' : `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
+  return found === null ? NO_FILE : `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
 }

@@ -24,16 +24,37 @@ export async function syncFoldersUpTo(top: string, path: string): Promise<void> 
 }
 
 /** The same for files below `top`, by their paths from there: what they hold, or that they are gone. */
-export async function syncFiles(top: string, paths: readonly string[]): Promise<void> {
-  const folders = new Set<string>();
-  for (const path of paths) {
-    await sync(join(top, path)).catch(ignoreMissing);
-    for (let folder = dirname(path); !folders.has(folder); folder = dirname(folder)) folders.add(folder);
-  }
-  for (const folder of folders) await sync(join(top, folder)).catch(ignoreMissing);
+export function syncFiles(top: string, paths: readonly string[]): Promise<void> {
+  return syncChanged(top, paths, () => false);
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  // A folder goes with its last file; a file can lie behind one that is none.
-  if (!['ENOENT', 'ENOTDIR'].includes(error.code ?? '')) throw error;
+/**
+ * The same where it is known which files were there before: of one that still is, only the folder that it is in has
+ * another entry now; otherwise any folder above it may be new, or gone. All at once, so that a disk can write them together.
+ */
+export async function syncChanged(
+  top: string,
+  paths: readonly string[],
+  existed: (path: string) => boolean,
+): Promise<void> {
+  const folders = new Set<string>();
+  const syncOne = async (path: string): Promise<void> => {
+    const isThere = await syncIfThere(join(top, path));
+    folders.add(dirname(path));
+    if (isThere && existed(path)) return;
+    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) folders.add(dirname(folder));
+  };
+  await Promise.all(paths.map(syncOne));
+  await Promise.all([...folders].map((folder) => syncIfThere(join(top, folder))));
+}
+
+/** A folder goes with its last file; a file can lie behind one that is none. */
+async function syncIfThere(path: string): Promise<boolean> {
+  try {
+    await sync(path);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
 }

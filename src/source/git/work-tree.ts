@@ -63,16 +63,29 @@ export async function refuseDirtyFiles(
   base: string,
   edits: readonly FileEdit[],
 ): Promise<void> {
-  const gone: string[] = [];
-  for (const { path, text } of edits) {
-    if (text === null || path.includes('\n')) continue;
-    const full = posix.join(repository.prefix, path);
-    const isThere = await isOnDisk(`${repository.context.folder}/${full}`);
-    const isKnown = (await objects.info(`${base}:${full}`)) !== null;
-    if (isThere && !isKnown) throw dirtyFiles([path]);
-    if (!isThere && isKnown) gone.push(full);
-  }
+  const looks = edits.map(({ path, text }) =>
+    text === null ? null : lookAt({ repository, objects }, base, path),
+  );
+  const found = (await Promise.all(looks)).filter((look) => look !== null);
+  const unknown = found.find(({ isThere, isKnown }) => isThere && !isKnown);
+  if (unknown !== undefined) throw dirtyFiles([unknown.path]);
+  const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown).map(({ full }) => full);
   if (await haveDeleted(repository, gone)) throw dirtyFiles(edits.map(({ path }) => path));
+}
+
+/** Whether a file is on the disk, and whether the base has it; null for a path that git cannot be asked about. */
+async function lookAt(
+  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
+  base: string,
+  path: string,
+) {
+  if (path.includes('\n')) return null;
+  const full = posix.join(repository.prefix, path);
+  const [isThere, known] = await Promise.all([
+    isOnDisk(`${repository.context.folder}/${full}`),
+    objects.info(`${base}:${full}`),
+  ]);
+  return { path, full, isThere, isKnown: known !== null };
 }
 
 /** Whether a person deleted one of these files; in a sparse checkout they are absent on purpose. */

@@ -1,38 +1,23 @@
 import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
-import type {
-  ContentsCounter,
-  ContentsHead,
-  ContentsObject,
-  ContentsReport,
-  ContentsTarget,
-} from '../contents.ts';
+import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
 import type { CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
-import { isDuplicateKey } from './errors.ts';
 import { MongoDocuments } from './mongo-documents.ts';
-import {
-  COLLECTIONS,
-  createIndexes,
-  newFleet,
-  newReports,
-  refuseNewer,
-  SCHEMA_VERSION,
-  type SchemaDocument,
-} from './schema.ts';
+import { COLLECTIONS } from './schema.ts';
 
 /**
- * Everything in a database, for reading and for being filled. Heads must be settled, and no manager may be at work.
+ * Everything in a database, for reading. Heads must be settled, and no manager may be at work.
  * Documents that are no reports by the rules of the API are left out.
  */
-export class MongoContents implements ContentsTarget {
-  readonly #connection: Connection;
+export class MongoContents implements Contents {
+  protected readonly connection: Connection;
   readonly #documents: MongoDocuments;
 
   constructor(connection: Connection) {
-    this.#connection = connection;
+    this.connection = connection;
     this.#documents = new MongoDocuments(connection);
   }
 
@@ -69,7 +54,7 @@ export class MongoContents implements ContentsTarget {
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {
     const allChanged = (await this.#documents.readHead<FleetHead>('fleet'))?.allChanged ?? 0;
-    const rows = await this.#connection.run((db) =>
+    const rows = await this.connection.run((db) =>
       objects(db)
         .find({ _id: { $gt: after ?? '' } })
         .sort({ _id: 1 })
@@ -82,7 +67,7 @@ export class MongoContents implements ContentsTarget {
   }
 
   async operations(after: number | null, limit: number): Promise<OperationEntry[]> {
-    const rows = await this.#connection.run((db) =>
+    const rows = await this.connection.run((db) =>
       operations(db)
         .find({ _id: { $gt: after ?? 0 } })
         .sort({ _id: 1 })
@@ -97,7 +82,7 @@ export class MongoContents implements ContentsTarget {
   /** Also those that others put there: pages may be shorter, and only the last one is empty. */
   async reports(after: string | null, limit: number): Promise<ContentsReport[]> {
     for (let from = after ?? '0'.repeat(24); ; ) {
-      const rows = await this.#connection.run((db) =>
+      const rows = await this.connection.run((db) =>
         db
           .collection(COLLECTIONS.reports)
           .find({ _id: { $gt: new ObjectId(from) } })
@@ -111,74 +96,9 @@ export class MongoContents implements ContentsTarget {
     }
   }
 
-  async begin(fleet: string): Promise<void> {
-    await this.#connection.run(async (db) => {
-      try {
-        await schema(db).insertOne({ _id: 'schema', version: SCHEMA_VERSION, copying: fleet });
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
-      const found = await schema(db).findOne({ _id: 'schema' });
-      refuseNewer(found?.version ?? SCHEMA_VERSION);
-      if (found?.copying === undefined)
-        throw new HoldfastError('invalid', 'there is a store in this database already');
-      if (found.copying !== fleet)
-        throw new HoldfastError(
-          'invalid',
-          'the database is the unfinished copy of another store; drop it first',
-        );
-      await createIndexes(db);
-    });
-  }
-
-  async putObjects(rows: readonly ContentsObject[]): Promise<void> {
-    const operations = rows.map(({ key: _id, ...row }) => {
-      const replacement: ObjectDocument = { _id, ...row, version: 0 };
-      return { replaceOne: { filter: { _id }, replacement, upsert: true } };
-    });
-    await this.#connection.run((db) => objects(db).bulkWrite(operations, { ordered: false }));
-  }
-
-  async putOperations(rows: readonly OperationEntry[]): Promise<void> {
-    const changes = rows.map(({ id: _id, ids, ...entry }) => {
-      return { in: 'operations' as const, document: { _id, ...entry, ids: JSON.stringify(ids) } };
-    });
-    await this.#documents.put(changes);
-  }
-
-  async putReports(rows: readonly ContentsReport[]): Promise<void> {
-    const changes = rows.map(({ oid: _id, arrived, body }) => {
-      const { hostname, device_group, report_creation_time, updated } = JSON.parse(body) as Report;
-      const flag = typeof updated === 'boolean' ? { updated } : {};
-      const fields = { hostname, device_group, report_creation_time, ...flag };
-      return { in: 'reports' as const, document: { _id, ...fields, holdfast: { arrived, body } } };
-    });
-    await this.#documents.put(changes);
-  }
-
-  /** The version of the head is above the ids of all entries, which are versions too. */
-  async finish({ seeded: isSeeded, ...head }: ContentsHead): Promise<void> {
-    const [last] = await this.#documents.operations(Number.MAX_SAFE_INTEGER, 1);
-    const fleet: FleetHead = { ...newFleet(head.fleet), ...head, isSeeded, version: last?._id ?? 0 };
-    await this.#connection.run(async (db) => {
-      const heads = db.collection<{ _id: string }>(COLLECTIONS.state);
-      await heads.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });
-      await heads.replaceOne(
-        { _id: 'reports' },
-        { ...newReports(), lastOid: head.lastOid },
-        { upsert: true },
-      );
-      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, { $unset: { copying: '' } });
-    });
-  }
-
   close(): Promise<void> {
-    return this.#connection.close();
+    return this.connection.close();
   }
-}
-
-function schema(db: Db): Collection<SchemaDocument> {
-  return db.collection<SchemaDocument>(COLLECTIONS.state);
 }
 
 function objects(db: Db): Collection<ObjectDocument> {

@@ -21,6 +21,11 @@ export interface Documents {
   /** Marks the head as settled, where its version is `version`. */
   settleHead(id: HeadId, version: number): Promise<void>;
 
+  /** The lease; null where nobody has made one. */
+  readLease(): Promise<LeaseDocument | null>;
+  /** Replaces the lease where its version is `version`; resolves to whether it was. */
+  swapLease(version: number, next: LeaseDocument): Promise<boolean>;
+
   /** Puts changes down that are too many for their head; several commands. */
   stage(changes: readonly StagedChange[]): Promise<void>;
   staged(writer: string): Promise<Change[]>;
@@ -91,6 +96,15 @@ export interface ReportsHead extends Head {
   _id: 'reports';
   /** The highest `_id` that was given to a report; those above it are not all there yet. */
   lastOid: string | null;
+}
+
+/** Who asks origin by the clock (see `PollLease`). */
+export interface LeaseDocument {
+  _id: 'poll';
+  /** Counts renewals and changes of the holder. */
+  version: number;
+  /** `id` is a random text of its process, `interval` the milliseconds between its looks. */
+  holder: { id: string; name: string; interval: number } | null;
 }
 
 export type Change =

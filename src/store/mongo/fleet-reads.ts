@@ -6,6 +6,7 @@ import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.
 import type {
   AppliedObject,
   AtRevision,
+  ChangedObjects,
   CounterKind,
   CounterRow,
   GroupInfo,
@@ -39,8 +40,9 @@ export class FleetReads {
   }
 
   async state(): Promise<StoreState> {
-    const { sequence, attempted, applied, fleet, isSeeded, rules, idSequence } = await this.#committer.head();
-    return { sequence, attempted, applied, fleet, seeded: isSeeded, rules, idSequence };
+    const head = await this.#committer.head();
+    const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
+    return { sequence, attempted, applied, fleet, seeded, rules, idSequence, mark: markOf(head) };
   }
 
   async revision(): Promise<string | null> {
@@ -77,16 +79,16 @@ export class FleetReads {
     return { value: value.sort(), revision: revisionOf(head) };
   }
 
-  /** Parses them too, and gives way to others on its way. */
   async appliedObjects(): Promise<AppliedObject[]> {
     const { documents } = await this.#scan(null, true);
-    const pace = new Pace();
-    const objects: AppliedObject[] = [];
-    for (const document of documents) {
-      if (document.stored !== null) objects.push(appliedObject(document, this.#defaults));
-      await pace.step();
-    }
-    return objects;
+    return (await this.#parse(documents)).objects;
+  }
+
+  async changedObjects(mark: string): Promise<ChangedObjects | null> {
+    const since = versionOf(mark, await this.#committer.head());
+    if (since === null) return null;
+    const { documents } = await this.#scan(null, true, since);
+    return this.#parse(documents);
   }
 
   async counters(since: number): Promise<CounterRow[]> {
@@ -107,6 +109,19 @@ export class FleetReads {
         return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
       });
     });
+  }
+
+  /** Gives way to others on its way. */
+  async #parse(documents: readonly ObjectDocument[]): Promise<ChangedObjects> {
+    const pace = new Pace();
+    const found: ChangedObjects = { objects: [], gone: [] };
+    for (const document of documents) {
+      const { kind, name, stored } = document;
+      if (stored === null) found.gone.push({ kind, name });
+      else found.objects.push(appliedObject(document, this.#defaults));
+      await pace.step();
+    }
+    return found;
   }
 
   async #group(head: FleetHead, name: string): Promise<StoredGroup | null> {
@@ -133,15 +148,16 @@ export class FleetReads {
   }
 
   /**
-   * All documents of one version of the head. What changed on the way is read after it, so that a read of
+   * All documents of one version of the head that are younger than version `after`. What changed on the way is read after it, so that a read of
    * everything ends also while others write.
    */
   async #scan(
     kind: Kind | null,
     contents: boolean,
+    after = -1,
   ): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
     const found = new Map<string, ObjectDocument>();
-    let since = -1;
+    let since = after;
     return this.#committer.read(async (head) => {
       const changed = await this.#documents.objectsSince(since, kind, contents);
       for (const document of changed) found.set(document._id, document);
@@ -155,6 +171,17 @@ export class FleetReads {
 
 function revisionOf({ applied }: FleetHead): string | null {
   return applied?.revision ?? null;
+}
+
+/** The version and its writer: a store that was restored can have the same version again, but never the same writer. */
+function markOf({ version, writer }: FleetHead): string | null {
+  return writer === '' ? null : `${version}/${writer}`;
+}
+
+/** The version of a mark; null where the head does not remember its writer any more, or never had it. */
+function versionOf(mark: string, { recent }: FleetHead): number | null {
+  const [version = '', writer = ''] = mark.split('/');
+  return recent.includes(writer) ? Number(version) : null;
 }
 
 /** A device that was told the rest would stop the missing app's containers. */

@@ -14,6 +14,7 @@ import type {
   FoundReport,
   Head,
   HeadId,
+  LeaseDocument,
   ObjectDocument,
   OperationDocument,
   StagedChange,
@@ -53,6 +54,17 @@ export class MongoDocuments implements Documents {
     await this.#run((db) =>
       heads(db).updateOne({ _id, version }, { $set: { isSettled: true, changes: [] } }),
     );
+  }
+
+  readLease(): Promise<LeaseDocument | null> {
+    return this.#run((db) => leases(db).findOne({ _id: 'poll' }));
+  }
+
+  swapLease(version: number, next: LeaseDocument): Promise<boolean> {
+    return this.#run(async (db) => {
+      const { matchedCount } = await leases(db).replaceOne({ _id: 'poll', version }, next);
+      return matchedCount === 1;
+    });
   }
 
   async stage(changes: readonly StagedChange[]): Promise<void> {
@@ -118,6 +130,10 @@ export class MongoDocuments implements Documents {
 
 function heads(db: Db): Collection<Head> {
   return db.collection<Head>(COLLECTIONS.state);
+}
+
+function leases(db: Db): Collection<LeaseDocument> {
+  return db.collection<LeaseDocument>(COLLECTIONS.state);
 }
 
 function objects(db: Db): Collection<ObjectDocument> {

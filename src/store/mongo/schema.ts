@@ -1,6 +1,6 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
-import type { FleetHead, ReportsHead } from './documents.ts';
+import type { FleetHead, LeaseDocument, ReportsHead } from './documents.ts';
 import { isDuplicateKey } from './errors.ts';
 
 /** The names of the collections. That of the reports is the one that the Kafka reporter of Nebula fills. */
@@ -42,10 +42,12 @@ export interface SchemaDocument {
   version: number;
   /** The fleet that is being copied into this database; no manager may use it until that is finished. */
   copying?: string;
+  /** The head that it is copied from, as JSON. */
+  copyingFrom?: string;
 }
 
 /**
- * Makes what is missing: indexes, the two heads, the version of the schema. Any number of managers may do so at once:
+ * Makes what is missing: indexes, the two heads, the lease, the version of the schema. Any number of managers may do so at once:
  * each step does nothing where it was done. Rejects as `invalid`, and changes nothing, where a newer version of the
  * product has been here.
  */
@@ -55,6 +57,7 @@ export async function prepareSchema(db: Db, random: (size: number) => Uint8Array
   await createIndexes(db);
   await createOnce(db, newFleet(Buffer.from(random(FLEET_BYTES)).toString('hex')));
   await createOnce(db, newReports());
+  await createOnce(db, newLease());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
   refuseUnusable(await state.findOne({ _id: 'schema' }));
 }
@@ -82,7 +85,7 @@ export function refuseNewer(version: number): void {
   throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
 }
 
-async function createOnce(db: Db, document: SchemaDocument): Promise<void> {
+async function createOnce(db: Db, document: { _id: string; version: number }): Promise<void> {
   try {
     await db.collection<SchemaDocument>(COLLECTIONS.state).insertOne({ ...document });
   } catch (error) {
@@ -113,4 +116,9 @@ export function newFleet(fleet: string): FleetHead {
 
 export function newReports(): ReportsHead {
   return { ...NEW_HEAD, _id: 'reports', lastOid: null };
+}
+
+/** A lease that nobody holds. */
+export function newLease(): LeaseDocument {
+  return { _id: 'poll', version: 0, holder: null };
 }

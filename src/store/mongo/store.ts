@@ -5,6 +5,7 @@ import type {
   AppliedObject,
   ApplyBatch,
   AtRevision,
+  ChangedObjects,
   CounterRow,
   CounterSeed,
   GivenId,
@@ -88,6 +89,10 @@ export class DocumentStore implements Store {
 
   appliedObjects(): Promise<AppliedObject[]> {
     return this.#call(() => this.#reads.appliedObjects());
+  }
+
+  changedObjects(mark: string): Promise<ChangedObjects | null> {
+    return this.#call(() => this.#reads.changedObjects(mark));
   }
 
   appNames(): Promise<AtRevision<string[]>> {

@@ -44,6 +44,23 @@ export function openWriter(path: string): Database {
   try {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
+    checkpointByItself(db, true);
+    enlargeCache(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * A connection that fills a file that nobody else reads. It keeps no write-ahead log, which would go by the name that the
+ * file has until it is full.
+ */
+export function openFiller(path: string): Database {
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
+  try {
+    db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
     enlargeCache(db);
     return db;
   } catch (error) {
@@ -86,6 +103,14 @@ export function rollBack(path: string): void {
 /** A connection that can change nothing. It does not look into the file yet. */
 export function openReader(path: string): Database {
   return new DatabaseSync(path, { timeout: BUSY_TIMEOUT, readOnly: true });
+}
+
+/** 16 MiB of the log: a page that changes again and again, as those of indexes do, goes into the file once. */
+const CHECKPOINT_PAGES = 4000;
+
+/** Whether a commit that finds a long log brings it into the file. */
+export function checkpointByItself(db: Database, isOn: boolean): void {
+  db.exec(`PRAGMA wal_autocheckpoint = ${isOn ? CHECKPOINT_PAGES : 0}`);
 }
 
 /** 16 MiB of pages: the upper levels of all indexes over a million reports. */

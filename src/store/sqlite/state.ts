@@ -28,7 +28,7 @@ export class StateReads {
 
   read(): StoreState {
     const { claimed: _, floorOfOthers: __, lastOid: ___, ...state } = this.whole();
-    return state;
+    return { ...state, mark: null };
   }
 
   /** All of it. */

@@ -23,11 +23,12 @@ import type {
 } from '../store.ts';
 import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
-import { insertReports } from './intake.ts';
+import { ReportIntake } from './intake.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
   checkpoint,
   inLargeTransaction,
+  inLightTransaction,
   inLongTransaction,
   inSnapshot,
   inTransaction,
@@ -47,12 +48,16 @@ export class SqliteStore implements Store {
   readonly #reads: Reads;
   readonly #writes: Writes;
   readonly #queue = new WriteQueue();
+  readonly #intake: ReportIntake;
   #isClosed = false;
 
   constructor(connections: Connections, reads: Reads, writes: Writes) {
     this.#connections = connections;
     this.#reads = reads;
     this.#writes = writes;
+    this.#intake = new ReportIntake(writes, (work) =>
+      this.#queue.run(() => setImmediate().then(() => inLongTransaction(connections.writer, work))),
+    );
   }
 
   async ping(): Promise<void> {
@@ -70,11 +75,11 @@ export class SqliteStore implements Store {
   }
 
   markAttempted(revision: string, at: number): Promise<void> {
-    return this.#write(() => this.#writes.state.setAttempted(revision, at));
+    return this.#writeLight(() => this.#writes.state.setAttempted(revision, at));
   }
 
   claimHead(expected: number, revision: string, at: number): Promise<number> {
-    return this.#write(() => this.#writes.state.claim(expected, revision, at));
+    return this.#writeLight(() => this.#writes.state.claim(expected, revision, at));
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {
@@ -84,6 +89,11 @@ export class SqliteStore implements Store {
   appliedObjects(): Promise<AppliedObject[]> {
     const { objects } = this.#reads;
     return this.#guard(() => objects.parse(withSmallCache(this.#connections.reader, () => objects.all())));
+  }
+
+  /** One process has this store: whoever does not know what it changed reads everything. */
+  changedObjects(): Promise<null> {
+    return this.#guard(() => null);
   }
 
   appNames(): Promise<AtRevision<string[]>> {
@@ -143,7 +153,7 @@ export class SqliteStore implements Store {
   }
 
   insertReports(reports: readonly Report[], at: number): Promise<void> {
-    return this.#writeLong(() => insertReports(this.#writes, reports, at));
+    return this.#guard(() => this.#intake.take(reports, at));
   }
 
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {
@@ -174,6 +184,11 @@ export class SqliteStore implements Store {
 
   #write<T>(work: () => T): Promise<T> {
     return this.#guard(() => this.#queue.run(() => inTransaction(this.#connections.writer, work)));
+  }
+
+  /** A claim counts only together with what is applied by it, and nobody is told of an attempt that was lost. */
+  #writeLight<T>(work: () => T): Promise<T> {
+    return this.#guard(() => this.#queue.run(() => inLightTransaction(this.#connections.writer, work)));
   }
 
   #writeLong<T>(work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { type Database, enlargeCache, shrinkCache } from './connection.ts';
+import { checkpointByItself, type Database, enlargeCache, shrinkCache } from './connection.ts';
 
 /** Runs `work` in one transaction of the writer: everything that it changes, or nothing when it throws. */
 export function inTransaction<T>(db: Database, work: () => T): T {
@@ -15,7 +15,20 @@ export function inTransaction<T>(db: Database, work: () => T): T {
 }
 
 /**
- * The same for work that gives way to others on its way. The caller sees to it that nothing else uses the
+ * The same for what may be lost with the power, as if it had not happened, until a later transaction is on the disk: the log
+ * is written in order and synced as a whole.
+ */
+export function inLightTransaction<T>(db: Database, work: () => T): T {
+  db.exec('PRAGMA synchronous = NORMAL');
+  try {
+    return inTransaction(db, work);
+  } finally {
+    db.exec('PRAGMA synchronous = FULL');
+  }
+}
+
+/**
+ * A transaction for work that gives way to others on its way. The caller sees to it that nothing else uses the
  * connection meanwhile.
  */
 export async function inLongTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
@@ -37,7 +50,7 @@ export async function inLongTransaction<T>(db: Database, work: () => Promise<T>)
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const log = `${db.location() ?? ''}-wal`;
   shrinkCache(db);
-  db.exec('PRAGMA wal_autocheckpoint = 0');
+  checkpointByItself(db, false);
   try {
     return await inLongTransaction(db, async () => {
       const result = await work();
@@ -46,12 +59,9 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
     });
   } finally {
     enlargeCache(db);
-    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    checkpointByItself(db, true);
   }
 }
-
-/** SQLite's own default. */
-const CHECKPOINT_PAGES = 1000;
 
 /** Beside the event loop. `COMMIT` asks for the same again, and that one counts: a failure here is none. */
 async function syncAhead(path: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Row } from '../bench.ts';
+import { follow } from './follow.ts';
 import { growth } from './growth.ts';
 import { groups, info, notModified } from './info.ts';
 import { memory } from './memory.ts';
@@ -20,6 +21,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   writes,
   'writes-at-once': writesAtOnce,
   reports,
+  follow,
   memory,
   growth,
 };

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { commands, type GitCommand } from '../../../src/source/git/commands.ts';
 import { GitFailure, redact, runGit } from '../../../src/source/git/run.ts';
 import { writeFiles } from '../../support/folder.ts';
@@ -24,8 +24,6 @@ async function failureOf(call: Promise<unknown>): Promise<GitFailure> {
   expect(error).toBeInstanceOf(GitFailure);
   return error as GitFailure;
 }
-
-afterEach(() => vi.restoreAllMocks());
 
 describe('runGit', () => {
   it('resolves to standard output, byte for byte', async () => {
@@ -114,22 +112,17 @@ describe('runGit', () => {
     process.kill(Number(await readFile(join(folder, '.git/pid'), 'utf8')));
   });
 
-  it.each([
-    { name: 'that succeeds', act: () => runGit(context, commands.refreshIndex()) },
-    {
-      name: 'that takes input',
-      act: () => runGit(context, commands.updateRefs(), ''),
-    },
-    {
-      name: 'that fails',
-      act: () => runGit(context, command('symbolic-ref', '--quiet', 'refs/none')).catch(() => undefined),
-    },
-  ])('does not wait for more after a silent command $name', async ({ act }) => {
-    await writeFile(join(repository.folder, 'a.txt'), 'one\n');
-    const timers = vi.spyOn(globalThis, 'setTimeout');
-    await act();
-    // simple-git's own pause after silence is a timer of 50 ms.
-    expect(timers.mock.calls.map(([, delay]) => delay)).not.toContain(50);
+  it('ends a command that does not heed the first signal', async () => {
+    const stubborn = join(repository.folder, 'stubborn');
+    await writeFiles(stubborn, { git: '#!/bin/sh\ntrap "" TERM\nwhile :; do sleep 0.1; done\n' });
+    await chmod(join(stubborn, 'git'), 0o755);
+    const env = { PATH: `${stubborn}:${context.env['PATH']}` };
+    const failure = await failureOf(runGit({ ...context, env, timeLimit: 200 }, commands.version()));
+    expect(failure.stderr).toBe('not done within 200 ms');
+  });
+
+  it('lets a command end that does not read its input', async () => {
+    expect(await runGit(context, commands.version(), 'x'.repeat(10_000_000))).toMatch(/^git version/);
   });
 });
 

@@ -109,8 +109,10 @@ export async function everything(store: Store): Promise<unknown> {
     key(a) < key(b) ? -1 : 1;
   const apps = (await store.appNames()).value;
   const groups = (await store.groupNames()).value;
+  // The mark is of the place, and no part of what is kept.
+  const { mark: _, ...state } = await store.state();
   return {
-    state: await store.state(),
+    state,
     objects: objects.sort(byKey),
     apps: await Promise.all(apps.map((name) => store.app(name))),
     groups: await Promise.all(groups.map((name) => store.group(name))),

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { ObjectId } from 'mongodb';
+import { type MongoClient, ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../../src/config.ts';
 import { copyStore } from '../../../src/service/copy-store.ts';
+import type { CopyProgress } from '../../../src/store/copy.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass } from '../contract/support.ts';
@@ -61,8 +62,13 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
 
   it('brings everything to MongoDB and back, so that nobody can tell', async () => {
     const told: string[] = [];
-    const copied = await copyStore(configOf({}), SERVER.uri, (part, done) => told.push(`${part} ${done}`));
-    expect(copied).toEqual({ objects: 4, operations: 2, reports: SOME });
+    const tell = ({ part, rows }: CopyProgress): void => void told.push(`${part} ${rows}`);
+    const copied = await copyStore(configOf({}), SERVER.uri, tell);
+    expect(copied).toEqual({
+      objects: { rows: 4, there: 0 },
+      operations: { rows: 2, there: 0 },
+      reports: { rows: SOME, there: 0 },
+    });
     expect(told).toContain(`reports ${SOME}`);
     const there = await openDatabase(database);
     expect(await everything(there)).toEqual(before.all);
@@ -89,16 +95,41 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
   });
 
   it('goes on after an interruption; until it is finished, no manager starts on the copy', async () => {
-    const stopped = copyStore(configOf({}), SERVER.uri, (part, done) => {
-      if (part === 'reports' && done > 500) throw new Error('stopped');
+    const stopped = copyStore(configOf({}), SERVER.uri, ({ part, rows }) => {
+      if (part === 'reports' && rows > 500) throw new Error('stopped');
     });
     await expect(stopped).rejects.toThrow('stopped');
     await expect(openDatabase(database)).rejects.toMatchObject({ kind: 'invalid' });
     await expect(openDatabase(database)).rejects.toThrow(/not finished/);
-    await copyStore(configOf({}), SERVER.uri, () => undefined);
+    expect(await copyStore(configOf({}), SERVER.uri, () => undefined)).toEqual({
+      objects: { rows: 4, there: 4 },
+      operations: { rows: 2, there: 2 },
+      reports: { rows: SOME, there: 1000 },
+    });
     const there = await openDatabase(database);
     expect(await everything(there)).toEqual(before.all);
     expect(await reportsOf(there)).toEqual(before.reports);
+    await there.close();
+  });
+
+  it('begins anew where the source is another now, and leaves what others put there alone', async () => {
+    const stopped = copyStore(configOf({}), SERVER.uri, ({ part, rows }) => {
+      if (part === 'reports' && rows > 500) throw new Error('stopped');
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    const manager = await openAt(join(folder, 'store.sqlite'));
+    await manager.restartApp('web', CONTEXT);
+    await manager.expireReports(AT + 1);
+    const now = await everything(manager);
+    await manager.close();
+    const theirs = { _id: new ObjectId(), note: 'none' };
+    const reports = (client: MongoClient) => client.db(database).collection('nebula_reports');
+    await withClient((client) => reports(client).insertOne(theirs));
+    const copied = await copyStore(configOf({}), SERVER.uri, () => undefined);
+    expect(copied).toMatchObject({ objects: { rows: 4, there: 0 }, reports: { rows: 0, there: 0 } });
+    expect(await withClient((client) => reports(client).find().toArray())).toEqual([theirs]);
+    const there = await openDatabase(database);
+    expect(await everything(there)).toEqual(now);
     await there.close();
   });
 
@@ -117,7 +148,7 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
   it('says so where the source changes meanwhile', async () => {
     const manager = await openAt(join(folder, 'store.sqlite'));
     let restarted: Promise<unknown> | null = null;
-    const copying = copyStore(configOf({}), SERVER.uri, (part) => {
+    const copying = copyStore(configOf({}), SERVER.uri, ({ part }) => {
       if (part === 'operations') restarted ??= manager.restartApp('web', CONTEXT);
     });
     await expect(copying).rejects.toMatchObject({ kind: 'conflict' });
@@ -137,7 +168,7 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     );
     const back = join(folder, 'back');
     const copied = await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined);
-    expect(copied.reports).toBe(SOME + 1);
+    expect(copied.reports).toEqual({ rows: SOME + 1, there: 0 });
     const again = await openAt(join(back, 'store.sqlite'));
     const { value } = await again.reports({
       pageSize: 10,

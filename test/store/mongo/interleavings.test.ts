@@ -46,6 +46,11 @@ function contentsAt(revision: number) {
   return { web: app(`web:${revision}`), db: app(`db:${revision}`), edge: group(...members) };
 }
 
+function contentsByKey(revision: number): Record<string, unknown> {
+  const { web, db, edge } = contentsAt(revision);
+  return { 'app/web': web, 'app/db': db, 'device_group/edge': edge };
+}
+
 function stepsTo(revision: number): Step[] {
   const { web, db, edge } = contentsAt(revision);
   return [appStep('db', db), appStep('web', web), groupStep('edge', edge)];
@@ -70,6 +75,7 @@ class World {
   readonly #scheduler: Scheduler;
   readonly #mistake: Mistake | null;
   readonly #inlineLimit: number;
+  #followed: { mark: string | null; objects: Map<string, unknown> } = { mark: null, objects: new Map() };
   #writers = 0;
 
   constructor(scheduler: Scheduler, { fates, death, inlineLimit }: Life, mistake: Mistake | null) {
@@ -173,6 +179,25 @@ class World {
     }
   }
 
+  /** A manager that keeps what is applied, and reads what changed alone where the store can tell. */
+  async follower(rounds: number): Promise<void> {
+    for (let round = 0; round < rounds; round += 1)
+      await ignoringFaults(this.#follow(this.stores[1] as Store));
+  }
+
+  /** The mark of before: what changes while this reads is read again. */
+  async #follow(store: Store): Promise<void> {
+    const { mark } = await store.state();
+    const since = this.#followed.mark;
+    const changes = since === null ? null : await store.changedObjects(since);
+    const objects = changes?.objects ?? (await store.appliedObjects());
+    const known = changes === null ? new Map<string, unknown>() : this.#followed.objects;
+    for (const { kind, name } of changes?.gone ?? []) known.delete(`${kind}/${name}`);
+    for (const { kind, name, content } of objects) known.set(`${kind}/${name}`, content);
+    const late = this.#mistake === 'mark after changes' ? (await store.state()).mark : mark;
+    this.#followed = { mark: late, objects: known };
+  }
+
   /** One reply is one version of the group, and no id was ever shown with another content. */
   check(info: GroupInfo | null): void {
     if (info === null) return;
@@ -198,6 +223,8 @@ class World {
     const info = await store.groupInfo('edge');
     this.check(info);
     expect(info?.revision).toBe(String(this.branch));
+    await this.#follow(store);
+    expect(Object.fromEntries(this.#followed.objects)).toEqual(contentsByKey(this.branch));
     const inOrder = [...this.claims].sort(([a], [b]) => a - b).map(([, revision]) => revision);
     expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b));
     const { prune, unknownPrunes, restarts, unknownRestarts } = this.given;
@@ -242,7 +269,7 @@ function property(mistake: Mistake | null) {
     const managers = [0, 1].map(async (manager) => {
       for (const action of life.actions) if (action.manager === manager) await world.act(action);
     });
-    await scheduler.waitFor(Promise.all([...managers, world.device(4)]));
+    await scheduler.waitFor(Promise.all([...managers, world.device(4), world.follower(4)]));
     await scheduler.waitAll();
     await scheduler.waitFor(world.checkEnd());
   });
@@ -259,6 +286,7 @@ describe('two managers, in any order of their commands, with any of them failing
     'unguarded settle',
     'forgotten writers',
     'head before sequence',
+    'mark after changes',
   ])(
     'would not, with this mistake: %s',
     async (mistake) => {

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import type { Scheduler } from 'fast-check';
+import { appDefaults } from '../../../src/desired/app.ts';
 import type { Kind } from '../../../src/desired/name.ts';
 import { HoldfastError } from '../../../src/errors.ts';
 import type {
@@ -7,11 +9,14 @@ import type {
   FoundReport,
   Head,
   HeadId,
+  LeaseDocument,
   ObjectDocument,
   OperationDocument,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleet, newReports } from '../../../src/store/mongo/schema.ts';
+import { newFleet, newLease, newReports } from '../../../src/store/mongo/schema.ts';
+import { DocumentStore } from '../../../src/store/mongo/store.ts';
+import type { Store } from '../../../src/store/store.ts';
 
 /** What becomes of one command: `late` ones fail at once, and happen long after. */
 export type Fate = 'ok' | 'before' | 'after' | 'late';
@@ -24,14 +29,17 @@ export type Mistake =
   | 'unguarded swap'
   | 'unguarded put'
   | 'unguarded settle'
+  | 'unguarded lease'
   | 'forgotten writers'
-  | 'head before sequence';
+  | 'head before sequence'
+  | 'mark after changes';
 
 interface Contents {
   heads: Map<string, Head>;
   objects: Map<string, ObjectDocument>;
   operations: Map<number, OperationDocument>;
   staged: Map<string, StagedChange>;
+  lease: LeaseDocument;
 }
 
 /**
@@ -47,6 +55,7 @@ export class ModelDatabase {
     objects: new Map(),
     operations: new Map(),
     staged: new Map(),
+    lease: newLease(),
   };
   #majority: Contents = structuredClone(this.#primary);
 
@@ -56,6 +65,12 @@ export class ModelDatabase {
 
   get majority(): Contents {
     return this.#majority;
+  }
+
+  /** Puts it back to what `contents` were: a backup is restored. */
+  restore(contents: Contents): void {
+    this.#primary = structuredClone(contents);
+    this.replicate();
   }
 
   /** The members catch up: a majority has all that was done so far. */
@@ -108,6 +123,19 @@ export class ModelDocuments implements Documents {
       if (head === undefined) return;
       if (head.version !== version && !this.#isMistaken('unguarded settle')) return;
       heads.set(id, { ...head, isSettled: true, changes: [] });
+    });
+  }
+
+  readLease(): Promise<LeaseDocument | null> {
+    return this.#read(({ lease }) => structuredClone(lease));
+  }
+
+  swapLease(version: number, next: LeaseDocument): Promise<boolean> {
+    return this.#write((contents) => {
+      const isThere = contents.lease.version === version;
+      if (!isThere && !this.#isMistaken('unguarded lease')) return false;
+      contents.lease = structuredClone(next);
+      return true;
     });
   }
 
@@ -215,4 +243,20 @@ export class ModelDocuments implements Documents {
   #isMistaken(mistake: Mistake): boolean {
     return this.#options.mistake === mistake;
   }
+}
+
+/** A store on the model in which every command happens at once and none fails; `wrap` stands before the database. */
+export function calmStore(
+  database: ModelDatabase,
+  wrap: (documents: Documents) => Documents = (documents) => documents,
+): Store {
+  const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
+  const documents = new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
+  return new DocumentStore({
+    documents: wrap(documents),
+    defaults: appDefaults(['nebula', 'bridge']),
+    random: randomBytes,
+    pause: () => Promise.resolve(),
+    inlineLimit: 1_000_000,
+  });
 }

@@ -16,8 +16,8 @@ export const SERVER = {
 };
 
 /** Opens the store in this database, with the built-in defaults. */
-export function openDatabase(database: string, uri = SERVER.uri): Promise<Store> {
-  return openMongoStore({
+export async function openDatabase(database: string, uri = SERVER.uri): Promise<Store> {
+  const { store } = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),
@@ -27,6 +27,7 @@ export function openDatabase(database: string, uri = SERVER.uri): Promise<Store>
       throw error;
     },
   });
+  return store;
 }
 
 export interface MongoPlace extends OpenedStore {

@@ -1,11 +1,11 @@
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
-import { commands, trackingRef } from '../commands.ts';
+import { trackingRef } from '../commands.ts';
 import type { CommitWriter } from '../commit-writer.ts';
 import type { Maintenance } from '../maintenance.ts';
-import type { Repository } from '../repository.ts';
-import { GitFailure, runGit } from '../run.ts';
+import type { RefMover } from '../ref-mover.ts';
+import { GitFailure } from '../run.ts';
 import type { Exclusive } from './exclusive.ts';
 import { type Origin, OriginUnavailable } from './origin.ts';
 
@@ -16,7 +16,7 @@ export interface PushPublisherParts {
   origin: Origin;
   writer: CommitWriter;
   reader: Reader;
-  repository: Repository;
+  refs: RefMover;
   /** Fetches and pushes take turns: a fetch that began before a push would bring back where the branch was. */
   exclusive: Exclusive;
   /** Brings the mirror to where origin is, within the usual time. */
@@ -29,17 +29,23 @@ export interface PushPublisherParts {
 
 /** Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
-  const { writer, exclusive, maintenance, faults, patience } = parts;
+  const { writer, refs, exclusive, maintenance, faults, patience } = parts;
 
   const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
     const commits = await makeCommits(writer, base, drafts);
     faults.pass('commit-written');
+    refs.prepare();
     await exclusive(() => pushCommits(parts, base.revision, commits), patience);
     void maintenance.run();
     return commits;
   };
 
-  return { publish, close: () => writer.close() };
+  return {
+    publish,
+    close: async () => {
+      await Promise.all([writer.close(), refs.close()]);
+    },
+  };
 }
 
 async function makeCommits(
@@ -79,15 +85,16 @@ async function pushCommits(parts: PushPublisherParts, from: string | null, commi
  * hinders this must not look as if nothing had happened, nor as if they were applied.
  */
 async function advance(
-  { repository, branch, fetch }: PushPublisherParts,
+  { refs, branch, fetch }: PushPublisherParts,
   from: string | null,
   commits: string[],
 ): Promise<void> {
-  const expected = from ?? '0'.repeat(repository.emptyTree.length);
-  const update = `update ${trackingRef(branch)}\0${commits.at(-1)}\0${expected}\0`;
   try {
     // After a fetch that failed, the next one clears away what may have been in its way.
-    await runGit(repository.context, commands.updateRefs(), update).catch(fetch).catch(fetch);
+    await refs
+      .move(trackingRef(branch), from, commits.at(-1) as string)
+      .catch(fetch)
+      .catch(fetch);
   } catch (error) {
     const message = 'the commit is published, but the mirror could not follow';
     throw new HoldfastError('unavailable', message, { commits }, error);

@@ -5,6 +5,7 @@ import { openCommitWriter } from '../commit-writer.ts';
 import { createMaintenance } from '../maintenance.ts';
 import { openObjects } from '../objects.ts';
 import { createReader } from '../reader.ts';
+import { openRefMover } from '../ref-mover.ts';
 import type { Repository } from '../repository.ts';
 import { createExclusive } from './exclusive.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
@@ -46,9 +47,10 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
   const inner = createReader(repository, openObjects(context), async () => trackingRef(branch));
   const writer = openCommitWriter(context, repository.prefix);
+  const refs = openRefMover(repository);
   const maintenance = createMaintenance(repository);
   const letGo = async (): Promise<void> => {
-    await Promise.all([inner.close(), writer.close(), maintenance.stop()]);
+    await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.stop()]);
   };
   const mirror = createMirrorState({ options, repository, branch, origin, limits, letGo });
   const exclusive = createExclusive();
@@ -58,16 +60,15 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     void maintenance.run();
   };
   const { fetch } = mirror;
-  const patience = limits.usual.total;
   const ours = {
     branch,
     origin,
     writer,
+    refs,
     reader,
-    repository,
     exclusive,
     fetch,
-    patience,
+    patience: limits.usual.total,
     maintenance,
     faults,
   };
@@ -80,7 +81,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },
     close: async () => {
       transfers.close();
-      await Promise.all([inner.close(), writer.close(), maintenance.close()]);
+      await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.close()]);
     },
   };
 }

@@ -1,0 +1,51 @@
+import { commands, objectId, refName } from './commands.ts';
+import { Conversation } from './conversation.ts';
+import type { Repository } from './repository.ts';
+import { GitFailure } from './run.ts';
+
+const NEWLINE = 0x0a;
+/**
+ * Milliseconds that one process may live: git looks at the clock once, and all entries that it writes into the reflog
+ * have the time of its first.
+ */
+const LIFETIME = 1000;
+
+/** Moves refs, by one process of git for those that are moved in quick succession. */
+export interface RefMover {
+  /** Has git start while there is other work to do, so that a move need not wait for it. */
+  prepare(): void;
+  /**
+   * Moves a ref by compare-and-swap; null as `from` stands for a ref that is not there. Rejects with a GitFailure where
+   * it is at another commit, or locked; one without an exit code may have moved it.
+   */
+  move(ref: string, from: string | null, to: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openRefMover({ context, emptyTree }: Repository): RefMover {
+  const git = new Conversation(context, commands.updateRefs());
+  let end: NodeJS.Timeout | undefined;
+
+  const close = (): Promise<void> => {
+    clearTimeout(end);
+    end = undefined;
+    return git.close();
+  };
+  const prepare = (): void => {
+    git.start();
+    end ??= setTimeout(() => void close(), LIFETIME).unref();
+  };
+  const move = async (ref: string, from: string | null, to: string): Promise<void> => {
+    prepare();
+    const expected = from === null ? '0'.repeat(emptyTree.length) : objectId(from);
+    // In one piece: a process whose manager dies has read all of it or none.
+    const request = `start\0update ${refName(ref)}\0${objectId(to)}\0${expected}\0commit\0`;
+    await git.ask(request, async (reader) => {
+      const answers = [await reader.until(NEWLINE), await reader.until(NEWLINE)].join(', ');
+      if (answers !== 'start: ok, commit: ok')
+        throw new GitFailure(commands.updateRefs(), null, `said "${answers}"`);
+    });
+  };
+
+  return { prepare, move, close };
+}

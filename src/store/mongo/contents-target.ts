@@ -1,0 +1,142 @@
+import type { Collection, Db, Document } from 'mongodb';
+import { HoldfastError } from '../../errors.ts';
+import type {
+  ContentsHead,
+  ContentsObject,
+  ContentsReport,
+  ContentsTarget,
+  Reached,
+  ReachedParts,
+} from '../contents.ts';
+import type { Report } from '../report.ts';
+import type { OperationEntry } from '../store.ts';
+import { MongoContents } from './contents.ts';
+import type { FleetHead } from './documents.ts';
+import { isDuplicateKey } from './errors.ts';
+import { reportToStore } from './report-queries.ts';
+import {
+  COLLECTIONS,
+  createIndexes,
+  newFleet,
+  newReports,
+  refuseNewer,
+  SCHEMA_VERSION,
+  type SchemaDocument,
+} from './schema.ts';
+
+/** Reports that were copied; others may have put theirs there already. */
+const OURS = { 'holdfast.body': { $exists: true } };
+
+/** A database that is being filled. */
+export class MongoTarget extends MongoContents implements ContentsTarget {
+  async begin(head: ContentsHead): Promise<void> {
+    const copyingFrom = JSON.stringify(head);
+    const found = await this.connection.run((db) => claim(db, head.fleet));
+    if (found.copyingFrom === copyingFrom) return;
+    await this.clear();
+    await this.connection.run(async (db) => {
+      await createIndexes(db);
+      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, { $set: { copyingFrom } });
+    });
+  }
+
+  async reached(): Promise<ReachedParts> {
+    const [objects, operations, reports] = await this.connection.run((db) =>
+      Promise.all([
+        reachedIn(db.collection(COLLECTIONS.objects), {}),
+        reachedIn(db.collection(COLLECTIONS.operations), {}),
+        reachedIn(db.collection(COLLECTIONS.reports), OURS),
+      ]),
+    );
+    return {
+      objects: { ...objects, last: objects.last as string | null },
+      operations: { ...operations, last: operations.last as number | null },
+      reports: { ...reports, last: reports.last === null ? null : String(reports.last) },
+    };
+  }
+
+  async clear(): Promise<void> {
+    await this.connection.run(async (db) => {
+      await db.collection(COLLECTIONS.objects).deleteMany({});
+      await db.collection(COLLECTIONS.operations).deleteMany({});
+      await db.collection(COLLECTIONS.reports).deleteMany(OURS);
+    });
+  }
+
+  putObjects(rows: readonly ContentsObject[]): Promise<void> {
+    return this.#put(
+      COLLECTIONS.objects,
+      rows.map(({ key: _id, ...row }) => ({ _id, ...row, version: 0 })),
+    );
+  }
+
+  putOperations(rows: readonly OperationEntry[]): Promise<void> {
+    return this.#put(
+      COLLECTIONS.operations,
+      rows.map(({ id: _id, ids, ...entry }) => ({ _id, ...entry, ids: JSON.stringify(ids) })),
+    );
+  }
+
+  putReports(rows: readonly ContentsReport[]): Promise<void> {
+    const documents = rows.map(({ oid: _id, arrived, body }) => {
+      const { hostname, device_group, report_creation_time, updated } = JSON.parse(body) as Report;
+      const flag = typeof updated === 'boolean' ? { updated } : {};
+      const fields = { hostname, device_group, report_creation_time, ...flag };
+      return reportToStore({ _id, ...fields, holdfast: { arrived, body } });
+    });
+    return this.#put(COLLECTIONS.reports, documents);
+  }
+
+  /** The version of the head is above the ids of all entries, which are versions too. */
+  async finish({ seeded: isSeeded, ...head }: ContentsHead): Promise<void> {
+    const version = (await this.reached()).operations.last ?? 0;
+    const fleet: FleetHead = { ...newFleet(head.fleet), ...head, isSeeded, version };
+    await this.connection.run(async (db) => {
+      const heads = db.collection<{ _id: string }>(COLLECTIONS.state);
+      await heads.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });
+      await heads.replaceOne(
+        { _id: 'reports' },
+        { ...newReports(), lastOid: head.lastOid },
+        { upsert: true },
+      );
+      const isDone = { $unset: { copying: '', copyingFrom: '' } } as const;
+      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, isDone);
+    });
+  }
+
+  /** In order, one after the other: where it is interrupted, no row is there that follows one that is not. */
+  async #put(collection: string, documents: readonly Document[]): Promise<void> {
+    const operations = documents.map((replacement) => {
+      return { replaceOne: { filter: { _id: replacement['_id'] }, replacement, upsert: true } };
+    });
+    await this.connection.run((db) => db.collection(collection).bulkWrite(operations, { ordered: true }));
+  }
+}
+
+function schema(db: Db): Collection<SchemaDocument> {
+  return db.collection<SchemaDocument>(COLLECTIONS.state);
+}
+
+/** Makes the database the copy of this fleet, which is what it is already where a copy goes on. */
+async function claim(db: Db, fleet: string): Promise<SchemaDocument> {
+  try {
+    await schema(db).insertOne({ _id: 'schema', version: SCHEMA_VERSION, copying: fleet });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  const found = await schema(db).findOne({ _id: 'schema' });
+  refuseNewer(found?.version ?? SCHEMA_VERSION);
+  if (found?.copying === undefined)
+    throw new HoldfastError('invalid', 'there is a store in this database already');
+  if (found.copying === fleet) return found;
+  throw new HoldfastError('invalid', 'the database is the unfinished copy of another store; drop it first');
+}
+
+async function reachedIn(collection: Collection, filter: Document): Promise<Reached<unknown>> {
+  const [last] = await collection
+    .find(filter, { projection: { _id: 1 } })
+    .sort({ _id: -1 })
+    .limit(1)
+    .toArray();
+  return { rows: await collection.countDocuments(filter), last: last?._id ?? null };
+}

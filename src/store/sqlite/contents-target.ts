@@ -1,0 +1,177 @@
+import { existsSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { HoldfastError } from '../../errors.ts';
+import type {
+  ContentsHead,
+  ContentsObject,
+  ContentsReport,
+  ContentsTarget,
+  Reached,
+  ReachedParts,
+} from '../contents.ts';
+import type { Report } from '../report.ts';
+import type { OperationEntry } from '../store.ts';
+import { createFile, type Database, openFiller, prepare } from './connection.ts';
+import { KEYS, SqliteContents } from './contents.ts';
+import { MIGRATIONS, migrate } from './migrations.ts';
+import { Reports } from './reports.ts';
+import { inTransaction } from './transaction.ts';
+
+/** All rows, and the head that they were copied from. */
+const CLEAR = `
+  DELETE FROM apps; DELETE FROM device_groups; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports;
+  DELETE FROM copied_from;`;
+
+/** A new store at `path`, which is under another name until it is finished. */
+export class SqliteTarget implements ContentsTarget {
+  readonly #path: string;
+  #open: { db: Database; contents: SqliteContents } | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async begin(head: ContentsHead): Promise<void> {
+    if (existsSync(this.#path)) throw new HoldfastError('invalid', 'there is a store at the target already');
+    const work = `${this.#path}.copy`;
+    createFile(work);
+    const db = openFiller(work);
+    migrate(db, MIGRATIONS, head.fleet);
+    this.#open = { db, contents: new SqliteContents(db) };
+    if ((await this.head()).fleet !== head.fleet)
+      throw new HoldfastError(
+        'invalid',
+        'the target is the unfinished copy of another store; delete it first',
+      );
+    const from = JSON.stringify(head);
+    if (readFrom(db) === from) return;
+    await this.clear();
+    prepare(db, 'INSERT INTO copied_from VALUES (?)').run(from);
+  }
+
+  async reached(): Promise<ReachedParts> {
+    const { db } = this.#begun;
+    return {
+      objects: reachedBy<string>(db, `SELECT count(*) AS rows, max(key) AS last FROM (${KEYS})`),
+      operations: reachedBy<number>(db, 'SELECT count(*) AS rows, max(id) AS last FROM operations'),
+      reports: reachedBy<string>(db, 'SELECT count(*) AS rows, max(oid) AS last FROM reports'),
+    };
+  }
+
+  async clear(): Promise<void> {
+    const { db } = this.#begun;
+    inTransaction(db, () => db.exec(CLEAR));
+  }
+
+  head(): Promise<ContentsHead> {
+    return this.#begun.contents.head();
+  }
+
+  objects(after: string | null, limit: number): Promise<ContentsObject[]> {
+    return this.#begun.contents.objects(after, limit);
+  }
+
+  operations(after: number | null, limit: number): Promise<OperationEntry[]> {
+    return this.#begun.contents.operations(after, limit);
+  }
+
+  reports(after: string | null, limit: number): Promise<ContentsReport[]> {
+    return this.#begun.contents.reports(after, limit);
+  }
+
+  async putObjects(rows: readonly ContentsObject[]): Promise<void> {
+    const { db } = this.#begun;
+    inTransaction(db, () => {
+      for (const row of rows) putObject(db, row);
+    });
+  }
+
+  async putOperations(rows: readonly OperationEntry[]): Promise<void> {
+    const { db } = this.#begun;
+    const put = prepare(db, 'INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
+    inTransaction(db, () => {
+      for (const { id, at, actor, action, name, requestId, ids } of rows)
+        put.run(id, at, actor, action, name, requestId, JSON.stringify(ids));
+    });
+  }
+
+  async putReports(rows: readonly ContentsReport[]): Promise<void> {
+    const { db } = this.#begun;
+    const reports = new Reports(db);
+    const isThere = prepare<{ oid: string }>(db, 'SELECT oid FROM reports WHERE oid = ?');
+    inTransaction(db, () => {
+      for (const { oid, arrived, body } of rows)
+        if (isThere.get(oid) === undefined) reports.insert(oid, JSON.parse(body) as Report, arrived);
+    });
+  }
+
+  async finish(head: ContentsHead): Promise<void> {
+    const { db } = this.#begun;
+    const { attempted, applied } = head;
+    const newest =
+      prepare<{ oid: string | null }>(db, 'SELECT max(oid) AS oid FROM reports').get()?.oid ?? null;
+    const lastOid =
+      [head.lastOid, newest]
+        .filter((oid) => oid !== null)
+        .sort()
+        .at(-1) ?? null;
+    prepare(
+      db,
+      `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,
+       applied_at = ?, rules = ?, seeded = ?, floor_of_others = ?, id_sequence = ?, last_oid = ?`,
+    ).run(
+      ...[head.sequence, head.claimed, attempted?.revision ?? null, attempted?.at ?? null],
+      ...[applied?.revision ?? null, applied?.at ?? null, head.rules, Number(head.seeded)],
+      ...[head.floorOfOthers, head.idSequence, lastOid],
+    );
+    db.exec('DROP TABLE copied_from');
+    this.#open = null;
+    db.close();
+    await rename(`${this.#path}.copy`, this.#path);
+  }
+
+  async close(): Promise<void> {
+    const open = this.#open;
+    this.#open = null;
+    open?.db.close();
+  }
+
+  get #begun(): { db: Database; contents: SqliteContents } {
+    if (this.#open === null) throw new HoldfastError('internal', 'the copy has not begun');
+    return this.#open;
+  }
+}
+
+function putObject(db: Database, { kind, name, own, prune, stored }: ContentsObject): void {
+  const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
+  if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
+  if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
+  if (stored === null) return;
+  const { oid, content, hash, origin } = stored;
+  const [path, blob] = [origin?.path ?? null, origin?.blob ?? null];
+  const id = own?.last ?? 0;
+  if (kind === 'app') {
+    prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?, ?)').run(
+      name,
+      oid,
+      id,
+      content,
+      hash,
+      path,
+      blob,
+    );
+  } else {
+    const sql = 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
+    prepare(db, sql).run(name, oid, id, prune?.last ?? 0, content, hash, path, blob);
+  }
+}
+
+/** The head that the rows were copied from, as JSON; null where that is not known. Is kept in a table that goes in the end. */
+function readFrom(db: Database): string | null {
+  db.exec('CREATE TABLE IF NOT EXISTS copied_from (head TEXT NOT NULL) STRICT');
+  return prepare<{ head: string }>(db, 'SELECT head FROM copied_from').get()?.head ?? null;
+}
+
+function reachedBy<Place>(db: Database, sql: string): Reached<Place> {
+  return prepare<Reached<Place>>(db, sql).get() ?? { rows: 0, last: null };
+}

@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { Diagnostic } from '../../src/desired/diagnostic.ts';
+import { keyOf, parseKey } from '../../src/desired/name.ts';
+import { DesiredState } from '../../src/desired/state.ts';
+import { AppliedState } from '../../src/plan/applied.ts';
+import { makePlan, type Plan } from '../../src/plan/plan.ts';
+import { followChanges, type Memory } from '../../src/reconcile/memory.ts';
+import type { AppliedObject, ChangedObjects } from '../../src/store/store.ts';
+import { anyCommit, changesOf, type Files, stateOf } from '../support/fleet.ts';
+
+const RUNS = { numRuns: 2000 };
+
+const BLANK = {
+  sequence: 0,
+  attempted: null,
+  applied: null,
+  fleet: '',
+  seeded: true,
+  rules: null,
+  idSequence: 0,
+  mark: null,
+};
+
+/** One of two managers: what it has read of the branch, and what it knows of the store. */
+class Manager {
+  readonly desired = new DesiredState();
+  readonly files = new Map<string, string>();
+  readonly memory: Memory = {
+    store: { ...BLANK },
+    applied: new AppliedState(),
+    origins: new Map(),
+    pending: new Set(),
+    problems: new Map(),
+  };
+
+  read(commit: Files): void {
+    for (const [path, text] of Object.entries(commit)) {
+      if (text === null) this.files.delete(path);
+      else this.files.set(path, text);
+    }
+    for (const key of this.desired.apply(changesOf(commit))) this.memory.pending.add(key);
+  }
+
+  /** Plans what is pending, as a pass does. */
+  plan(): Plan {
+    const { memory, desired } = this;
+    const plan = makePlan(memory.pending, desired, memory.applied);
+    for (const [key, problems] of plan.problems) {
+      if (problems.length === 0) memory.problems.delete(key);
+      else memory.problems.set(key, problems);
+    }
+    return plan;
+  }
+
+  apply({ steps }: Plan): void {
+    this.memory.applied.applySteps(steps);
+    this.memory.pending.clear();
+  }
+
+  /** Plans every object, on a desired state that is built anew. */
+  planAll(): Plan {
+    const desired = stateOf(Object.fromEntries(this.files));
+    const { applied } = this.memory;
+    return makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
+  }
+}
+
+function sorted(problems: Iterable<readonly Diagnostic[]>): string[] {
+  return [...problems]
+    .flat()
+    .map((problem) => JSON.stringify(problem))
+    .sort();
+}
+
+/** What the store would tell of these keys. */
+function changesAt(keys: Iterable<string>, applied: AppliedState): ChangedObjects {
+  const changes: ChangedObjects = { objects: [], gone: [] };
+  for (const key of keys) {
+    const { kind, name } = parseKey(key);
+    const content = kind === 'app' ? applied.app(name) : applied.group(name);
+    if (content === undefined) changes.gone.push({ kind, name });
+    else changes.objects.push({ kind, name, content, origin: null } as AppliedObject);
+  }
+  return changes;
+}
+
+/** The second manager reads as many commits as it is told, and looks at the store now and then. */
+const anyStep = fc.record({ commit: anyCommit, reads: fc.nat(2), looks: fc.boolean() });
+
+/** One manager that applies every commit, and one that follows it. */
+class Two {
+  readonly leader = new Manager();
+  readonly follower = new Manager();
+  readonly #unread: Files[] = [];
+  readonly #changed = new Set<string>();
+
+  commit(files: Files): void {
+    this.#unread.push(files);
+    this.leader.read(files);
+    const plan = this.leader.plan();
+    this.leader.apply(plan);
+    for (const { kind, name } of plan.steps) this.#changed.add(keyOf(kind, name));
+  }
+
+  read(count: number): void {
+    for (const next of this.#unread.splice(0, count)) this.follower.read(next);
+  }
+
+  look(): void {
+    followChanges(this.follower.memory, changesAt(this.#changed, this.leader.memory.applied));
+    this.#changed.clear();
+  }
+}
+
+function expectComplete(manager: Manager, found: Plan): void {
+  const all = manager.planAll();
+  expect(found.steps).toEqual(all.steps);
+  expect(sorted(manager.memory.problems.values())).toEqual(sorted(all.problems.values()));
+}
+
+it('planning what others changed, and what it may make different, is planning everything', () => {
+  fc.assert(
+    fc.property(fc.array(anyStep, { minLength: 1, maxLength: 12 }), (steps) => {
+      const two = new Two();
+      for (const { commit, reads, looks } of steps) {
+        two.commit(commit);
+        two.read(reads);
+        if (!looks) continue;
+        two.look();
+        const found = two.follower.plan();
+        expectComplete(two.follower, found);
+        // The pass that finds nothing to apply empties what is pending; one that loses its claim does not.
+        if (found.steps.length === 0) two.follower.memory.pending.clear();
+      }
+      two.look();
+      const [theirs, ours] = [two.leader, two.follower].map(({ memory }) => memory.applied.keys().sort());
+      expect(ours).toEqual(theirs);
+    }),
+    RUNS,
+  );
+});

@@ -1,0 +1,69 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { keyOf } from '../../../src/desired/name.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { AT, app, appStep, CONTEXT, group, groupStep, pass } from '../contract/support.ts';
+import { calmStore, ModelDatabase } from './model.ts';
+
+let database: ModelDatabase;
+let store: Store;
+
+async function mark(): Promise<string> {
+  return (await store.state()).mark ?? '';
+}
+
+/** Keys of what changed since: applied, and gone. */
+async function changedSince(since: string): Promise<[applied: string[], gone: string[]] | null> {
+  const changes = await store.changedObjects(since);
+  if (changes === null) return null;
+  const keys = (list: readonly { kind: 'app' | 'device_group'; name: string }[]): string[] =>
+    list.map(({ kind, name }) => keyOf(kind, name)).sort();
+  return [keys(changes.objects), keys(changes.gone)];
+}
+
+beforeEach(async () => {
+  database = new ModelDatabase();
+  store = calmStore(database);
+  await pass(store, [appStep('web', app('v1')), appStep('db', app('v1')), groupStep('edge', group('web'))]);
+});
+
+describe('what changed in a store that many managers share', () => {
+  it('is told alone, and nothing where nothing changed', async () => {
+    const since = await mark();
+    expect(await changedSince(since)).toEqual([[], []]);
+    await pass(store, [appStep('web', app('v2')), appStep('gone', app('x'))], 'r2');
+    const between = await mark();
+    await pass(store, [appStep('gone', null)], 'r3');
+    expect(await changedSince(since)).toEqual([['app/web'], ['app/gone']]);
+    expect(await changedSince(between)).toEqual([[], ['app/gone']]);
+  });
+
+  it('has what restarts and prunes raised, and what a seeding dropped', async () => {
+    const since = await mark();
+    await store.restartApp('db', CONTEXT);
+    await store.pruneGroup('edge', CONTEXT);
+    await store.seedCounters([{ kind: 'app', name: 'web', last: 90, floor: 0, hash: 'ab' }], 0);
+    expect(await changedSince(since)).toEqual([['app/db', 'device_group/edge'], ['app/web']]);
+  });
+
+  it('is not told of a store without a write, nor of a mark that the head has forgotten', async () => {
+    expect((await calmStore(new ModelDatabase()).state()).mark).toBeNull();
+    const since = await mark();
+    for (let write = 0; write < 63; write += 1) await store.markAttempted('r', AT);
+    expect(await changedSince(since)).toEqual([[], []]);
+    await store.markAttempted('r', AT);
+    expect(await changedSince(since)).toBeNull();
+  });
+
+  it('is not told after a restore, neither before nor after the version is reached again', async () => {
+    const backup = structuredClone(database.primary);
+    await pass(store, [appStep('web', app('v2'))], 'r2');
+    const since = await mark();
+    database.restore(backup);
+    expect(await changedSince(since)).toBeNull();
+    await pass(store, [appStep('db', app('v3'))], 'r3');
+    expect((await mark()).split('/')[0]).toBe(since.split('/')[0]);
+    expect(await changedSince(since)).toBeNull();
+    await pass(store, [appStep('db', app('v4'))], 'r4');
+    expect(await changedSince(since)).toBeNull();
+  });
+});

@@ -148,7 +148,9 @@ export class SqliteStore implements Store {
     const pace = new Pace();
     return this.#reads.counters.since(sinceIdSequence, async (read) => {
       await pace.step();
-      return this.#read(read);
+      if (sinceIdSequence > 0) return this.#read(read);
+      // All of them: that goes through every app, too.
+      return this.#read(() => withSmallCache(this.#connections.reader, read));
     });
   }
 

@@ -46,6 +46,18 @@ export default {
       from: { path: '^src/', pathNot: '^src/desired/yaml/' },
       to: { path: 'node_modules/yaml/' },
     },
+    {
+      name: 'loaded-on-demand',
+      comment:
+        'what a start does not need is imported by import() where it is needed: it is a third of a start',
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/(store/mongo/|service/copy-store\\.ts$)` },
+      to: {
+        path: `^src/(store/mongo/|service/(exposition|copy-store)\\.ts$)|node_modules/pino-pretty/`,
+        dynamic: false,
+        dependencyTypesNot: ['type-only'],
+      },
+    },
     ...directionRules,
     ...purityRules,
   ],

@@ -7,6 +7,7 @@ import {
   type Severity,
   type TextProblem,
 } from './diagnostic.ts';
+import { Listing } from './listing.ts';
 import { type Kind, keyOf } from './name.ts';
 import type { Content, ParsedFile } from './parse.ts';
 import type { Position } from './yaml/document.ts';
@@ -39,7 +40,7 @@ export interface DesiredObject<C extends Content = Content> {
 export class DesiredState {
   readonly #files = new Map<string, StateFile>();
   readonly #paths = new Map<string, string[]>();
-  readonly #listing = new Map<string, Set<string>>();
+  readonly #listing = new Listing();
   readonly #faulty = new Set<string>();
 
   /** Whether no file stands for an object, valid or not. */
@@ -75,8 +76,8 @@ export class DesiredState {
   }
 
   /** Names of the groups whose valid files list this app. */
-  groupsListing(app: string): ReadonlySet<string> {
-    return this.#listing.get(app) ?? new Set();
+  groupsListing(app: string): Iterable<string> {
+    return this.#listing.of(app);
   }
 
   /** Applies changes of files; tells which objects (keys) may mean something else now. */
@@ -162,7 +163,7 @@ export class DesiredState {
     const paths = (this.#paths.get(key) ?? []).filter((other) => other !== path);
     if (paths.length === 0) this.#paths.delete(key);
     else this.#paths.set(key, paths);
-    for (const app of membersOf(file)) this.#unlist(app, file.name);
+    for (const app of membersOf(file)) this.#listing.remove(app, file.name);
     for (const twin of paths) this.#listMembers(twin);
     this.#markFaulty(paths);
     return key;
@@ -171,19 +172,7 @@ export class DesiredState {
   #listMembers(path: string): void {
     const file = this.#files.get(path);
     if (file === undefined || file.kind === null) return;
-    for (const app of membersOf(file)) this.#list(app, file.name);
-  }
-
-  #list(app: string, group: string): void {
-    const groups = this.#listing.get(app);
-    if (groups === undefined) this.#listing.set(app, new Set([group]));
-    else groups.add(group);
-  }
-
-  #unlist(app: string, group: string): void {
-    const groups = this.#listing.get(app);
-    groups?.delete(group);
-    if (groups?.size === 0) this.#listing.delete(app);
+    for (const app of membersOf(file)) this.#listing.add(app, file.name);
   }
 
   #markFaulty(paths: readonly string[]): void {

@@ -1,5 +1,6 @@
 import type { App } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
+import { Listing } from '../desired/listing.ts';
 import { keyOf } from '../desired/name.ts';
 import type { Step } from './step.ts';
 
@@ -7,7 +8,7 @@ import type { Step } from './step.ts';
 export class AppliedState {
   readonly #apps = new Map<string, App>();
   readonly #groups = new Map<string, DeviceGroup>();
-  readonly #listing = new Map<string, Set<string>>();
+  readonly #listing = new Listing();
 
   get isEmpty(): boolean {
     return this.#apps.size === 0 && this.#groups.size === 0;
@@ -22,8 +23,8 @@ export class AppliedState {
   }
 
   /** Names of the groups whose applied content lists this app. */
-  groupsListing(app: string): ReadonlySet<string> {
-    return this.#listing.get(app) ?? new Set();
+  groupsListing(app: string): Iterable<string> {
+    return this.#listing.of(app);
   }
 
   /** Keys of all applied objects. */
@@ -38,10 +39,10 @@ export class AppliedState {
   }
 
   setGroup(name: string, content: DeviceGroup | null): void {
-    for (const app of this.#groups.get(name)?.apps ?? []) this.#unlist(app, name);
+    for (const app of this.#groups.get(name)?.apps ?? []) this.#listing.remove(app, name);
     if (content === null) this.#groups.delete(name);
     else this.#groups.set(name, content);
-    for (const app of content?.apps ?? []) this.#list(app, name);
+    for (const app of content?.apps ?? []) this.#listing.add(app, name);
   }
 
   /** Follows what the store applied. */
@@ -50,17 +51,5 @@ export class AppliedState {
       if (step.kind === 'app') this.setApp(step.name, step.after);
       else this.setGroup(step.name, step.after);
     }
-  }
-
-  #list(app: string, group: string): void {
-    const groups = this.#listing.get(app);
-    if (groups === undefined) this.#listing.set(app, new Set([group]));
-    else groups.add(group);
-  }
-
-  #unlist(app: string, group: string): void {
-    const groups = this.#listing.get(app);
-    groups?.delete(group);
-    if (groups?.size === 0) this.#listing.delete(app);
   }
 }

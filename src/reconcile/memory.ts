@@ -26,16 +26,17 @@ export type KnownFiles = (path: string, blob: string) => StateFile | undefined;
  */
 export function knownFiles({ store, origins, applied }: Memory, rules: string): KnownFiles {
   if (store.rules !== rules) return () => undefined;
-  const apps = new Map<string, { name: string; blob: string }>();
-  for (const [key, { path, blob }] of origins) {
+  const apps = new Map<string, { name: string; origin: Origin }>();
+  for (const [key, origin] of origins) {
     const { kind, name } = parseKey(key);
-    if (kind === 'app') apps.set(path, { name, blob });
+    if (kind === 'app') apps.set(origin.path, { name, origin });
   }
   return (path, blob) => {
     const app = apps.get(path);
-    const content = app?.blob === blob ? applied.app(app.name) : undefined;
+    const content = app?.origin.blob === blob ? applied.app(app.name) : undefined;
     if (app === undefined || content === undefined) return undefined;
-    return { path, blob, kind: 'app', name: app.name, parsed: { ok: true, content, members: [] } };
+    // Its own texts, not the equal ones of the list of the tree: that is large, and each of them keeps all of it.
+    return { ...app.origin, kind: 'app', name: app.name, parsed: { ok: true, content, members: [] } };
   };
 }
 

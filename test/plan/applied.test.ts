@@ -25,7 +25,7 @@ describe('AppliedState', () => {
       undefined,
       undefined,
     ]);
-    expect(applied.groupsListing('a').size).toBe(0);
+    expect([...applied.groupsListing('a')]).toEqual([]);
   });
 
   it('is not empty with a group alone, or an app alone', () => {

@@ -1,9 +1,9 @@
 import { HoldfastError, kindOf } from '../../errors.ts';
-import type { IdsRecord, Reader } from '../../source/source.ts';
+import type { IdsRecord, Reader, RecordText } from '../../source/source.ts';
 import type { Store, StoreState } from '../../store/store.ts';
 import { RecordContents, textsOf, type Written } from './contents.ts';
-import type { RecordMeta } from './format.ts';
-import { lookAtRecord, type Standing } from './standing.ts';
+import { decodeMeta, META, type RecordMeta } from './format.ts';
+import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
 /** How often a version that somebody else writes meanwhile is looked at again. */
 const MAX_LOOKS = 5;
@@ -70,9 +70,9 @@ export class Book {
     // Read first: the counters that are read after it are at least as new.
     const state = await store.state();
     if (!state.seeded) return { meta: null, hasWritten: false, replaced: null };
-    const page = this.#page ?? (await this.#look(state));
+    const known = this.#page;
     this.#page = null;
-    const changed = await this.#changed(page, state);
+    const { page, changed } = known === null ? await this.#look(state) : await this.#compare(known, state);
     const meta = await metaOf(state, record.place, reader);
     const isDue = changed.size > 0 || (await isOutdated(page, meta, reader));
     if (isDue) await this.#write(page, meta, changed);
@@ -81,10 +81,20 @@ export class Book {
     return { meta: page.written.meta, hasWritten: isDue, replaced };
   }
 
-  async #look(state: StoreState): Promise<Page> {
-    const standing = await lookAtRecord(this.#dependencies.record, state.fleet);
+  /** What stands there, compared with the store. A record that is just what would be written is not decoded. */
+  async #look(state: StoreState): Promise<Compared> {
+    const { record } = this.#dependencies;
+    const text = await record.read();
+    const own = ownPage(text, state);
+    const compared = own === null ? null : await this.#compare(own, state);
+    if (compared !== null && compared.changed.size === 0 && isAsWritten(text, compared.page)) return compared;
+    const standing = standingOf(text, record.place, state.fleet);
     refuse(standing, state, this.#adopted);
-    return newPage(standing);
+    return this.#compare(newPage(standing), state);
+  }
+
+  async #compare(page: Page, state: StoreState): Promise<Compared> {
+    return { page, changed: await this.#changed(page, state) };
   }
 
   /** The files that have to be written; on a new page, everything is compared. */
@@ -119,6 +129,34 @@ interface Page {
   replaced: string | null;
   /** A revision that was compared with the written one, and needs no writing. */
   compared: string | null;
+}
+
+/** A page, and the files on it that have to be written. */
+interface Compared {
+  page: Page;
+  changed: Map<string, string>;
+}
+
+/** The page of a record that says of itself that it is this store's, and not ahead of it; its rows are not looked at. */
+function ownPage(text: RecordText | null, state: StoreState): Page | null {
+  if (text === null || 'damage' in text || mayKnowMore(text, state)) return null;
+  const meta = decodeMeta(text.files);
+  if (meta === null) return null;
+  const texts = new Map([...text.files].filter(([name]) => name !== META));
+  return {
+    written: { tip: text.tip, meta, texts },
+    contents: new RecordContents(),
+    upTo: 0,
+    replaced: null,
+    compared: null,
+  };
+}
+
+/** Whether a record says of itself what it would if it was written with this page's rows. */
+function isAsWritten(text: RecordText | null, { contents, written: { meta } }: Page): boolean {
+  if (text === null || 'damage' in text || meta === null) return false;
+  const [name, expected] = contents.meta(meta);
+  return text.files.get(name) === expected;
 }
 
 function newPage(standing: Standing): Page {

@@ -5,7 +5,7 @@ import type { CounterRow } from '../../store/store.ts';
 
 /** The version of the format; another one is not read. */
 const FORMAT = 1;
-const META = 'meta.json';
+export const META = 'meta.json';
 /** A row has at most about 200 bytes, so that a whole record stays below what the source reads. */
 export const MAX_ROWS = 300_000;
 /** Beyond this there is no room left for ids to rise and stay exact. */

@@ -1,4 +1,4 @@
-import type { IdsRecord, RecordText } from '../../source/source.ts';
+import type { RecordText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import { decodeMeta, decodeRecord, type RecordContent } from './format.ts';
 
@@ -13,12 +13,7 @@ export type Standing =
    */
   | { kind: 'ours' | 'another' | 'elsewhere'; tip: string; record: RecordContent };
 
-/** Reads the record and says what it is to the store of this fleet. Rejects as `unavailable`. */
-export async function lookAtRecord(keeper: IdsRecord, fleet: string): Promise<Standing> {
-  return standingOf(await keeper.read(), keeper.place, fleet);
-}
-
-/** The same of a record that was read; `place` is the keeper's. */
+/** Says what a record that was read is to the store of this fleet; `place` is that of its keeper. */
 export function standingOf(text: RecordText | null, place: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', tip: null };
   const { tip } = text;

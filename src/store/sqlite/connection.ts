@@ -123,6 +123,16 @@ export function shrinkCache(db: Database): void {
   db.exec('PRAGMA cache_size = -2048');
 }
 
+/** Runs a read that goes through whole tables. */
+export function withSmallCache<T>(db: Database, read: () => T): T {
+  shrinkCache(db);
+  try {
+    return read();
+  } finally {
+    enlargeCache(db);
+  }
+}
+
 /**
  * Closes both, and leaves everything in the one file. The driver cannot finalize statements, so SQLite gives its
  * handles back, and drops the log, only when they are collected; until then the log is there, but empty.

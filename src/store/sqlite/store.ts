@@ -21,7 +21,7 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import { type Connections, closeConnections } from './connection.ts';
+import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
 import { ReportIntake } from './intake.ts';
 import type { Reads, Writes } from './tables.ts';
@@ -36,6 +36,8 @@ import {
 
 /** From so many changes on, what a large transaction costs more is less than what it spares others. */
 const LARGE = 500;
+/** Milliseconds from a large transaction until its log is brought into the file. */
+const CHECKPOINT_DELAY = 50;
 
 /**
  * The store in one SQLite file. Writes wait for one another in a queue; reads go by a connection of their own
@@ -86,7 +88,7 @@ export class SqliteStore implements Store {
 
   appliedObjects(): Promise<AppliedObject[]> {
     const { objects } = this.#reads;
-    return this.#guard(() => objects.parse(objects.all()));
+    return this.#guard(() => objects.parse(withSmallCache(this.#connections.reader, () => objects.all())));
   }
 
   /** One process has this store: whoever does not know what it changed reads everything. */
@@ -196,10 +198,10 @@ export class SqliteStore implements Store {
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
     if (changes < LARGE) return this.#writeLong(work);
     const { writer } = this.#connections;
-    const result = this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, work)));
-    // In a turn of its own: both it and the commit take a while.
-    void this.#queue.run(() => setImmediate().then(() => checkpoint(writer)));
-    return result;
+    return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, work))).finally(() => {
+      // Some turns later: it takes about as long as the commit, and others wait since then.
+      setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
+    });
   }
 
   /** Every call goes through here: turns it away once closed, and words its failure. */

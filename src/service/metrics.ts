@@ -107,7 +107,7 @@ function createOriginMetrics(registers: Registry[]): (status: Status) => void {
   });
   const polls = new Gauge({
     name: 'holdfast_polls_origin',
-    help: 'Whether this manager asks the repository elsewhere by the clock (1), or another one does (0).',
+    help: 'Whether this manager asks the repository elsewhere by the clock: 1 or 0.',
     registers,
   });
   return ({ origin, polling }) => {

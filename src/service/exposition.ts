@@ -68,7 +68,7 @@ const GAUGES: readonly GaugeRow[] = [
   ],
   [
     'holdfast_polls_origin',
-    'Whether this manager asks the repository elsewhere by the clock (1), or another one does (0).',
+    'Whether this manager asks the repository elsewhere by the clock: 1 or 0.',
     ({ pollsOrigin }) => (pollsOrigin === null ? null : Number(pollsOrigin)),
   ],
 ];

@@ -4,11 +4,19 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt } from '../support/git.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
-import { startFollower, testOrigin } from '../support/origin.ts';
+import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
 const PATIENCE = { timeout: 25_000 };
+
+/** Pushes to an origin that is out of the way, and brings it back: no look finds it without the commit. */
+async function comeBackWith({ url, person }: TestOrigin, image: string): Promise<string> {
+  const id = await person.commit({ [WEB]: `container_image: ${image}\n` });
+  await person.git('push', '--quiet', `${url}.away`, 'HEAD:refs/heads/main');
+  await rename(`${url}.away`, url);
+  return id;
+}
 
 /** Managers of these tests do not poll: what heals was tried again by itself. */
 async function expectApplied(manager: TestManager, revision: string): Promise<void> {
@@ -25,8 +33,7 @@ describe('without anybody asking, it heals', () => {
     expect((await manager.reconcile()).body.state).toBe('refused');
     await rename(origin.url, `${origin.url}.away`);
     await manager.reconcile();
-    await rename(`${origin.url}.away`, origin.url);
-    await expectApplied(manager, await origin.push({ [WEB]: 'container_image: mended:1\n' }));
+    await expectApplied(manager, await comeBackWith(origin, 'mended:1'));
   });
 
   it('after a write found origin away: status says so, and it is looked at again', async () => {
@@ -37,8 +44,7 @@ describe('without anybody asking, it heals', () => {
     await expect
       .poll(async () => (await manager.get('/api/v2/reconcile')).body, PATIENCE)
       .toMatchObject({ state: 'failing', origin: { error: { since: expect.any(String) } } });
-    await rename(`${origin.url}.away`, origin.url);
-    await expectApplied(manager, await origin.push({ [WEB]: 'container_image: back:1\n' }));
+    await expectApplied(manager, await comeBackWith(origin, 'back:1'));
   });
 
   it('after a fetch was ended in the middle: its locks and its half of a pack go', async () => {

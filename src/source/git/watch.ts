@@ -14,7 +14,8 @@ export async function watchRepository(
   const branches = watchTree(`${commonFolder}/refs/heads`, { ignored: isLock, ignoreInitial: true });
   // Its own events are not enough: of two renames in quick succession it can miss the second for good.
   branches.on('raw', (_event, name) => {
-    if (!isLock(name)) onChange();
+    // Not every system tells a name.
+    if (!isLock(String(name))) onChange();
   });
   branches.on('all', () => onChange());
   // A watch that breaks is no reason to stop: the loop also looks again by the clock.

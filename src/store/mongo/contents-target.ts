@@ -1,4 +1,4 @@
-import type { Collection, Db, Document } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection, Db, Document } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import type {
   ContentsHead,
@@ -105,12 +105,21 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
   }
 
   /** In order, one after the other: where it is interrupted, no row is there that follows one that is not. */
-  async #put(collection: string, documents: readonly Document[]): Promise<void> {
-    const operations = documents.map((replacement) => {
-      return { replaceOne: { filter: { _id: replacement['_id'] }, replacement, upsert: true } };
+  async #put(collection: string, documents: Document[]): Promise<void> {
+    await this.connection.run(async (db) => {
+      try {
+        await db.collection(collection).insertMany(documents, { ordered: true });
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        // A command of a run that was killed has come to its end after all.
+        await db.collection(collection).bulkWrite(documents.map(replacing), { ordered: true });
+      }
     });
-    await this.connection.run((db) => db.collection(collection).bulkWrite(operations, { ordered: true }));
   }
+}
+
+function replacing(replacement: Document): AnyBulkWriteOperation {
+  return { replaceOne: { filter: { _id: replacement['_id'] }, replacement, upsert: true } };
 }
 
 function schema(db: Db): Collection<SchemaDocument> {

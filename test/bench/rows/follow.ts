@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { parseConfig } from '../../../src/config.ts';
 import { appDefaults } from '../../../src/desired/app.ts';
+import { copyStore } from '../../../src/service/copy-store.ts';
 import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { Bench, Line } from '../bench.ts';
@@ -23,7 +26,9 @@ export async function follow(bench: Bench): Promise<Line[]> {
   const bare = await makeBare(bench, fleet);
   const database = `holdfast_bench_${randomBytes(6).toString('hex')}`;
   const shared = { MONGODB_URI: uri, MONGODB_DATABASE: database };
-  const env = { ...shared, GIT_REMOTE: bare, DESIRED_STATE: 'desired-state' };
+  const origin = { GIT_REMOTE: bare, DESIRED_STATE: 'desired-state' };
+  await fillDatabase(bench, origin, uri, database);
+  const env = { ...origin, ...shared };
   const first = await startManager(bench, { folder: null, env });
   const second = await startManager(bench, { folder: null, env });
   const store = await openStore(bench, uri, database);
@@ -54,6 +59,23 @@ export async function follow(bench: Bench): Promise<Line[]> {
       met: ours / theirs <= 0.5,
     },
   ];
+}
+
+/** By way of an embedded store: stand-ins for MongoDB take minutes for a first pass of so many apps. */
+async function fillDatabase(
+  bench: Bench,
+  env: Readonly<Record<string, string>>,
+  uri: string,
+  database: string,
+): Promise<void> {
+  const dataFolder = join(await bench.folder(), 'data');
+  const manager = await startManager(bench, { folder: null, dataFolder, env });
+  await manager.stop();
+  const config = parseConfig({ DATA_DIR: dataFolder, MONGODB_DATABASE: database }, []);
+  if (!config.ok) throw new Error(config.problems.join('\n'));
+  await copyStore(config.config, uri, ({ part, rows, isCheck }) => {
+    if (isCheck) bench.say(`${rows} ${part} are in the database`);
+  });
 }
 
 async function openStore(bench: Bench, uri: string, database: string): Promise<Store> {

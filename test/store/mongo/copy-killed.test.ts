@@ -10,9 +10,11 @@ import { AT, app, appStep, CONTEXT, everything, pass } from '../contract/support
 import { openAt } from '../sqlite-place.ts';
 import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './place.ts';
 
-/** Reports in the source: ten pages, of which some are copied before the end comes. */
-const REPORTS = 5000;
-const ENOUGH = 1500;
+/** Reports in the source: four pages, of which some are copied before the end comes. */
+const REPORTS = 2000;
+const ENOUGH = 1000;
+/** The command that brings the second page of them: after those of the schema, the objects and the operations. */
+const SECOND_PAGE = 5;
 
 let folder: string;
 let database: string;
@@ -26,9 +28,13 @@ function copyTo(to: string, env: Record<string, string> = {}): TestProcess {
   });
 }
 
-/** Kills it when enough reports are there; resolves to how many there are when nothing is under way any more. */
-async function killInTheMiddle({ child, ended }: TestProcess, count: () => Promise<number>): Promise<number> {
-  while ((await count()) < ENOUGH) await sleep(20);
+/** Kills it once `isThere`; resolves to how many reports there are when nothing is under way any more. */
+async function killWhen(
+  isThere: () => Promise<boolean>,
+  { child, ended }: TestProcess,
+  count: () => Promise<number>,
+): Promise<number> {
+  while (!(await isThere())) await sleep(20);
   child.kill('SIGKILL');
   await ended;
   let there = -1;
@@ -42,7 +48,7 @@ async function killInTheMiddle({ child, ended }: TestProcess, count: () => Promi
 async function fill(store: Store): Promise<void> {
   await pass(
     store,
-    Array.from({ length: 600 }, (_, index) => appStep(`app-${index}`, app('v1'))),
+    Array.from({ length: 40 }, (_, index) => appStep(`app-${index}`, app('v1'))),
   );
   await store.restartApp('app-7', CONTEXT);
   const report = (index: number) => ({ hostname: 'h', device_group: 'g', report_creation_time: index });
@@ -79,7 +85,6 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     folder = await temporaryFolder();
     database = newDatabase();
     proxy = await MongoProxy.start(SERVER.uri);
-    proxy.judge(() => 'delay');
   });
   afterEach(async () => {
     await proxy.stop();
@@ -91,21 +96,27 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     await fill(source);
     const before = await everything(source);
     await source.close();
-    const there = await killInTheMiddle(copyTo(proxy.uri), reportsInDatabase);
-    expect(there).toBeLessThan(REPORTS);
-    const updates: number[] = [];
+    let isThere = false;
     proxy.judge((command, count) => {
-      if (command === 'update') updates.push(count);
+      isThere ||= command === 'insert' && count === SECOND_PAGE;
+      return isThere ? 'hang' : 'pass';
+    });
+    const there = await killWhen(async () => isThere, copyTo(proxy.uri), reportsInDatabase);
+    expect(there).toBe(ENOUGH);
+    const commands: string[] = [];
+    proxy.judge((command) => {
+      commands.push(command);
       return 'pass';
     });
     const again = copyTo(proxy.uri);
     expect(await again.ended, again.output()).toBe(0);
     expect(again.stdout()).toBe(
-      `copied and checked: 600 objects (600 were there already), 1 operations (1 were there already), ` +
+      `copied and checked: 40 objects (40 were there already), 1 operations (1 were there already), ` +
         `${REPORTS} reports (${there} were there already)\n`,
     );
-    // The two heads and the end of the copy besides the pages that were missing.
-    expect(updates).toHaveLength(Math.ceil((REPORTS - there) / 500) + 3);
+    const inserts = commands.filter((command) => command === 'insert');
+    // That of the schema finds that the copy has begun.
+    expect(inserts).toHaveLength(1 + Math.ceil((REPORTS - there) / 500));
     const copy = await openDatabase(database);
     expect(await everything(copy)).toEqual(before);
     await copy.close();
@@ -117,7 +128,10 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     const before = await everything(source);
     await source.close();
     const [env, file] = [{ MONGODB_URI: proxy.uri }, join(folder, 'back', 'store.sqlite')];
-    const there = await killInTheMiddle(copyTo(join(folder, 'back'), env), () => reportsIn(`${file}.copy`));
+    const count = (): Promise<number> => reportsIn(`${file}.copy`);
+    proxy.judge(() => 'delay');
+    const isEnough = async (): Promise<boolean> => (await count()) >= ENOUGH;
+    const there = await killWhen(isEnough, copyTo(join(folder, 'back'), env), count);
     expect(there).toBeLessThan(REPORTS);
     const work = new DatabaseSync(`${file}.copy`);
     work.exec('CREATE TABLE written (part TEXT)');

@@ -6,7 +6,8 @@ import type { Step } from '../../../src/plan/step.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { GroupInfo, Store } from '../../../src/store/store.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep } from '../contract/support.ts';
-import { type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
+import { MarkFollower } from './mark-follower.ts';
+import { drain, type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
 
 /** What one of two managers is asked for. A push moves the branch; a pass brings the store to it. */
 type Action = { manager: 0 | 1; do: 'push' | 'pass' | 'restart' | 'prune' | 'prune-all' };
@@ -60,6 +61,7 @@ function stepsTo(revision: number): Step[] {
 class World {
   readonly database = new ModelDatabase();
   readonly stores: Store[];
+  readonly follower: MarkFollower;
   /** The newest revision of the branch. */
   branch = 0;
   /** Every content that was ever shown under an id. */
@@ -75,12 +77,12 @@ class World {
   readonly #scheduler: Scheduler;
   readonly #mistake: Mistake | null;
   readonly #inlineLimit: number;
-  #followed: { mark: string | null; objects: Map<string, unknown> } = { mark: null, objects: new Map() };
   #writers = 0;
 
   constructor(scheduler: Scheduler, { fates, death, inlineLimit }: Life, mistake: Mistake | null) {
     this.#scheduler = scheduler;
     this.#mistake = mistake;
+    this.follower = new MarkFollower(mistake === 'mark after changes');
     this.#inlineLimit = inlineLimit;
     const queue = [...fates];
     let commands = 0;
@@ -179,23 +181,9 @@ class World {
     }
   }
 
-  /** A manager that keeps what is applied, and reads what changed alone where the store can tell. */
-  async follower(rounds: number): Promise<void> {
+  async follow(rounds: number): Promise<void> {
     for (let round = 0; round < rounds; round += 1)
-      await ignoringFaults(this.#follow(this.stores[1] as Store));
-  }
-
-  /** The mark of before: what changes while this reads is read again. */
-  async #follow(store: Store): Promise<void> {
-    const { mark } = await store.state();
-    const since = this.#followed.mark;
-    const changes = since === null ? null : await store.changedObjects(since);
-    const objects = changes?.objects ?? (await store.appliedObjects());
-    const known = changes === null ? new Map<string, unknown>() : this.#followed.objects;
-    for (const { kind, name } of changes?.gone ?? []) known.delete(`${kind}/${name}`);
-    for (const { kind, name, content } of objects) known.set(`${kind}/${name}`, content);
-    const late = this.#mistake === 'mark after changes' ? (await store.state()).mark : mark;
-    this.#followed = { mark: late, objects: known };
+      await ignoringFaults(this.follower.follow(this.stores[1] as Store));
   }
 
   /** One reply is one version of the group, and no id was ever shown with another content. */
@@ -223,8 +211,8 @@ class World {
     const info = await store.groupInfo('edge');
     this.check(info);
     expect(info?.revision).toBe(String(this.branch));
-    await this.#follow(store);
-    expect(Object.fromEntries(this.#followed.objects)).toEqual(contentsByKey(this.branch));
+    await this.follower.follow(store);
+    expect(this.follower.objects).toEqual(contentsByKey(this.branch));
     const inOrder = [...this.claims].sort(([a], [b]) => a - b).map(([, revision]) => revision);
     expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b));
     const { prune, unknownPrunes, restarts, unknownRestarts } = this.given;
@@ -269,8 +257,8 @@ function property(mistake: Mistake | null) {
     const managers = [0, 1].map(async (manager) => {
       for (const action of life.actions) if (action.manager === manager) await world.act(action);
     });
-    await scheduler.waitFor(Promise.all([...managers, world.device(4), world.follower(4)]));
-    await scheduler.waitAll();
+    await scheduler.waitFor(Promise.all([...managers, world.device(4), world.follow(4)]));
+    await drain(scheduler);
     await scheduler.waitFor(world.checkEnd());
   });
 }

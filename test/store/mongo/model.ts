@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Scheduler } from 'fast-check';
 import { appDefaults } from '../../../src/desired/app.ts';
 import type { Kind } from '../../../src/desired/name.ts';
@@ -243,6 +244,14 @@ export class ModelDocuments implements Documents {
   #isMistaken(mistake: Mistake): boolean {
     return this.#options.mistake === mistake;
   }
+}
+
+/** Lets everything happen that is under way: what is late schedules its next turn only after the one before. */
+export async function drain(scheduler: Scheduler): Promise<void> {
+  do {
+    await scheduler.waitAll();
+    await setImmediate();
+  } while (scheduler.count() > 0);
 }
 
 /** A store on the model in which every command happens at once and none fails; `wrap` stands before the database. */

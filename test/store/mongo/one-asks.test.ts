@@ -83,6 +83,12 @@ function asks(one: Follower): Promise<void> {
   }, PATIENCE);
 }
 
+/** What the figure says, as of the last pass. */
+async function figureOf({ manager }: Follower): Promise<string | undefined> {
+  const { text } = await manager.request('GET', '/metrics');
+  return /^holdfast_polls_origin (\d)$/m.exec(text)?.[1];
+}
+
 /** Resolves when origin was asked by this one so many times more. */
 async function asked(one: Follower, times: number): Promise<void> {
   const before = await one.way.fetches();
@@ -102,6 +108,7 @@ describe.skipIf(SERVER.isMissing)('two managers that look at one origin by the c
     await asked(asker, 5);
     expect(await other.way.fetches()).toBe(before);
     expect((await statusOf(other)).origin.reached_at).toBe(reached);
+    expect([await figureOf(asker), await figureOf(other)]).toEqual(['1', '0']);
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
     await Promise.all([follows(asker, revision), follows(other, revision)]);
     expect(await other.way.fetches()).toBe(before + 1);

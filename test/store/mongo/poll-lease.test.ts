@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LeaseDocument } from '../../../src/store/mongo/documents.ts';
 import { DocumentLease } from '../../../src/store/mongo/poll-lease.ts';
 import type { PollLease } from '../../../src/store/poll-lease.ts';
-import { type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
+import { drain, type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
 
 /** What happens to a manager in one interval. */
 type Event = 'well' | 'away' | 'asleep' | 'stop' | 'die';
@@ -128,7 +128,7 @@ function property(mistake: Mistake | null) {
       ({ version } = world.database.primary.lease);
     }
     world.calm();
-    await scheduler.waitAll();
+    await drain(scheduler);
     const asked: string[][] = [];
     for (let round = 0; round < QUIET; round += 1) asked.push(await world.interval([]));
     const living = world.askers.filter(({ isAlive }) => isAlive).map(({ id }) => id);

@@ -218,3 +218,14 @@ describe('errors of SQLite', () => {
     expect(messageOf(failed) + JSON.stringify(failed)).not.toContain(place.path);
   });
 });
+
+it('takes reports again after another process has held the file', async () => {
+  const report = { hostname: 'h', device_group: 'g', report_creation_time: 1, updated: true, report: {} };
+  const other = new DatabaseSync(place.path);
+  other.exec('BEGIN IMMEDIATE');
+  expect(await rejection(place.store.insertReports([report], AT))).toBe('unavailable');
+  other.exec('ROLLBACK');
+  other.close();
+  await place.store.insertReports([report], AT);
+  expect((await place.store.reports({ pageSize: 10 })).value.data).toHaveLength(1);
+});

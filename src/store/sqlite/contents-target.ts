@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type {
   ContentsHead,
@@ -128,6 +129,7 @@ export class SqliteTarget implements ContentsTarget {
     this.#open = null;
     db.close();
     await rename(`${this.#path}.copy`, this.#path);
+    await syncFolder(dirname(this.#path));
   }
 
   async close(): Promise<void> {
@@ -174,4 +176,10 @@ function readFrom(db: Database): string | null {
 
 function reachedBy<Place>(db: Database, sql: string): Reached<Place> {
   return prepare<Reached<Place>>(db, sql).get() ?? { rows: 0, last: null };
+}
+
+/** Makes the new name of a file outlive a loss of power. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  await folder.sync().finally(() => folder.close());
 }

@@ -41,10 +41,15 @@ export class ReportIntake {
 
   #begin(): Gathering {
     const arrivals: Arrival[] = [];
-    const done = this.#inTurn(() => {
+    const end = (): void => {
       if (this.#gathering === gathering) this.#gathering = null;
+    };
+    const work = (): Promise<void> => {
+      end();
       return insertAll(this.#writes, arrivals);
-    });
+    };
+    // Also where the transaction does not even begin.
+    const done = this.#inTurn(work).finally(end);
     const gathering = { arrivals, size: 0, done };
     this.#gathering = gathering;
     return gathering;

@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises';
 import { checkpointByItself, type Database, enlargeCache, shrinkCache } from './connection.ts';
 
 /** Runs `work` in one transaction of the writer: everything that it changes, or nothing when it throws. */
-export function inTransaction<T>(db: Database, work: () => T): T {
-  begin(db);
+export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FULL'): T {
+  begin(db, level);
   try {
     const result = work();
     db.exec('COMMIT');
@@ -19,12 +19,7 @@ export function inTransaction<T>(db: Database, work: () => T): T {
  * is written in order and synced as a whole.
  */
 export function inLightTransaction<T>(db: Database, work: () => T): T {
-  db.exec('PRAGMA synchronous = NORMAL');
-  try {
-    return inTransaction(db, work);
-  } finally {
-    db.exec('PRAGMA synchronous = FULL');
-  }
+  return inTransaction(db, work, 'NORMAL');
 }
 
 /**
@@ -32,7 +27,7 @@ export function inLightTransaction<T>(db: Database, work: () => T): T {
  * connection meanwhile.
  */
 export async function inLongTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  begin(db);
+  begin(db, 'FULL');
   try {
     const result = await work();
     db.exec('COMMIT');
@@ -92,9 +87,16 @@ export function inSnapshot<T>(db: Database, read: () => T): T {
   }
 }
 
-/** IMMEDIATE: a lock that another process holds is met here, before anything has changed. */
-function begin(db: Database): void {
+/** What `COMMIT` waits for: that the log is on the disk, or nothing. */
+type Level = 'FULL' | 'NORMAL';
+
+/**
+ * IMMEDIATE: a lock that another process holds is met here, before anything has changed. The level is said each time: no
+ * failure of an earlier transaction can leave a lower one behind.
+ */
+function begin(db: Database, level: Level): void {
   rollBack(db);
+  db.exec(`PRAGMA synchronous = ${level}`);
   db.exec('BEGIN IMMEDIATE');
 }
 

@@ -149,9 +149,11 @@ async function move(checkout: Checkout, { notes, refs }: Movers, move: Move): Pr
   try {
     await locks.wait(() => refs.move(move.branch, move.from, move.to));
   } catch (error) {
+    // A git that said nothing may have moved it all the same.
+    const hasMoved = !isAnswered(error) && (await tipOf(repository, move.branch)) === move.to;
     // Where this fails too, the note stays, and the next write or the next start begins with it.
-    await recover(checkout, notes).catch(() => undefined);
-    throw error;
+    if (!hasMoved) await recover(checkout, notes).catch(() => undefined);
+    if (!hasMoved) throw error;
   }
   faults.pass('branch-moved');
   const heads = `${repository.commonFolder}/refs/heads`;
@@ -189,6 +191,10 @@ async function switchNoted(checkout: Checkout, notes: SwitchNotes, { from, to, p
     else await recover(checkout, notes).catch(() => undefined);
     throw error;
   }
+}
+
+function isAnswered(error: unknown): boolean {
+  return error instanceof GitFailure && error.exitCode !== null;
 }
 
 /** git looked at everything, and touched nothing. */

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
-import { type GitContext, GitFailure } from './run.ts';
+import { type GitContext, GitFailure, hasPipes } from './run.ts';
 
 /** Reads what a process answers, piece by piece. */
 export interface AnswerReader {
@@ -28,7 +28,9 @@ export class Conversation {
   }
 
   async ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
-    return this.#running().ask(request, answer);
+    const session = this.#running();
+    if (session.failure !== null) throw session.failure;
+    return session.ask(request, answer);
   }
 
   /** Starts the process, where it does not run, before there is anything to ask. */
@@ -44,7 +46,7 @@ export class Conversation {
   }
 
   #running(): Session {
-    if (this.#session === null || this.#session.isOver) {
+    if (this.#session === null || this.#session.failure !== null) {
       this.#session = new Session(this.#context, this.#command);
     }
     return this.#session;
@@ -62,6 +64,7 @@ class Session implements AnswerReader {
   #wake: (() => void) | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   readonly #ended: Promise<void>;
+  readonly #isStarted: boolean;
 
   constructor(context: GitContext, command: GitCommand) {
     this.#context = context;
@@ -71,19 +74,24 @@ class Session implements AnswerReader {
       env: { ...context.env },
       stdio: 'pipe',
     });
-    this.#child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
-    this.#child.stderr.on('data', (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString()).slice(-10_000);
-    });
-    this.#child.stdin.on('error', () => undefined);
     this.#ended = new Promise((resolve) => {
       this.#child.on('error', (error) => this.#end(null, String(error), resolve));
       this.#child.on('close', (code) => this.#end(code, this.#stderr, resolve));
     });
+    this.#isStarted = hasPipes(this.#child);
+    if (!this.#isStarted) {
+      this.#failure = new GitFailure(command, null, 'git could not be started');
+      return;
+    }
+    this.#child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
+    this.#child.stderr.on('data', (chunk: Buffer) => {
+      this.#stderr = (this.#stderr + chunk.toString()).slice(-10_000);
+    });
   }
 
-  get isOver(): boolean {
-    return this.#failure !== null;
+  /** Why it answers no more; null while it does. */
+  get failure(): GitFailure | null {
+    return this.#failure;
   }
 
   ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
@@ -104,6 +112,7 @@ class Session implements AnswerReader {
   }
 
   async close(farewell: string): Promise<void> {
+    if (!this.#isStarted) return;
     this.#child.stdin.end(farewell);
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), 2000);
     await this.#ended;

@@ -1,5 +1,5 @@
 import { commands, objectId, refName } from './commands.ts';
-import { Conversation } from './conversation.ts';
+import { type AnswerReader, Conversation } from './conversation.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure } from './run.ts';
 
@@ -25,7 +25,13 @@ export interface RefMover {
 export function openRefMover({ context, emptyTree }: Repository): RefMover {
   const git = new Conversation(context, commands.updateRefs());
   let end: NodeJS.Timeout | undefined;
+  let moving = 0;
 
+  /** Who waits for a move has the time that any call of git has. */
+  const retire = (): void => {
+    if (moving > 0) end?.refresh();
+    else void close();
+  };
   const close = (): Promise<void> => {
     clearTimeout(end);
     end = undefined;
@@ -33,19 +39,26 @@ export function openRefMover({ context, emptyTree }: Repository): RefMover {
   };
   const prepare = (): void => {
     git.start();
-    end ??= setTimeout(() => void close(), LIFETIME).unref();
+    end ??= setTimeout(retire, LIFETIME).unref();
   };
   const move = async (ref: string, from: string | null, to: string): Promise<void> => {
     prepare();
     const expected = from === null ? '0'.repeat(emptyTree.length) : objectId(from);
     // In one piece: a process whose manager dies has read all of it or none.
     const request = `start\0update ${refName(ref)}\0${objectId(to)}\0${expected}\0commit\0`;
-    await git.ask(request, async (reader) => {
-      const answers = [await reader.until(NEWLINE), await reader.until(NEWLINE)].join(', ');
-      if (answers !== 'start: ok, commit: ok')
-        throw new GitFailure(commands.updateRefs(), null, `said "${answers}"`);
-    });
+    moving += 1;
+    try {
+      await git.ask(request, readDone);
+    } finally {
+      moving -= 1;
+    }
   };
 
   return { prepare, move, close };
+}
+
+async function readDone(reader: AnswerReader): Promise<void> {
+  const answers = [await reader.until(NEWLINE), await reader.until(NEWLINE)].join(', ');
+  if (answers === 'start: ok, commit: ok') return;
+  throw new GitFailure(commands.updateRefs(), null, `said "${answers}"`);
 }

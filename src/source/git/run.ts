@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { GitCommand } from './commands.ts';
 
@@ -32,10 +32,12 @@ const GRACE = 2000;
  */
 export async function runGit(context: GitContext, command: GitCommand, input = ''): Promise<string> {
   const child = startGit(context, command);
+  const end = endOf(child);
+  if (!hasPipes(child)) throw new GitFailure(command, null, (await end).error ?? 'it was not started');
   const limit = watchTime(child, context.timeLimit);
   const [out, err] = [collect(child.stdout), collect(child.stderr)];
   child.stdin.end(input);
-  const { code, error } = await endOf(child);
+  const { code, error } = await end;
   limit.end();
   if (limit.isOver()) throw new GitFailure(command, null, `not done within ${context.timeLimit} ms`);
   if (code !== 0) throw new GitFailure(command, code, error ?? textOf(err));
@@ -44,10 +46,15 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
 
 /** The one place where a short git command becomes a process; nothing but the context's environment reaches it. */
 function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithoutNullStreams {
-  const child = spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
+  return spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
+}
+
+/** Where no descriptor is left, Node gives a process without pipes, and an `error` that somebody has to listen for. */
+export function hasPipes(child: ChildProcess): boolean {
+  if (child.stdout == null || child.stderr == null) return false;
   // A command can end before it has read all: how it ended says more than that.
-  child.stdin.on('error', () => undefined);
-  return child;
+  child.stdin?.on('error', () => undefined);
+  return true;
 }
 
 function collect(stream: Readable): Buffer[] {

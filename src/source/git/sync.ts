@@ -30,7 +30,7 @@ export function syncFiles(top: string, paths: readonly string[]): Promise<void> 
 
 /**
  * The same where it is known which files were there before: of one that still is, only the folder that it is in has
- * another entry now; otherwise any folder above it may be new, or gone. All at once, so that a disk can write them together.
+ * another entry now; otherwise any folder above it may be new, or gone. Many at once, so that a disk can write them together.
  */
 export async function syncChanged(
   top: string,
@@ -44,8 +44,19 @@ export async function syncChanged(
     if (isThere && existed(path)) return;
     for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) folders.add(dirname(folder));
   };
-  await Promise.all(paths.map(syncOne));
-  await Promise.all([...folders].map((folder) => syncIfThere(join(top, folder))));
+  await someAtOnce(paths, syncOne);
+  await someAtOnce([...folders], (folder) => syncIfThere(join(top, folder)));
+}
+
+/** Each needs a descriptor, and those of devices must not be used up. */
+const AT_ONCE = 16;
+
+/** Waits for all that it began, also where one fails. */
+async function someAtOnce<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  for (let start = 0; start < items.length; start += AT_ONCE) {
+    const ended = await Promise.allSettled(items.slice(start, start + AT_ONCE).map(work));
+    for (const result of ended) if (result.status === 'rejected') throw result.reason;
+  }
 }
 
 /** A folder goes with its last file; a file can lie behind one that is none. */

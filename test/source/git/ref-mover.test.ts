@@ -1,8 +1,10 @@
+import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openRefMover } from '../../../src/source/git/ref-mover.ts';
-import { describeRepository } from '../../../src/source/git/repository.ts';
+import { describeRepository, type Repository } from '../../../src/source/git/repository.ts';
 import { GitFailure } from '../../../src/source/git/run.ts';
+import { writeFiles } from '../../support/folder.ts';
 import { contextAt, newRepository } from './support.ts';
 
 /** A repository with three commits on `main`, oldest first, and a mover of its refs. */
@@ -13,12 +15,15 @@ async function opened() {
     await fleet.commit({ 'a.txt': text });
     commits.push((await fleet.git('rev-parse', 'HEAD')).trim());
   }
-  const folder = `${fleet.folder}/.git`;
-  const refs = openRefMover(await describeRepository(contextAt(fleet.folder), folder, folder, ''));
+  const refs = openRefMover(await repositoryOf(fleet.folder));
   onTestFinished(() => refs.close());
   const tip = async (): Promise<string> => (await fleet.git('rev-parse', 'refs/heads/main')).trim();
   const [one = '', two = '', three = ''] = commits;
   return { ...fleet, refs, tip, one, two, three };
+}
+
+function repositoryOf(folder: string): Promise<Repository> {
+  return describeRepository(contextAt(folder), `${folder}/.git`, `${folder}/.git`, '');
 }
 
 async function failureOf(call: Promise<unknown>): Promise<GitFailure> {
@@ -71,6 +76,19 @@ describe('a mover of refs', () => {
       .split('\n')
       .map((line) => Number(/\d+/.exec(line)?.[0]));
     expect((times[0] ?? 0) - (times[1] ?? 0)).toBeGreaterThanOrEqual(1);
+  });
+
+  it('gives a slow git all the time that a call may take', async () => {
+    const { folder, tip, one, three } = await opened();
+    const slow = `${folder}/slow`;
+    await writeFiles(slow, { git: `#!/bin/sh\nsleep 4\nPATH="\${PATH#*:}" exec git "$@"\n` });
+    await chmod(`${slow}/git`, 0o755);
+    const context = contextAt(folder);
+    const env = { ...context.env, PATH: `${slow}:${context.env['PATH']}` };
+    const refs = openRefMover({ ...(await repositoryOf(folder)), context: { ...context, env } });
+    onTestFinished(() => refs.close());
+    await refs.move('refs/heads/main', three, one);
+    expect(await tip()).toBe(one);
   });
 
   it('leaves no process behind that was prepared for nothing', async () => {

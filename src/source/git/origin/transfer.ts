@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { GitCommand } from '../commands.ts';
-import { type GitContext, GitFailure } from '../run.ts';
+import { type GitContext, GitFailure, hasPipes } from '../run.ts';
 
 /** Longest text that is kept of what a transfer says, in characters. */
 const MAX_OUTPUT = 200_000;
@@ -51,6 +51,8 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     new Promise((resolve, reject) => {
       if (isClosed) return reject(new GitFailure(command, null, 'the manager is shutting down'));
       const child = startGroup(context, command);
+      child.on('error', (error) => reject(new GitFailure(command, null, String(error))));
+      if (!hasPipes(child)) return undefined;
       begin(child);
       const said = { out: '', err: '' };
       const watch = watchLimit(limit, () => endGroup(child, signal));

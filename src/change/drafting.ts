@@ -38,8 +38,8 @@ export type Drafted = { draft: Draft | null } | { error: unknown };
 /** What a draft needs that has to be waited for. */
 interface Material extends Wish {
   texts: Map<string, string>;
-  /** What `If-Match` refuses the write for. */
-  refusal: HoldfastError | null;
+  /** What `If-Match` refuses the write for; it is told after what is wrong with the request itself. */
+  refusal: unknown;
 }
 
 /** Drafts one commit for each wish, in their order, on the head with the drafts before it. Gives way to others on its way. */
@@ -76,7 +76,8 @@ async function gather(wish: Wish, { passes, reader, store }: DraftingDependencie
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, new TextDecoder('utf-8', { ignoreBOM: true }).decode(found.bytes));
   }
-  return { ...wish, texts, refusal: await refusalOf(write, context, store) };
+  const refusal = await refusalOf(write, context, store).catch((error: unknown) => error);
+  return { ...wish, texts, refusal };
 }
 
 function attempt(

@@ -129,13 +129,8 @@ async function carryOut(batch: Request[], dependencies: WriterDependencies): Pro
 
 /** One try on the present head; resolves to the requests that have to be tried again. */
 async function tryOnce(batch: Request[], dependencies: WriterDependencies): Promise<Request[]> {
-  let head: Head;
-  try {
-    head = await settle(dependencies);
-  } catch (error) {
-    for (const request of batch) request.reject((await earlierRefusal(request, dependencies)) ?? error);
-    return [];
-  }
+  const head = await settleFor(batch, dependencies);
+  if (head === null) return [];
   const { passes } = dependencies.reconciler;
   const outcomes = await draftAll(batch, { ...dependencies, passes });
   // A pass on a newer head began meanwhile: what was drafted saw files that the store may not have yet.
@@ -147,7 +142,36 @@ async function tryOnce(batch: Request[], dependencies: WriterDependencies): Prom
     else if (outcome.draft === null) request.resolve({ revision: null });
     else drafted.push({ request, draft: outcome.draft });
   }
-  return drafted.length === 0 ? [] : publish(head, drafted, dependencies);
+  if (drafted.length === 0) return [];
+  const left = await rejectOvertaken(drafted, dependencies.store);
+  // Those that are left were drafted on what the others would have changed.
+  if (left.length < drafted.length) return left;
+  return publish(head, drafted, dependencies);
+}
+
+/**
+ * Rejects those whose `If-Match` held when they were drafted and does no longer: a restart raises an id without a commit.
+ * Resolves to the others.
+ */
+async function rejectOvertaken(drafted: readonly DraftedRequest[], store: Store): Promise<Request[]> {
+  const left: Request[] = [];
+  for (const { request } of drafted) {
+    const { write, context } = request;
+    const refusal = await refusalOf(write, context, store).catch((error: unknown) => error);
+    if (refusal === null) left.push(request);
+    else request.reject(refusal);
+  }
+  return left;
+}
+
+/** The head, once the store is at it; null where that fails, and every request was told. */
+async function settleFor(batch: readonly Request[], dependencies: WriterDependencies): Promise<Head | null> {
+  try {
+    return await settle(dependencies);
+  } catch (error) {
+    for (const request of batch) request.reject((await earlierRefusal(request, dependencies)) ?? error);
+    return null;
+  }
 }
 
 /** What is told before the state of the repository or of the store (decisions, "Everything else"); null for nothing. */

@@ -57,6 +57,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
 
   const make = async (group: string, version: string): Promise<InfoEntry | null> => {
     const madeIn = epoch;
+    const until = elapsed() + lifetime;
     const info = await options.groupInfo(group);
     // What was read before a change must not take the place of what was read after it.
     const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
@@ -65,8 +66,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
       return null;
     }
     // Nor is it served after a change that was told meanwhile.
-    const standing =
-      madeIn === epoch ? { until: elapsed() + lifetime, version } : { until: 0, version: null };
+    const standing = madeIn === epoch ? { until, version } : { until: 0, version: null };
     const entry = { ...entryOf(info, options.render(info)), ...standing, epoch: madeIn };
     if (!isOvertaken) entries.keep(group, entry);
     return entry;
@@ -81,7 +81,8 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
     return entry;
   };
 
-  const renewOnce = shareCalls(renew, () => epoch);
+  // Without a cache, nobody is given what was read before the call.
+  const renewOnce = lifetime === 0 ? renew : shareCalls(renew, () => epoch);
 
   const ready = (group: string): InfoEntry | null => {
     const entry = entries.get(group);
@@ -163,6 +164,7 @@ function createLooks({
     return latest;
   };
   const look = async (): Promise<Look> => {
+    if (lifetime === 0) return lookAnew();
     if (latest.until > elapsed()) return latest;
     underWay ??= lookAnew().finally(() => {
       underWay = null;

@@ -148,3 +148,29 @@ it('goes on with the last good reply while nobody answers, and with none for a g
   store.isAway = true;
   await expect(read()).rejects.toThrow('away');
 });
+
+it('counts the age of a reply from before it was read', async () => {
+  const { clock, store, asked, read, readWith } = openCache();
+  const slow = read();
+  await expect.poll(() => asked.length).toBe(1);
+  clock.now = 8000;
+  asked[0]?.resolve('one');
+  expect(await slow).toBe('one');
+  store.version = '2';
+  clock.now = 9999;
+  expect(await read()).toBe('one');
+  clock.now = 10_000;
+  expect(await readWith('two')).toBe('two');
+});
+
+it('gives nobody what was read before the call where the cache is turned off', async () => {
+  const { asked, read } = openCache(0);
+  const early = read();
+  await expect.poll(() => asked.length).toBe(1);
+  const late = read();
+  await expect.poll(() => asked.length).toBe(2);
+  asked[1]?.resolve('after');
+  expect(await late).toBe('after');
+  asked[0]?.resolve('before');
+  expect(await early).toBe('before');
+});

@@ -1,9 +1,10 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openCheckout } from '../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { draftOf, newRepository, openSource, publishOne } from './support.ts';
+import { draftOf, MACHINE, newRepository, openSource, publishOne } from './support.ts';
 
 async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'e\n' }) {
   const repository = await testRepository();
@@ -60,6 +61,22 @@ describe('publish', () => {
     await publishOne(source, { 'apps/web.yaml': 'b' });
     expect((await stat(join(repository.folder, 'ds/apps/web.yaml'))).mode & 0o111).not.toBe(0);
     expect(await status(repository)).toBe('');
+  });
+
+  it('believes the branch where git moved it and then said nothing', async () => {
+    const { repository } = await start();
+    const silent = join(await temporaryFolder(), 'bin');
+    const real = `PATH="${MACHINE.env['PATH']}"`;
+    const script = `#!/bin/sh\n[ "$1" = update-ref ] || ${real} exec git "$@"\n${real} git "$@" >/dev/null\n`;
+    await writeFiles(silent, { git: script });
+    await chmod(join(silent, 'git'), 0o755);
+    const env = { PATH: `${silent}:${MACHINE.env['PATH']}` };
+    const source = await openCheckout(join(repository.folder, 'ds'), null, { env, timeLimit: 2000 });
+    onTestFinished(() => source.close());
+    const id = await publishOne(source, { 'apps/web.yaml': 'b\n' });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
+    expect([await onDisk(repository, 'ds/apps/web.yaml'), await status(repository)]).toEqual(['b\n', '']);
+    expect(await source.recover()).toBe(null);
   });
 
   it('says in the reflog who moved the branch', async () => {

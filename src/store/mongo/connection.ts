@@ -18,6 +18,8 @@ export interface ConnectionOptions {
   prepare(db: Db): Promise<void>;
   /** Called each time that the database was reached and prepared. */
   onServer(info: ServerInfo): void;
+  /** Milliseconds without a server, after which a new client looks for one; by default ten seconds. */
+  renewAfter?: number;
 }
 
 /**
@@ -46,16 +48,33 @@ const SAFETY: DbOptions = {
 /** Milliseconds between two tries to reach a database that was never reached. */
 const TRY_AGAIN = 1000;
 
+/**
+ * Milliseconds without a server, after which a new client looks for one beside the old: when all connections break at
+ * once, the driver's own watch can wait for an answer for ever (seen with 7.8.0 on a busy machine).
+ */
+const RENEW_AFTER = 10_000;
+
 const TAKES_WRITES = new Set<string>(['Standalone', 'RSPrimary', 'Mongos', 'LoadBalancer']);
+
+/** A client that has reached its database, and found it in order. */
+interface Opened {
+  client: MongoClient;
+  db: Db;
+}
 
 /** The database of `MONGODB_URI`: connected and prepared by the first call that can, watched from then on. */
 export class Connection {
   readonly #options: ConnectionOptions;
-  #opening: Promise<{ client: MongoClient; db: Db }> | null = null;
+  #opening: Promise<Opened> | null = null;
+  #renewal: Promise<void> | null = null;
+  /** The client whose view of the servers counts. */
+  #watched: MongoClient | null = null;
   #isClosed = false;
   #hasServer = false;
   /** Whether a call has found no server since there was one. */
   #isAway = false;
+  /** When that began, or a new client was tried last. */
+  #awayAt = 0;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -72,18 +91,21 @@ export class Connection {
    */
   async run<T>(command: (db: Db) => Promise<T>): Promise<T> {
     const db = await this.#database().catch(asUnavailable);
-    if (this.#isAway && !this.#hasServer)
+    if (this.#isAway && !this.#hasServer) {
+      this.#renewInTime();
       throw new HoldfastError('unavailable', 'the store cannot be reached');
+    }
     try {
       return await command(db);
     } catch (error) {
-      if (isNoServer(error)) this.#isAway = true;
+      if (isNoServer(error)) this.#noteAway();
       throw storeError(error);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#renewal;
     const opened = await this.#opening?.catch(() => null);
     await opened?.client.close();
   }
@@ -95,24 +117,64 @@ export class Connection {
   }
 
   /** After a failure the same error answers for a while, and then it is tried anew. */
-  async #connect(): Promise<{ client: MongoClient; db: Db }> {
-    let client: MongoClient | undefined;
+  async #connect(): Promise<Opened> {
     try {
-      client = new MongoClient(this.#options.uri, { ...LIMITS, ...SAFETY });
-      client.on('topologyDescriptionChanged', ({ newDescription }) => this.#follow(newDescription));
-      await client.connect();
-      const db = client.db(this.#options.database, SAFETY);
-      const info = await describeServer(db);
-      await this.#options.prepare(db);
-      this.#options.onServer(info);
-      return { client, db };
+      return await this.#openClient();
     } catch (error) {
-      await client?.close().catch(() => undefined);
       setTimeout(() => {
         this.#opening = null;
       }, TRY_AGAIN).unref();
       throw storeError(error);
     }
+  }
+
+  async #openClient(): Promise<Opened> {
+    const client = new MongoClient(this.#options.uri, { ...LIMITS, ...SAFETY });
+    let seen: TopologyDescription | null = null;
+    client.on('topologyDescriptionChanged', ({ newDescription }) => {
+      seen = newDescription;
+      if (this.#watched === client) this.#follow(newDescription);
+    });
+    try {
+      await client.connect();
+      const db = client.db(this.#options.database, SAFETY);
+      const info = await describeServer(db);
+      await this.#options.prepare(db);
+      this.#options.onServer(info);
+      this.#watched = client;
+      if (seen !== null) this.#follow(seen);
+      return { client, db };
+    } catch (error) {
+      await client.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #noteAway(): void {
+    if (!this.#isAway) this.#awayAt = performance.now();
+    this.#isAway = true;
+  }
+
+  #renewInTime(): void {
+    if (
+      this.#renewal !== null ||
+      performance.now() - this.#awayAt < (this.#options.renewAfter ?? RENEW_AFTER)
+    )
+      return;
+    this.#renewal = this.#renew().finally(() => {
+      this.#awayAt = performance.now();
+      this.#renewal = null;
+    });
+  }
+
+  /** Puts a new client in the place of the old one, once it has found a server. */
+  async #renew(): Promise<void> {
+    const old = await this.#opening?.catch(() => null);
+    const opened = await this.#openClient().catch(() => null);
+    if (opened === null) return;
+    this.#opening = Promise.resolve(opened);
+    // It may be waiting for what never comes.
+    void old?.client.close().catch(() => undefined);
   }
 
   #follow({ servers }: TopologyDescription): void {

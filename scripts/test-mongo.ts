@@ -1,7 +1,8 @@
 /**
- * Runs the tests of the MongoDB store against a server that it starts and ends: `mongod` as a replica set of
- * three (downloaded by the first run); with `--stand-in` FerretDB with its SQLite backend (built with Go by the first
- * run), with `--stand-in java` mongo-java-server (brought by Maven). Further arguments go to vitest.
+ * Runs the tests of the MongoDB store: against the server of `MONGODB_URI` where that is set, in databases of their own, and otherwise against
+ * one that it starts and ends: `mongod` as a replica set of three (downloaded by the first run); with `--stand-in` FerretDB with its
+ * SQLite backend (built with Go by the first run), with `--stand-in java` mongo-java-server (brought by Maven). Further arguments go
+ * to vitest.
  */
 import { spawn } from 'node:child_process';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
@@ -28,10 +29,15 @@ try {
 
 function choose(arguments_: string[]): Choice {
   const [first, second] = arguments_;
-  if (first !== '--stand-in') return { standIn: null, start: startReplicaSet, filters: arguments_ };
+  if (first !== '--stand-in') return { standIn: null, start: givenOrReplicaSet, filters: arguments_ };
   return second === 'java'
     ? { standIn: 'java', start: startJavaStandIn, filters: arguments_.slice(2) }
     : { standIn: 'ferretdb', start: startStandIn, filters: arguments_.slice(1) };
+}
+
+async function givenOrReplicaSet(): Promise<RunningServer> {
+  const uri = process.env['MONGODB_URI'];
+  return uri === undefined ? startReplicaSet() : { uri, stop: () => Promise.resolve() };
 }
 
 async function startReplicaSet(): Promise<RunningServer> {

@@ -72,8 +72,9 @@ export class Book {
     if (!state.seeded) return { meta: null, hasWritten: false, replaced: null };
     const known = this.#page;
     this.#page = null;
-    const { page, changed } = known === null ? await this.#look(state) : await this.#compare(known, state);
-    const meta = await metaOf(state, record.place, reader);
+    const compared = known === null ? await this.#look(state) : await this.#compare(known, state);
+    const { page, changed, at } = await this.#catchUp(compared, state);
+    const meta = await metaOf(at, record.place, reader);
     const isDue = changed.size > 0 || (await isOutdated(page, meta, reader));
     if (isDue) await this.#write(page, meta, changed);
     const { replaced } = page;
@@ -91,6 +92,23 @@ export class Book {
     const standing = standingOf(text, record.place, state.fleet);
     refuse(standing, state, this.#adopted);
     return this.#compare(newPage(standing), state);
+  }
+
+  /**
+   * Reads on until nothing has risen while it was read. The record says of itself how new it is: were a row newer than that, a
+   * store that was restored would take itself for as new as the record. An id that rises all the time ends this, too.
+   */
+  async #catchUp({ page, changed }: Compared, state: StoreState): Promise<Compared & { at: StoreState }> {
+    const { store } = this.#dependencies;
+    const files = new Map(changed);
+    let at = state;
+    for (let look = 0; look < MAX_LOOKS; look++) {
+      const now = await store.state();
+      if (now.idSequence === at.idSequence) break;
+      at = now;
+      for (const [name, text] of await this.#changed(page, at)) files.set(name, text);
+    }
+    return { page, changed: files, at };
   }
 
   async #compare(page: Page, state: StoreState): Promise<Compared> {

@@ -17,7 +17,8 @@ export const MAX_FILE_BYTES = 256 * 1024;
 /** A broken file can have a problem on every line; this many tell enough. */
 export const MAX_PROBLEMS = 20;
 
-const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+/** Names that every object of JavaScript has already. */
+export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const CORE_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/;
 
 /** Where in a text something stands; both count from 1. */

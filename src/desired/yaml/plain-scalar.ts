@@ -1,3 +1,5 @@
+import { FORBIDDEN_KEYS } from './document.ts';
+
 /** Values that are written on one line, and mean the same to everybody. */
 export type PlainScalar = string | number | boolean;
 
@@ -16,7 +18,6 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...['false', 'False', 'FALSE'].map((word) => [word, false] as const),
 ]);
 const NULLS = new Set(['null', 'Null', 'NULL']);
-const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 const WHOLE = /^(?:0|[1-9]\d{0,14})$/;
 const DECIMAL = /^\d{1,9}\.\d{1,6}$/;

@@ -151,9 +151,11 @@ async function move(checkout: Checkout, { notes, refs }: Movers, move: Move): Pr
   } catch (error) {
     // A git that said nothing may have moved it all the same.
     const hasMoved = !isAnswered(error) && (await tipOf(repository, move.branch)) === move.to;
-    // Where this fails too, the note stays, and the next write or the next start begins with it.
-    if (!hasMoved) await recover(checkout, notes).catch(() => undefined);
-    if (!hasMoved) throw error;
+    if (!hasMoved) {
+      // Where this fails too, the note stays, and the next write or the next start begins with it.
+      await recover(checkout, notes).catch(() => undefined);
+      throw error;
+    }
   }
   faults.pass('branch-moved');
   const heads = `${repository.commonFolder}/refs/heads`;

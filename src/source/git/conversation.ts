@@ -83,6 +83,7 @@ class Session implements AnswerReader {
       this.#failure = new GitFailure(command, null, 'git could not be started');
       return;
     }
+    this.#child.stdin.on('error', () => undefined);
     this.#child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
     this.#child.stderr.on('data', (chunk: Buffer) => {
       this.#stderr = (this.#stderr + chunk.toString()).slice(-10_000);

@@ -36,6 +36,8 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
   if (!hasPipes(child)) throw new GitFailure(command, null, (await end).error ?? 'it was not started');
   const limit = watchTime(child, context.timeLimit);
   const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  // A command can end before it has read all: how it ended says more than that.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const { code, error } = await end;
   limit.end();
@@ -51,10 +53,7 @@ function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithou
 
 /** Where no descriptor is left, Node gives a process without pipes, and an `error` that somebody has to listen for. */
 export function hasPipes(child: ChildProcess): boolean {
-  if (child.stdout == null || child.stderr == null) return false;
-  // A command can end before it has read all: how it ended says more than that.
-  child.stdin?.on('error', () => undefined);
-  return true;
+  return child.stdout != null && child.stderr != null;
 }
 
 function collect(stream: Readable): Buffer[] {

@@ -51,8 +51,10 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     new Promise((resolve, reject) => {
       if (isClosed) return reject(new GitFailure(command, null, 'the manager is shutting down'));
       const child = startGroup(context, command);
-      child.on('error', (error) => reject(new GitFailure(command, null, String(error))));
-      if (!hasPipes(child)) return undefined;
+      if (!hasPipes(child)) {
+        child.on('error', (error) => reject(new GitFailure(command, null, String(error))));
+        return undefined;
+      }
       begin(child);
       const said = { out: '', err: '' };
       const watch = watchLimit(limit, () => endGroup(child, signal));

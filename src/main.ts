@@ -4,6 +4,7 @@ import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
+import { keepShapeOfTicks } from './service/tick-shape.ts';
 import { productVersion } from './service/version.ts';
 import type { Config } from './settings.ts';
 
@@ -23,6 +24,7 @@ function keepYoungGeneration(): void {
 /** Runs the manager until a signal comes; a second signal ends the process at once. */
 async function serve(config: Config): Promise<ExitCode> {
   keepYoungGeneration();
+  keepShapeOfTicks();
   const logger = await createLogger(config.LOG_LEVEL, process.stdout);
   const signalled = new Promise<string>((resolve) => {
     for (const signal of STOP_SIGNALS) {

@@ -41,13 +41,16 @@ export interface InfoCacheDependencies {
 
 interface Cached extends InfoEntry {
   apps: readonly string[];
-  /** Until when it is served without asking the store. */
+  /** Until when it is served without asking the store; `EXPIRED` where it has to be asked. */
   until: number;
   /** How many changes had been told when it was read. */
   epoch: number;
   /** The version of the store that it was made of; null where a change was told since. */
   version: string | null;
 }
+
+/** No integer, as no moment is one: V8 gives objects that change from one to the other another shape. */
+const EXPIRED = Number.NEGATIVE_INFINITY;
 
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   const { elapsed, lifetime, patience } = options;
@@ -66,8 +69,12 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
       return null;
     }
     // Nor is it served after a change that was told meanwhile.
-    const standing = madeIn === epoch ? { until, version } : { until: 0, version: null };
-    const entry = { ...entryOf(info, options.render(info)), ...standing, epoch: madeIn };
+    const isStanding = madeIn === epoch;
+    const entry = createEntry(info, options.render(info), {
+      until: isStanding ? until : EXPIRED,
+      epoch: madeIn,
+      version: isStanding ? version : null,
+    });
     if (!isOvertaken) entries.keep(group, entry);
     return entry;
   };
@@ -133,7 +140,9 @@ function createEntries() {
     const { kind, name } = parseKey(key);
     for (const group of kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? [])) {
       const entry = entries.get(group);
-      if (entry !== undefined) Object.assign(entry, { until: 0, version: null });
+      if (entry === undefined) continue;
+      entry.until = EXPIRED;
+      entry.version = null;
     }
   };
   return { get: (group: string) => entries.get(group), forget, keep, expire };
@@ -156,7 +165,7 @@ function createLooks({
   lifetime,
   elapsed,
 }: Pick<InfoCacheDependencies, 'version' | 'lifetime' | 'elapsed'>): Looks {
-  let latest: Look = { version: '', until: 0 };
+  let latest: Look = { version: '', until: EXPIRED };
   let underWay: Promise<Look> | null = null;
   const lookAnew = async (): Promise<Look> => {
     const until = elapsed() + lifetime;
@@ -174,10 +183,15 @@ function createLooks({
   return { latest: () => latest, look };
 }
 
-function entryOf({ apps, revision }: GroupInfo, text: string): Pick<Cached, keyof InfoEntry | 'apps'> {
+/** Field by field: copied by spreading, each entry would get a shape of its own, and polls pay a microsecond for that. */
+function createEntry(
+  { apps, revision }: GroupInfo,
+  text: string,
+  { until, epoch, version }: Pick<Cached, 'until' | 'epoch' | 'version'>,
+): Cached {
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  return { body, etag, revision, apps: apps.map(({ name }) => name) };
+  return { body, etag, revision, apps: apps.map(({ name }) => name), until, epoch, version };
 }
 
 /** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */

@@ -92,26 +92,37 @@ interface PollHeaders {
   requestId: string | undefined;
 }
 
-/** Of these a poll has none: bodies, pages of other sites, protocols to change to. */
-const UNUSUAL = new Set(['content-length', 'transfer-encoding', 'origin', 'expect', 'upgrade']);
-
-const FIELDS: ReadonlyMap<string, keyof PollHeaders> = new Map([
-  ['authorization', 'authorization'],
-  ['if-none-match', 'ifNoneMatch'],
-  ['x-request-id', 'requestId'],
-]);
-
 /** Null for a request that is no usual poll, or that says something twice. */
 function plainHeaders(raw: readonly string[]): PollHeaders | null {
   const found: PollHeaders = { authorization: undefined, ifNoneMatch: undefined, requestId: undefined };
   for (let index = 0; index < raw.length; index += 2) {
-    const name = (raw[index] ?? '').toLowerCase();
-    if (UNUSUAL.has(name)) return null;
-    const field = FIELDS.get(name);
-    if (field === undefined) continue;
+    const field = fieldOf((raw[index] ?? '').toLowerCase());
+    if (field === null) continue;
     const value = raw[index + 1] ?? '';
-    if (found[field] !== undefined || (field === 'requestId' && !REQUEST_ID.test(value))) return null;
+    if (field === 'unusual' || found[field] !== undefined) return null;
+    if (field === 'requestId' && !REQUEST_ID.test(value)) return null;
     found[field] = value;
   }
   return found;
+}
+
+/** A comparison of texts looks at their lengths first; a map would compute a hash of each name that arrives. */
+function fieldOf(name: string): keyof PollHeaders | 'unusual' | null {
+  switch (name) {
+    case 'authorization':
+      return 'authorization';
+    case 'if-none-match':
+      return 'ifNoneMatch';
+    case 'x-request-id':
+      return 'requestId';
+    // A poll has no body, comes from no page of another site, and stays with its protocol.
+    case 'content-length':
+    case 'transfer-encoding':
+    case 'origin':
+    case 'expect':
+    case 'upgrade':
+      return 'unusual';
+    default:
+      return null;
+  }
 }

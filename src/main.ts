@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8';
 import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
+import { tuneCollector } from './service/collector.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';
@@ -13,17 +13,9 @@ const SHUTDOWN_LIMIT = 10_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/**
- * Objects of requests and passes die young. V8 makes their space larger where some outlive a few collections, as at a
- * start, and keeps it: 16 MB that nobody needs afterwards.
- */
-function keepYoungGeneration(): void {
-  setFlagsFromString('--semi-space-growth-factor=1');
-}
-
 /** Runs the manager until a signal comes; a second signal ends the process at once. */
 async function serve(config: Config): Promise<ExitCode> {
-  keepYoungGeneration();
+  tuneCollector();
   keepShapeOfTicks();
   const logger = await createLogger(config.LOG_LEVEL, process.stdout);
   const signalled = new Promise<string>((resolve) => {

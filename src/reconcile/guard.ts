@@ -2,6 +2,7 @@ import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
 import type { Reader } from '../source/source.ts';
+import type { StoreState } from '../store/store.ts';
 
 /** The trailer of a commit that deletes every object on purpose. */
 export const ALLOW_EMPTY = 'Allow-Empty: true';
@@ -24,6 +25,27 @@ export async function refuseEmptied(
     'stalled',
     `the desired-state folder is missing or empty at this revision; nothing is deleted. Bring it back, or commit with the trailer "${ALLOW_EMPTY}" if everything is to go`,
     { code: 'folder-empty' },
+  );
+}
+
+/**
+ * Refuses a first revision that has no such folder at all: the setting has a mistake in it, or the folder was renamed, and a
+ * store that takes this for a fleet of nothing tells devices so. Rejects as `stalled`, except where somebody has made
+ * the folder and no commit has it yet, or where the commit says that everything is to go.
+ */
+export async function refuseMissing(
+  revision: string | null,
+  applied: StoreState['applied'],
+  reader: Reader,
+  isFolderMade: () => Promise<boolean>,
+): Promise<void> {
+  if (revision === null || applied !== null) return;
+  if ((await reader.folder(revision)) !== null || (await isFolderMade())) return;
+  if (await isMeant(revision, reader)) return;
+  throw new HoldfastError(
+    'stalled',
+    `there is no folder of DESIRED_STATE in commit ${revision.slice(0, 12)}; look at the setting, or commit a file in the folder (a .gitkeep will do)`,
+    { code: 'folder-missing' },
   );
 }
 

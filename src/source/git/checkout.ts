@@ -11,6 +11,7 @@ import { createRepository, dropUnfinished } from './new-repository.ts';
 import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
 import { createIdsRecord } from './record.ts';
+import { followReplaced } from './replaced.ts';
 import { currentBranch, findRepository, type Machine, type Repository } from './repository.ts';
 import { watchRepository } from './watch.ts';
 
@@ -68,16 +69,19 @@ export async function openCheckout(
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
-  const reader =
-    fixed === null
-      ? createReader(repository, objects, () => currentBranch(repository))
-      : requireBranch(
-          createReader(repository, objects, () => Promise.resolve(fixed)),
-          repository,
-          fixed,
-        );
+  const all = createReader(repository, objects, () =>
+    fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
+  );
   const maintenance = createMaintenance(repository);
   const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
+  const { reader, watch } = await followReplaced({
+    reader: fixed === null ? all : requireBranch(all, repository, fixed),
+    repository,
+    letGo: async () => {
+      await Promise.all([all.close(), publisher.close(), maintenance.stop()]);
+    },
+    watch: (onChange) => watchRepository(repository, onChange),
+  });
   return {
     repository,
     isNew: found === null,
@@ -90,7 +94,7 @@ export async function openCheckout(
       await locks.clear();
       return publisher.recover();
     },
-    watch: (onChange) => watchRepository(repository, onChange),
+    watch,
     close: async () => {
       await Promise.all([reader.close(), publisher.close(), maintenance.close()]);
     },

@@ -60,11 +60,11 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
 
   /** Only an origin without any branch is one that nobody has written to. */
   const refuseMissing = async (isFirst: boolean): Promise<void> => {
-    const others = await origin.branches();
-    if (others.length > 0) throw noSuchBranch('origin', branch, others);
     if (!isFirst) {
       throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
     }
+    const others = await origin.branches();
+    if (others.length > 0) throw noSuchBranch('origin', branch, others);
   };
 
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {

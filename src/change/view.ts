@@ -11,6 +11,8 @@ import type { Write } from './write.ts';
 export interface WriteView {
   desired: DesiredState;
   applied: AppliedState;
+  /** Keys of the objects that had problems with others when the last pass looked. */
+  faulty: Iterable<string>;
   defaults: AppDefaults;
   /** Texts of the files that the write may edit, by path. */
   texts: ReadonlyMap<string, string>;

@@ -1,3 +1,4 @@
+import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
@@ -64,11 +65,13 @@ function trailersOf(message: string): string {
   return paragraphs.length > 1 ? (paragraphs.at(-1) ?? '') : '';
 }
 
-/** With STRICT, a revision with any invalid file is refused whole. */
-export function refuseInvalid(errors: number): void {
+/** With STRICT, a revision with any invalid file is refused whole; `details.problems` names them. */
+export function refuseInvalid(problems: readonly Diagnostic[]): void {
+  const errors = problems.length;
   if (errors === 0) return;
   throw new HoldfastError(
     'stalled',
     `${errors} ${errors === 1 ? 'problem' : 'problems'} at this revision, and STRICT refuses it whole; mend the files that are named`,
+    { problems },
   );
 }

@@ -40,7 +40,10 @@ export interface PassReport extends Advance {
 }
 
 /** How a pass ended, for those who do not run it themselves. */
-export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
+export type PassOutcome =
+  | { ok: true; report: PassReport }
+  /** `head` is what a pass that refused the revision (`stalled`) had looked at. */
+  | { ok: false; error: HoldfastError; head?: Head | null };
 
 /** One manager's passes, and what they remember from one to the next. */
 export interface PassRunner {

@@ -139,7 +139,7 @@ async function attempt(passes: PassRunner): Promise<PassOutcome> {
   } catch (error) {
     const known =
       error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
-    return { ok: false, error: known };
+    return { ok: false, error: known, head: passes.head() };
   }
 }
 

@@ -45,7 +45,7 @@ export async function openDataFolder(path: string, logger: Logger): Promise<stri
  * Makes a folder and those above it; resolves to the topmost one that was made, or null where it was there. Node's own
  * recursive `mkdir` does not end where a folder takes no other (`/proc`).
  */
-async function makeFolder(folder: string): Promise<string | null> {
+export async function makeFolder(folder: string): Promise<string | null> {
   const make = (): Promise<string | null> =>
     mkdir(folder, { mode: OWNER_ONLY }).then(
       () => folder,

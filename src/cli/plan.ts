@@ -5,18 +5,12 @@ import type { DesiredState } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
+import { printable } from '../plan/printable.ts';
 import type { Step } from '../plan/step.ts';
-import { openRevisions, type RevisionReader } from '../source/git/revisions.ts';
+import { openRevisions } from '../source/git/revisions.ts';
 import { parseCommand } from './arguments.ts';
-import {
-  count,
-  fleetSettings,
-  loadEntries,
-  loadFolder,
-  problemsFromHere,
-  REAL_FILES,
-  stepsFromHere,
-} from './fleet.ts';
+import { type Base, baseAt } from './base.ts';
+import { count, fleetSettings, loadFolder, problemsFromHere, REAL_FILES, stepsFromHere } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
 
@@ -65,35 +59,39 @@ async function appliedAt(
   folder: string,
   against: string | undefined,
   defaults: AppDefaults,
-  { env }: CommandIo,
+  io: CommandIo,
 ): Promise<AppliedState> {
-  const applied = new AppliedState();
-  const revisions = await openRevisions(resolve(folder), { env, timeLimit: GIT_TIME_LIMIT });
+  const revisions = await openRevisions(resolve(folder), { env: io.env, timeLimit: GIT_TIME_LIMIT });
   if (revisions === null) {
     if (against !== undefined)
       throw new UsageError(`${folder} is in no git repository, so there is no "${against}"`);
-    return applied;
+    return new AppliedState();
   }
   try {
-    await loadRevision(revisions, against, defaults, applied);
-    return applied;
+    const base = await baseAt(revisions, against ?? 'HEAD', defaults);
+    // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
+    if (base === null && against !== undefined)
+      throw new UsageError(`"${against}" is no commit of this repository`);
+    if (base !== null) warnOf(base, against ?? 'HEAD', io);
+    return base?.applied ?? new AppliedState();
   } finally {
     await revisions.close();
   }
 }
 
-async function loadRevision(
-  revisions: RevisionReader,
-  against: string | undefined,
-  defaults: AppDefaults,
-  applied: AppliedState,
-): Promise<void> {
-  const entries = await revisions.entriesAt(against ?? 'HEAD');
-  // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
-  if (entries === null && against !== undefined)
-    throw new UsageError(`"${against}" is no commit of this repository`);
-  const state = await loadEntries(entries ?? [], revisions.blob, defaults);
-  applied.applySteps(makePlan(state.keys(), state, applied).steps);
+/** What a manager holds of an invalid file cannot be known for certain: it may not have seen every commit. */
+function warnOf({ invalid, unknown }: Base, revision: string, io: CommandIo): void {
+  if (invalid.length === 0) return;
+  const names = (paths: readonly string[]): string => paths.map(printable).join(', ');
+  io.complain(
+    `holdfast: warning: ${printable(revision)} has invalid files: ${names(invalid)}. A manager goes on with what it applied of them last; ` +
+      'the plan takes that from the commits before, as if each had been applied.\n',
+  );
+  if (unknown.length === 0) return;
+  io.complain(
+    `holdfast: warning: the plan is incomplete: the history at hand has no valid content of ${names(unknown)}. ` +
+      'Where a manager has some, it is deleted or changed without being shown here.\n',
+  );
 }
 
 function summarize(steps: readonly Step[], errors: number): string {

@@ -37,16 +37,28 @@ function countOf(part: string, rows: number, there: number): string {
   return `${rows} ${part}${there > 0 ? ` (${there} were there already)` : ''}`;
 }
 
+/** An address of something, by its look. */
+const ADDRESS = /^[\w+.-]+:\/|:[^/]*@/;
+const MONGO_ADDRESS = /^mongodb(\+srv)?:\/\//;
+
+const MONGO = 'mongodb:// or mongodb+srv:// address';
+
+/** The argument may hold a password: it is never repeated. */
 function targetOf(args: readonly string[]): string {
   const [command, ...rest] = args;
   if (command !== 'copy') throw new UsageError('store knows one thing to do: store copy --to WHERE');
+  const to = valueOfTo(rest);
+  if (to === undefined || to === '')
+    throw new UsageError(`store copy takes --to WHERE and nothing else: a ${MONGO}, or a data folder`);
+  if (ADDRESS.test(to) && !MONGO_ADDRESS.test(to))
+    throw new UsageError(`store copy --to WHERE: what was given is neither a ${MONGO} nor a data folder`);
+  return to;
+}
+
+function valueOfTo(args: string[]): string | undefined {
   try {
-    const { values } = parseArgs({ args: rest, options: { to: { type: 'string' } } });
-    if (values.to !== undefined && values.to !== '') return values.to;
+    return parseArgs({ args, options: { to: { type: 'string' } } }).values.to;
   } catch {
-    // The argument may hold a password: it is not repeated.
+    return undefined;
   }
-  throw new UsageError(
-    'store copy takes --to WHERE and nothing else: a mongodb:// address, or a data folder',
-  );
 }

@@ -1,6 +1,6 @@
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import type { Contents, ContentsTarget } from '../store/contents.ts';
 import { type Copied, copyContents, type TellCopy } from '../store/copy.ts';
@@ -9,16 +9,31 @@ import { MongoContents } from '../store/mongo/contents.ts';
 import { MongoTarget } from '../store/mongo/contents-target.ts';
 import { sqliteContents } from '../store/sqlite/contents.ts';
 import { SqliteTarget } from '../store/sqlite/contents-target.ts';
+import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
+import { makeFolder } from './data-folder.ts';
+import { checkMongoAddress } from './mongo-address.ts';
 
 const FILE = 'store.sqlite';
+const IS_MONGO = /^mongodb(\+srv)?:/;
 
 /**
  * Copies the store of these settings: to the database `MONGODB_DATABASE` of a MongoDB where `to` is its URI, and
- * otherwise into the data folder `to`. Rejects with a HoldfastError; running it again goes on.
+ * otherwise into the data folder `to`. Data folders are this process's own meanwhile: a manager that went on would serve
+ * ids that the copy lacks. Rejects with a HoldfastError; running it again goes on.
  */
 export async function copyStore(config: Config, to: string, tell: TellCopy): Promise<Copied> {
-  const source = await openSource(config);
-  const target = await openTarget(config, to);
+  const locks: FolderLock[] = [];
+  try {
+    await checkSource(config, to);
+    if (config.MONGODB_URI === null) locks.push(await lock(config.DATA_DIR));
+    if (!IS_MONGO.test(to)) locks.push(await lockTarget(to));
+    return await copyBetween(openSource(config), openTarget(config, to), tell);
+  } finally {
+    for (const { release } of locks) release();
+  }
+}
+
+async function copyBetween(source: Contents, target: ContentsTarget, tell: TellCopy): Promise<Copied> {
   try {
     return await copyContents(source, target, tell);
   } finally {
@@ -26,19 +41,43 @@ export async function copyStore(config: Config, to: string, tell: TellCopy): Pro
   }
 }
 
-async function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): Promise<Contents> {
-  if (MONGODB_URI !== null) return new MongoContents(connectTo(MONGODB_URI, MONGODB_DATABASE));
-  const path = join(resolve(DATA_DIR), FILE);
-  await access(path).catch(() => {
-    throw new HoldfastError('invalid', 'there is no store in DATA_DIR, and MONGODB_URI is not set');
+/** Whether there is something to copy, and both ends can be told apart and read; nothing is made yet. */
+async function checkSource({ MONGODB_URI, DATA_DIR }: Config, to: string): Promise<void> {
+  if (IS_MONGO.test(to)) await checkMongoAddress(to, '--to');
+  if (MONGODB_URI !== null) return checkMongoAddress(MONGODB_URI, 'MONGODB_URI');
+  await access(join(resolve(DATA_DIR), FILE)).catch(() => {
+    const message = `there is no store in DATA_DIR (${resolve(DATA_DIR)}), and MONGODB_URI is not set`;
+    throw new HoldfastError('invalid', message);
   });
-  return sqliteContents(path);
+  if (resolve(DATA_DIR) === resolve(to))
+    throw new HoldfastError('invalid', 'there is a store at the target already: it is DATA_DIR');
 }
 
-async function openTarget({ MONGODB_DATABASE }: Config, to: string): Promise<ContentsTarget> {
-  if (/^mongodb(\+srv)?:/.test(to)) return new MongoTarget(connectTo(to, MONGODB_DATABASE));
-  await mkdir(resolve(to), { recursive: true, mode: 0o700 });
+function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): Contents {
+  return MONGODB_URI === null
+    ? sqliteContents(join(resolve(DATA_DIR), FILE))
+    : new MongoContents(connectTo(MONGODB_URI, MONGODB_DATABASE));
+}
+
+function openTarget({ MONGODB_DATABASE }: Config, to: string): ContentsTarget {
+  if (IS_MONGO.test(to)) return new MongoTarget(connectTo(to, MONGODB_DATABASE));
   return new SqliteTarget(join(resolve(to), FILE));
+}
+
+async function lockTarget(to: string): Promise<FolderLock> {
+  await makeFolder(resolve(to));
+  return lock(to);
+}
+
+async function lock(path: string): Promise<FolderLock> {
+  const folder = resolve(path);
+  try {
+    return await lockFolder(folder, process.pid, Date.now());
+  } catch (error) {
+    const what = messageOf(error).replace(/^DATA_DIR/, folder);
+    const reason = what.replace(/; stop that one.*$/, '; stop all managers of this store, and copy again');
+    throw new HoldfastError('unavailable', `nothing was copied: ${reason}`, {}, error);
+  }
 }
 
 function connectTo(uri: string, database: string): Connection {

@@ -7,6 +7,7 @@ import type { MongoStore } from '../store/mongo/open.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
+import { checkMongoAddress } from './mongo-address.ts';
 
 /** What the choice of a store depends on. */
 export interface StorePlace {
@@ -42,6 +43,7 @@ async function openShared(
   { MONGODB_DATABASE: database }: Config,
   { defaults, logger }: StorePlace,
 ): Promise<MongoStore> {
+  await checkMongoAddress(uri, 'MONGODB_URI');
   // The driver takes a good part of a start and of the memory: only who needs it loads it.
   const { openMongoStore } = await import('../store/mongo/open.ts');
   return openMongoStore({

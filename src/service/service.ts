@@ -1,5 +1,4 @@
-import { chmod, mkdir, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -10,11 +9,11 @@ import { type Authenticator, allowEverybody, createAuthenticator } from '../http
 import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
-import { syncFoldersUpTo } from '../source/git/sync.ts';
 import type { Source } from '../source/source.ts';
 import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
+import { openDataFolder } from './data-folder.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
@@ -56,7 +55,7 @@ const LAST_PUSHES = 3000;
 export async function startService(config: Config, environment: ServiceEnvironment): Promise<Service> {
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
-  const data = await openDataFolder(config.DATA_DIR);
+  const data = await openDataFolder(config.DATA_DIR, logger);
   const lock = await lockFolder(data, process.pid, environment.clock.now());
   try {
     const service = await serveFrom(data, config, environment);
@@ -131,15 +130,6 @@ async function beginReconciling(
   if (stopping?.aborted === true) abandon();
   await reconciler.start();
   stopping?.removeEventListener('abort', abandon);
-}
-
-async function openDataFolder(path: string): Promise<string> {
-  const folder = resolve(path);
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (made !== undefined) await syncFoldersUpTo(dirname(made), dirname(folder));
-  const { mode } = await stat(folder);
-  if ((mode & 0o777) !== 0o700) await chmod(folder, 0o700);
-  return folder;
 }
 
 async function openAuthenticator(

@@ -58,6 +58,21 @@ describe('store copy', () => {
     expect(err).not.toContain('hunter2');
   });
 
+  it.each([
+    'mongo://ann:hunter2@one/',
+    'mongodb:/ann:hunter2@one/',
+    'MONGODB://ann:hunter2@one/',
+    'mongo-ann:hunter2@one/',
+    'https://one/hunter2',
+    'ann:hunter2@one',
+  ])('%s is no address of MongoDB and is not taken for a folder', async (to) => {
+    const asked: unknown[] = [];
+    const { code, err } = await runCli(['store', 'copy', '--to', to], { copyStore: copying(asked) });
+    expect([code, asked]).toEqual([2, []]);
+    expect(err).toContain('mongodb:// or mongodb+srv:// address');
+    expect(err).not.toContain('hunter2');
+  });
+
   it('reports problems of the settings', async () => {
     const { code, err } = await runCli(['store', 'copy', '--to', 'x'], { env: { PORT: 'x' } });
     expect(code).toBe(2);

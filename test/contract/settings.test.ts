@@ -137,7 +137,7 @@ describe('decisions.md: Settings and command line: what settings do', () => {
     expect(await manager.repository.show('desired-state/apps/other.yaml')).toContain('nebula');
   });
 
-  it('DATA_DIR: what the manager keeps; mode 0700, also where the folder was there before', async () => {
+  it('DATA_DIR: what the manager keeps; mode 0700 where it makes it, also with the folders above', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     expect((await stat(manager.dataFolder)).mode & 0o777).toBe(0o700);
     const folder = await temporaryFolder();

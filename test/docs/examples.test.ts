@@ -19,7 +19,7 @@ function unknownSettings(names: readonly string[]): string[] {
 
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs, of any shape
 async function readYaml(name: string): Promise<any> {
-  const document = parseDocument(await readFile(join(EXAMPLES, name), 'utf8'), { strict: true });
+  const document = parseDocument(await readFile(join(EXAMPLES, name), 'utf8'), { strict: true, merge: true });
   expect([...document.errors, ...document.warnings]).toEqual([]);
   return document.toJS();
 }
@@ -155,9 +155,33 @@ describe('Dockerfile', async () => {
   });
 });
 
+describe("the manager's folder in containers", async () => {
+  const text = await readFile(join(EXAMPLES, 'Dockerfile'), 'utf8');
+  const [, folder = ''] = /^ENV .*\bDATA_DIR=(\S+)/m.exec(text) ?? [];
+
+  it('is in the image, for the user who runs the manager alone: a new volume takes owner and mode from there', () => {
+    const [made = '', , user = ''] = /^RUN install -d (.*)\n(USER (\S+))$/m.exec(text)?.slice(1) ?? [];
+    expect(made).toBe(`-o ${user} -g ${user} -m 700 ${folder}`);
+  });
+
+  it.each([
+    ['compose.yaml', 1],
+    ['compose-many.yaml', 3],
+  ])('%s: each manager has a volume of its own there', async (file, count) => {
+    const { services, volumes } = await readYaml(file);
+    const names = Object.keys(services).filter((name) => name.startsWith('manager'));
+    const mounts = names.map((name) =>
+      services[name].volumes.filter((mount: string) => mount.endsWith(`:${folder}`)),
+    );
+    const used = new Set(mounts.flat().map((mount: string) => mount.split(':')[0]));
+    expect([mounts.map(({ length }) => length), used.size]).toEqual([Array(count).fill(1), count]);
+    expect(Object.keys(volumes)).toEqual(expect.arrayContaining([...used]));
+  });
+});
+
 describe('compose-many.yaml with git-server.Dockerfile', async () => {
   const { services, volumes } = await readYaml('compose-many.yaml');
-  const { environment, volumes: mounts } = services['manager-1'];
+  const { environment } = services['manager-1'];
   const remote = new URL(environment.GIT_REMOTE);
   const git = services[remote.hostname];
   const text = await readFile(join(EXAMPLES, git.build.dockerfile), 'utf8');
@@ -172,7 +196,10 @@ describe('compose-many.yaml with git-server.Dockerfile', async () => {
     const hosts = new URL(environment.MONGODB_URI.replace(/,[^/]*/, '')).hostname;
     expect(Object.keys(services)).toContain(hosts);
     const targets = (of: string[]) => of.map((mount) => mount.replace(/:ro$/, '').split(':').at(-1));
-    expect(targets(mounts)).toEqual([environment.GIT_SSH_KEY, environment.GIT_KNOWN_HOSTS]);
+    for (const name of managers) {
+      const mounts = targets(services[name].volumes);
+      expect(mounts).toEqual(expect.arrayContaining([environment.GIT_SSH_KEY, environment.GIT_KNOWN_HOSTS]));
+    }
     expect(targets(git.volumes)).toEqual([remote.pathname, '/keys/host', '/keys/authorized_keys']);
     expect(Object.keys(volumes)).toContain('fleet');
     const options: string[] = JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? '[]');

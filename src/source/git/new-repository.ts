@@ -10,7 +10,7 @@ import { syncFolder } from './sync.ts';
 const UNFINISHED = 'holdfast-unfinished';
 
 /** What a folder of desired state has at its top. */
-const EXPECTED = /^(apps|device-groups|\.git(ignore|attributes|keep)|[^.].*\.md|README)$/i;
+const EXPECTED = /^(apps|device-groups|\.git(ignore|attributes|keep)|[^.].*\.md|README.*|LICENSE.*)$/i;
 /** So many names are told of what does not belong there. */
 const MOST_NAMES = 3;
 

@@ -18,14 +18,26 @@ const PortPair = z
 /** A port of the container, or one `{"host": "container"}` pair. */
 const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], { error: PORT_RULE });
 
-const Count = z.int({ error: 'must be a whole number of 1 or more' }).min(1, 'must be 1 or more');
+/** Above it, whole numbers are not exact for every reader of JSON and YAML. */
+const LARGEST = Number.MAX_SAFE_INTEGER;
+const LARGEST_RULE = `must be ${LARGEST} or less`;
+
+const Count = z
+  .int({
+    error: ({ code }) => (code === 'too_big' ? LARGEST_RULE : 'must be a whole number of 1 or more'),
+  })
+  .min(1, 'must be 1 or more');
 const PER_RULE = 'needs at least one of server, instance, cpu, memory, mem';
 
 const ContainersPer = z
   .strictObject({
     server: Count.optional(),
     instance: Count.optional(),
-    cpu: z.number({ error: 'must be a number above 0' }).positive('must be above 0').optional(),
+    cpu: z
+      .number({ error: 'must be a number above 0' })
+      .positive('must be above 0')
+      .max(LARGEST, LARGEST_RULE)
+      .optional(),
     memory: Count.optional(),
     mem: Count.optional(),
   })

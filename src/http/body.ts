@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { explain } from '../desired/explain.ts';
@@ -12,6 +13,8 @@ const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 type Body =
   | { state: 'absent' }
   | { state: 'malformed' }
+  /** Not looked at: too large, or not JSON. */
+  | { state: 'refused'; refusal: HoldfastError }
   /** `refused`: the fields (or items) that are not looked at further, each with the reason. */
   | { state: 'json'; value: unknown; refused: readonly Refusal[] };
 
@@ -26,24 +29,73 @@ class ParsedBody {
   }
 }
 
+const JSON_TYPE = /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i;
+/** What the framework is told of every other type: it would refuse some texts by itself, also where there is no body. */
+const OTHER_TYPE = 'application/octet-stream';
+
 /**
  * Bodies are JSON or nothing: an empty one is fine whatever the headers say, since existing clients send
- * `Content-Type: application/json` without a body; any other type with a body is 415.
+ * `Content-Type: application/json` without a body. What is refused (any other type, or more than `limit` bytes) is only
+ * noted here: other faults are told first (see `refused-body.ts`).
  */
-export function useJsonBodies(app: FastifyInstance): void {
+export function useJsonBodies(app: FastifyInstance, limit: number): void {
+  app.addHook('onRequest', async ({ raw: { headers } }) => {
+    const type = headers['content-type'];
+    if (type !== undefined && !JSON_TYPE.test(type.trim())) headers['content-type'] = OTHER_TYPE;
+  });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, payload, done) => {
-    const bytes = payload as Buffer;
-    if (bytes.length > 0 && !isJson(request)) {
-      done(new HoldfastError('invalid', 'send JSON with Content-Type: application/json', { status: 415 }));
-    } else done(null, new ParsedBody(parseBytes(bytes)));
+  app.addContentTypeParser('*', (request, payload, done) => {
+    collect(payload, limit, (error, bytes) => {
+      if (error !== null) done(error);
+      else done(null, new ParsedBody(bytes === null ? tooLarge(limit) : readBytes(request, bytes)));
+    });
   });
 }
 
-function isJson({ headers }: FastifyRequest): boolean {
-  if (headers['content-encoding'] !== undefined) return false;
-  const type = headers['content-type'];
-  return type === undefined || /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type.trim());
+/** Tells the bytes of a body; null, and no more is kept, for more than `limit`. */
+function collect(
+  payload: IncomingMessage,
+  limit: number,
+  tell: (error: Error | null, bytes: Buffer | null) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const end = (error: Error | null, bytes: Buffer | null): void => {
+    payload.off('data', onData).off('end', onEnd).off('error', onError);
+    tell(error, bytes);
+  };
+  const onData = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > limit) end(null, null);
+  };
+  const onEnd = (): void => end(null, Buffer.concat(chunks, length));
+  const onError = (error: Error): void => end(Object.assign(error, { statusCode: 400 }), null);
+  if (Number(payload.headers['content-length']) > limit) tell(null, null);
+  else payload.on('data', onData).on('end', onEnd).on('error', onError).resume();
+}
+
+function tooLarge(limit: number): Body {
+  const refusal = new HoldfastError('invalid', `the body is larger than ${limit} bytes`, { status: 413 });
+  return { state: 'refused', refusal };
+}
+
+function readBytes({ headers }: FastifyRequest, bytes: Buffer): Body {
+  const why = bytes.length === 0 ? null : whyNotJson(headers);
+  if (why === null) return parseBytes(bytes);
+  return { state: 'refused', refusal: new HoldfastError('invalid', why, { status: 415 }) };
+}
+
+function whyNotJson(headers: FastifyRequest['headers']): string | null {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined) return `send JSON as it is: Content-Encoding ${encoding} is not taken`;
+  return headers['content-type'] === OTHER_TYPE ? 'send JSON with Content-Type: application/json' : null;
+}
+
+/** What a body is refused for whatever it says; null where it can be read. */
+export function bodyRefusal(request: FastifyRequest): HoldfastError | null {
+  const body = bodyOf(request);
+  return body.state === 'refused' ? body.refusal : null;
 }
 
 function parseBytes(bytes: Buffer): Body {
@@ -76,6 +128,7 @@ function refusal(value: unknown, depth = 1): string | null {
   return null;
 }
 
+/** The body, which was not refused: that is told before any route looks at it. */
 function bodyOf(request: FastifyRequest): Body {
   return request.body instanceof ParsedBody ? request.body.body : { state: 'absent' };
 }
@@ -120,7 +173,7 @@ function wholeFields(request: FastifyRequest, required: readonly string[]): Fiel
 function partialFields(request: FastifyRequest): Fields {
   const body = bodyOf(request);
   if (body.state === 'absent') return { fields: {}, refused: [] };
-  if (body.state === 'malformed') throw new HoldfastError('invalid', NOT_JSON);
+  if (body.state !== 'json') throw new HoldfastError('invalid', NOT_JSON);
   if (isObject(body.value)) return { fields: body.value, refused: body.refused };
   throw new HoldfastError('invalid', 'the body must be a JSON object');
 }

@@ -38,11 +38,13 @@ function completePath(app: FastifyInstance, url: string, methods: string[]): voi
     url,
     exposeHeadRoute: false,
     ...hidden,
-    handler: (request, reply) => {
+    // Before the body is read: what is wrong with that is told later.
+    onRequest: async (request, reply) => {
       reply.header('allow', allow);
       throw new HoldfastError('invalid', `${request.method} is not for this path; it takes ${allow}`, {
         status: 405,
       });
     },
+    handler: (_request, reply) => reply,
   });
 }

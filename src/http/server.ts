@@ -18,6 +18,7 @@ import { useInfoShortcut } from './info-shortcut.ts';
 import { completeMethods } from './methods.ts';
 import { useOpenApi } from './openapi.ts';
 import { useReadiness } from './readiness.ts';
+import { useBodyRefusals } from './refused-body.ts';
 import { requestId } from './request-id.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
@@ -61,7 +62,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     loggerInstance: quietly(logger),
     childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit,
     http: { headersTimeout: HEADERS_TIMEOUT },
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
@@ -72,15 +72,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   });
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
-  useJsonBodies(app);
+  useJsonBodies(app, bodyLimit);
   useErrorReplies(app);
   useGate(app, authenticator);
   useHeaders(app, api);
   useReadiness(app, api);
+  useBodyRefusals(app, api);
   useShutdown(app, CLOSE_GRACE);
-  app.setNotFoundHandler((request) => {
-    throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });
-  });
+  refuseUnknownRoutes(app);
   const complete = completeMethods(app);
   await useOpenApi(app, version);
   for (const routes of ROUTES) routes(app, api);
@@ -135,6 +134,14 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
       ms: Math.round(reply.elapsedTime * 10) / 10,
     };
     request.log[isRead && reply.statusCode < 500 ? 'debug' : 'info'](facts, 'request');
+  });
+}
+
+/** Before the body is read: what is wrong with that is told later. */
+function refuseUnknownRoutes(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    if (!request.is404) return;
+    throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });
   });
 }
 

@@ -139,6 +139,7 @@ describe('decisions.md: Apps, update', () => {
     ['running', null],
     ['starting_ports', [{ '80': '80', '81': '81' }]],
     ['containers_per', {}],
+    ['containers_per', { cpu: 1e20 }],
     ['volumes', ['one']],
     ['docker_image', 'nginx'],
     ['app_ids', 3],

@@ -126,6 +126,58 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
+/** Bodies that are refused whatever they say. */
+const REFUSED: readonly (readonly [string, number, Pick<RawRequest, 'body' | 'headers'>])[] = [
+  ['a form', 415, { body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
+  ['no type', 415, { body: 'a', headers: { 'content-type': 'x' } }],
+  ['packed', 415, { body: '{}', headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } }],
+  ['too large', 413, { body: ' '.repeat(2 ** 20 + 1), headers: JSON_TYPE }],
+];
+
+/** Where a body goes, and what is told before it; null where it is the first. */
+const TARGETS: readonly (readonly [method: string, path: string, status: number | null, body?: unknown])[] = [
+  ['POST', '/api/v2/status', 405],
+  ['PATCH', WEB, 405],
+  ['POST', '/api/v2/nope', 404],
+  ['POST', '/nope', 404],
+  ['POST', '/api/v2/apps/.nope', 400, { invalid_parameters: { app_name: REASON } }],
+  ['POST', '/api/v2/apps/.nope/stop', 400, { invalid_parameters: { app_name: REASON } }],
+  ['POST', WEB, 403, { app_exists: true }],
+  ['DELETE', '/api/v2/apps/nope', 403, { app_exists: false }],
+  ['PUT', '/api/v2/apps/nope/update', 403, { app_exists: false }],
+  ['POST', '/api/v2/apps/nope/stop', 403, { app_exists: false }],
+  ['POST', '/api/v2/apps/nope/restart', 403, { app_exists: false }],
+  ['POST', EDGE, 403, { device_group_exists: true }],
+  ['POST', '/api/v2/device_groups/nope/update', 403, { device_group_exists: false }],
+  ['POST', '/api/v2/device_groups/nope/prune', 403, { device_group_exists: false }],
+  ['POST', '/api/v2/apps/fresh', null],
+  ['PUT', `${WEB}/update`, null],
+  ['POST', `${WEB}/stop`, null],
+  ['POST', `${WEB}/restart`, null],
+  ['DELETE', WEB, null],
+  ['POST', '/api/v2/device_groups/fresh', null],
+  ['POST', `${EDGE}/prune`, null],
+  ['POST', '/api/v2/prune', null],
+  ['POST', '/api/v2/reports', null],
+  ['POST', '/api/v2/reconcile', null],
+];
+
+describe('decisions.md: Everything else: 404, 405, names and existence before 413 and 415', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it.each(REFUSED)('a body that is refused: %s', async (_, refusal, parts) => {
+    for (const [method, path, status, body] of TARGETS) {
+      const reply = await expectNothingWritten(manager(), () =>
+        sendRaw(manager(), { method, path, ...parts }),
+      );
+      expect(reply.status, `${method} ${path}`).toBe(status ?? refusal);
+      expect(reply.body, `${method} ${path}`).toEqual(body ?? { error: REASON });
+    }
+    const stale = { ...parts, headers: { ...parts.headers, ...STALE } };
+    expect((await sendRaw(manager(), { method: 'DELETE', path: WEB, ...stale })).status).toBe(refusal);
+  });
+});
+
 describe('decisions.md: Everything else: Several errors at once are told in this order', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 

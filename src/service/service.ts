@@ -10,10 +10,9 @@ import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
-import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
-import { openDataFolder } from './data-folder.ts';
+import { lockDataFolder, openDataFolder } from './data-folder.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
@@ -56,7 +55,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR, logger);
-  const lock = await lockFolder(data, process.pid, environment.clock.now());
+  const lock = await lockDataFolder(data, environment.clock.now());
   try {
     const service = await serveFrom(data, config, environment);
     await lock.tell(service.address);

@@ -2,10 +2,10 @@ import type { DeviceGroup } from '../desired/device-group.ts';
 import { newFilePath } from '../desired/file.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
 import { HoldfastError } from '../errors.ts';
-import { isAvailable } from '../plan/plan.ts';
+import { sameContent } from '../plan/content.ts';
 import type { FileEdit } from '../source/source.ts';
 import { rewrite } from './rewrite.ts';
-import { absent, blocked, exists, isApplied, present, type WriteView } from './view.ts';
+import { absent, blocked, exists, isApplied, present, problemsAt, type WriteView } from './view.ts';
 import type { DeviceGroupWrite } from './write.ts';
 
 /** The edits of files that fulfil a wish about a device group; none where the file says it already. */
@@ -23,7 +23,7 @@ function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEd
   const file = view.desired.group(name);
   if (isApplied('device_group', name, view.applied)) throw present('device_group', name);
   if (file !== undefined)
-    throw blocked(view.desired.problemsOf('device_group', name), `${file.path} is not applied`);
+    throw blocked(problemsAt('device_group', name, view), `${file.path} is not applied`);
   refuseUnknownApps(fields, view);
   return [{ path: newFilePath('device_group', name), text: renderYaml(fields) }];
 }
@@ -35,12 +35,24 @@ function replaceGroup(name: string, fields: DeviceGroup, view: WriteView): FileE
   const text = view.texts.get(path) ?? '';
   const edited = rewrite(text, () => fields, view.read);
   const removals = twins.map((twin): FileEdit => ({ path: twin, text: null }));
-  return edited === text ? removals : [{ path, text: edited }, ...removals];
+  if (edited !== text) return [{ path, text: edited }, ...removals];
+  if (removals.length === 0) refuseUnapplied(name, fields, view);
+  return removals;
 }
 
-/** Decisions, "Device groups": an unknown app is told with the names, not as a bad parameter. */
-function refuseUnknownApps({ apps }: DeviceGroup, { desired, applied }: WriteView): void {
-  const unknown = apps.filter((app) => !isAvailable(app, desired, applied));
+/** The file says it already, and devices are told something else: what keeps it from them is the answer. */
+function refuseUnapplied(name: string, fields: DeviceGroup, view: WriteView): void {
+  if (sameContent(view.applied.group(name), fields)) return;
+  const problems = problemsAt('device_group', name, view);
+  if (problems.length > 0) throw blocked(problems, '');
+}
+
+/**
+ * Decisions, "Device groups": an unknown app is told with the names, not as a bad parameter. One that exists and cannot
+ * be listed is a problem of the plan.
+ */
+function refuseUnknownApps({ apps }: DeviceGroup, view: WriteView): void {
+  const unknown = apps.filter((app) => !exists('app', app, view));
   if (unknown.length === 0) return;
   throw new HoldfastError('absent', `there is no app ${unknown.map((app) => `"${app}"`).join(', ')}`, {
     app_exists: false,

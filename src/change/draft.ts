@@ -1,3 +1,4 @@
+import { compareDiagnostics, type Diagnostic } from '../desired/diagnostic.ts';
 import { classifyPath } from '../desired/file.ts';
 import { parseKey } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
@@ -38,12 +39,18 @@ export function draftWrite(
   rules: DraftRules,
 ): Draft | null {
   const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
-  if (edits.length === 0) return null;
+  const before = rules.strict ? fleetErrors(view, []) : [];
+  if (edits.length === 0) {
+    // What the files say is not what devices are told, at a head that is refused.
+    if (before.length > 0) throw blocked(before, '');
+    return null;
+  }
   const changes = edits.map((edit) => changeOf(edit, view));
   const { desired, applied } = view;
   return desired.preview(changes, (touched) => {
     const plan = makePlan(touched, desired, applied);
-    refuseProblems(plan, touched, view, rules.strict);
+    refuseProblems(plan, touched, view);
+    if (rules.strict) refuseRest(write, before, fleetErrors(view, touched));
     const message = messageOf(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
     const author = { name: context.user, email: context.email };
     return { commit: { edits, message, author, at: rules.at }, changes };
@@ -65,19 +72,30 @@ function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange
 
 /**
  * What the plan could not do with the objects of the edit, the API would promise in vain. What is wrong with others,
- * such as a group that names a missing app beside this one, blocks only them, unless STRICT refuses the commit whole.
+ * such as a group that names a missing app beside this one, blocks only them.
  */
-function refuseProblems(
-  plan: Plan,
-  touched: ReadonlySet<string>,
-  { desired }: WriteView,
-  strict: boolean,
-): void {
-  const between = [...plan.problems].flatMap(([key, found]) => (strict || touched.has(key) ? found : []));
-  const own = [...touched].map(parseKey).flatMap(({ kind, name }) => desired.problemsOf(kind, name));
-  const inFiles = strict ? desired.problems().filter(({ severity }) => severity === 'error') : own;
-  const problems = [...inFiles, ...between];
+function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: WriteView): void {
+  const problems = [...touched].flatMap((key) => {
+    const { kind, name } = parseKey(key);
+    return [...desired.problemsOf(kind, name), ...(plan.problems.get(key) ?? [])];
+  });
   if (problems.length > 0) throw blocked(problems, '');
+}
+
+/**
+ * STRICT refuses a commit whole for any problem, so one that leaves problems is made only where it mends others: of many
+ * bad files each can be mended by a full update or a delete, and the last one lets the revision in.
+ */
+function refuseRest({ op }: Write, before: readonly Diagnostic[], after: readonly Diagnostic[]): void {
+  const isMending = (op === 'replace' || op === 'delete') && after.length < before.length;
+  if (after.length > 0 && !isMending) throw blocked(after, '');
+}
+
+/** All that STRICT refuses the state for, as it would be with these objects changed. */
+function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<string>): Diagnostic[] {
+  const own = desired.problems().filter(({ severity }) => severity === 'error');
+  const between = makePlan([...faulty, ...touched], desired, applied).problems;
+  return [...own, ...[...between.values()].flat()].sort(compareDiagnostics);
 }
 
 function messageOf(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {

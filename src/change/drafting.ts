@@ -2,14 +2,13 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { FileChange } from '../desired/state.ts';
 import { MAX_FILE_BYTES, readOnce } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
-import type { AppliedState } from '../plan/applied.ts';
 import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { PassRunner } from '../reconcile/pass.ts';
 import type { Reader } from '../source/source.ts';
 import { Pace } from '../store/pace.ts';
 import type { Store } from '../store/store.ts';
 import { type Draft, draftWrite } from './draft.ts';
-import { filesOf } from './view.ts';
+import { filesOf, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
 /** How many writes are drafted in one turn: about four milliseconds of work. */
@@ -90,7 +89,7 @@ function attempt(
   try {
     const view = {
       desired: passes.desired,
-      applied: appliedState(passes),
+      ...storeSide(passes),
       defaults,
       texts,
       read: readOnce(),
@@ -102,10 +101,10 @@ function attempt(
   }
 }
 
-function appliedState(passes: DraftingDependencies['passes']): AppliedState {
+function storeSide(passes: DraftingDependencies['passes']): Pick<WriteView, 'applied' | 'faulty'> {
   const memory = passes.memory();
   if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
-  return memory.applied;
+  return { applied: memory.applied, faulty: memory.problems.keys() };
 }
 
 /**

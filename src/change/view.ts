@@ -1,16 +1,19 @@
 import type { AppDefaults } from '../desired/app.ts';
 import type { Diagnostic } from '../desired/diagnostic.ts';
-import type { Kind } from '../desired/name.ts';
+import { type Kind, keyOf } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { ReadYaml } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
+import { makePlan } from '../plan/plan.ts';
 import type { Write } from './write.ts';
 
 /** The fleet at the head of the branch, as a write sees it. */
 export interface WriteView {
   desired: DesiredState;
   applied: AppliedState;
+  /** Keys of the objects that had problems with others when the last pass looked. */
+  faulty: Iterable<string>;
   defaults: AppDefaults;
   /** Texts of the files that the write may edit, by path. */
   texts: ReadonlyMap<string, string>;
@@ -48,6 +51,12 @@ export function present(kind: Kind, name: string): HoldfastError {
 
 function existsField(kind: Kind): string {
   return kind === 'app' ? 'app_exists' : 'device_group_exists';
+}
+
+/** What keeps an object's files from being applied: problems in them, and between them and others. */
+export function problemsAt(kind: Kind, name: string, { desired, applied }: WriteView): Diagnostic[] {
+  const key = keyOf(kind, name);
+  return [...desired.problemsOf(kind, name), ...(makePlan([key], desired, applied).problems.get(key) ?? [])];
 }
 
 /** The rejection of a write that the repository's state does not allow; names files and problems. */

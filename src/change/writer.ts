@@ -129,8 +129,11 @@ async function carryOut(batch: Request[], dependencies: WriterDependencies): Pro
 
 /** One try on the present head; resolves to the requests that have to be tried again. */
 async function tryOnce(batch: Request[], dependencies: WriterDependencies): Promise<Request[]> {
-  const head = await settleFor(batch, dependencies);
-  if (head === null) return [];
+  const base = await settleFor(batch, dependencies);
+  if (base === null) return [];
+  // Each write that mends decides about the next one.
+  if (base.isRefused && batch.length > 1) return oneByOne(batch, dependencies);
+  const { head } = base;
   const { passes } = dependencies.reconciler;
   const outcomes = await draftAll(batch, { ...dependencies, passes });
   // A pass on a newer head began meanwhile: what was drafted saw files that the store may not have yet.
@@ -164,8 +167,20 @@ async function rejectOvertaken(drafted: readonly DraftedRequest[], store: Store)
   return left;
 }
 
+async function oneByOne(batch: readonly Request[], dependencies: WriterDependencies): Promise<Request[]> {
+  const later: Request[] = [];
+  for (const request of batch) later.push(...(await tryOnce([request], dependencies)));
+  return later;
+}
+
+/** Where writes begin. `isRefused`: STRICT refuses the head, and the store is where it was before. */
+interface Base {
+  head: Head;
+  isRefused: boolean;
+}
+
 /** The head, once the store is at it; null where that fails, and every request was told. */
-async function settleFor(batch: readonly Request[], dependencies: WriterDependencies): Promise<Head | null> {
+async function settleFor(batch: readonly Request[], dependencies: WriterDependencies): Promise<Base | null> {
   try {
     return await settle(dependencies);
   } catch (error) {
@@ -193,13 +208,16 @@ async function earlierRefusal(
 /**
  * Brings the store to the head, so that the write sees what every earlier one and every push did. Rejects also when
  * the store is down, which a pass that finds nothing new does not notice: no commit is made that cannot be applied.
+ * A head that is refused for its files is where they can be mended.
  */
-async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Head> {
+async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Base> {
   const outcome = await passWithin(patience, reconciler.reconcile());
   await store.ping();
-  if (outcome.ok) return outcome.report.head;
-  const kind = outcome.error.kind === 'stalled' ? 'conflict' : 'unavailable';
-  throw new HoldfastError(kind, outcome.error.message, {}, outcome.error);
+  if (outcome.ok) return { head: outcome.report.head, isRefused: false };
+  const { error, head } = outcome;
+  if (error.kind !== 'stalled') throw new HoldfastError('unavailable', error.message, {}, error);
+  if (head && 'problems' in error.details) return { head, isRefused: true };
+  throw new HoldfastError('conflict', error.message, {}, error);
 }
 
 async function publish(
@@ -235,9 +253,10 @@ async function publishRefused(
     });
     return [];
   }
-  const later: Request[] = [];
-  for (const { request } of drafted) later.push(...(await tryOnce([request], dependencies)));
-  return later;
+  return oneByOne(
+    drafted.map(({ request }) => request),
+    dependencies,
+  );
 }
 
 /** Where nobody knows what was published, each caller learns of its own commit. */
@@ -262,7 +281,10 @@ async function confirm(
     if (outcome.ok) request.resolve({ revision });
     else {
       const message = `the commit is published, but not applied yet: ${messageOf(outcome.error)}`;
-      request.reject(new HoldfastError('unavailable', message, { revision, applied: false }, outcome.error));
+      // At a head that STRICT refuses: what is left to be mended.
+      const { problems } = outcome.error.details;
+      const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
+      request.reject(new HoldfastError('unavailable', message, details, outcome.error));
     }
   });
 }

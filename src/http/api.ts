@@ -99,6 +99,17 @@ export function operationContext(request: FastifyRequest, now: number): Operatio
 }
 
 /**
+ * The id that an operation may expect of an object, given the one it was seen with: undefined where any will do. Throws
+ * what `If-Match` refuses; whether the object has that id still, the store says.
+ */
+export function expectedId(request: FastifyRequest, seen: number | undefined): number | undefined {
+  const { ifMatch } = writeContext(request);
+  if (ifMatch === null) return undefined;
+  if (seen !== undefined && ifMatch.includes(seen)) return seen;
+  throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${seen ?? 'not assigned'} now`);
+}
+
+/**
  * The ids of an `If-Match` header (RFC 9110, 13.1.1); null where any will do. A tag that is no id of ours matches
  * nothing.
  */

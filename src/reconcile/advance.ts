@@ -1,3 +1,4 @@
+import { compareDiagnostics, type Diagnostic } from '../desired/diagnostic.ts';
 import { type Kind, keyOf, parseKey } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Faults } from '../faults.ts';
@@ -47,7 +48,7 @@ export async function advanceStore(context: AdvanceContext, revision: string | n
     if (problems.length === 0) memory.problems.delete(key);
     else memory.problems.set(key, problems);
   }
-  if (strict) refuseInvalid(countErrors(desired, memory));
+  if (strict) refuseInvalid(errorsOf(desired, memory));
   if (revision === null) return NOTHING;
   const origins = await inPieces(movedOrigins(memory, desired, plan.steps));
   const isHere = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
@@ -83,9 +84,9 @@ async function applyPlan(
   return { steps, ids, rewrittenFrom: isRewritten ? before : null };
 }
 
-function countErrors(desired: DesiredState, memory: Memory): number {
-  const own = desired.problems().filter(({ severity }) => severity === 'error').length;
-  return [...memory.problems.values()].reduce((sum, problems) => sum + problems.length, own);
+function errorsOf(desired: DesiredState, memory: Memory): Diagnostic[] {
+  const own = desired.problems().filter(({ severity }) => severity === 'error');
+  return [...own, ...[...memory.problems.values()].flat()].sort(compareDiagnostics);
 }
 
 /** Objects that are the same as before, but come from another file, or from the same one with other bytes. */

@@ -1,7 +1,9 @@
+import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
 import type { Reader } from '../source/source.ts';
+import type { StoreState } from '../store/store.ts';
 
 /** The trailer of a commit that deletes every object on purpose. */
 export const ALLOW_EMPTY = 'Allow-Empty: true';
@@ -27,6 +29,27 @@ export async function refuseEmptied(
   );
 }
 
+/**
+ * Refuses a first revision that has no such folder at all: the setting has a mistake in it, or the folder was renamed, and a
+ * store that takes this for a fleet of nothing tells devices so. Rejects as `stalled`, except where somebody has made
+ * the folder and no commit has it yet, or where the commit says that everything is to go.
+ */
+export async function refuseMissing(
+  revision: string | null,
+  applied: StoreState['applied'],
+  reader: Reader,
+  isFolderMade: () => Promise<boolean>,
+): Promise<void> {
+  if (revision === null || applied !== null) return;
+  if ((await reader.folder(revision)) !== null || (await isFolderMade())) return;
+  if (await isMeant(revision, reader)) return;
+  throw new HoldfastError(
+    'stalled',
+    `there is no folder of DESIRED_STATE in commit ${revision.slice(0, 12)}; look at the setting, or commit a file in the folder (a .gitkeep will do)`,
+    { code: 'folder-missing' },
+  );
+}
+
 /** Either the head says so, or the commit that emptied the folder, when others came after it. */
 async function isMeant(revision: string, reader: Reader): Promise<boolean> {
   const emptied = await reader.lastChange(revision);
@@ -42,11 +65,13 @@ function trailersOf(message: string): string {
   return paragraphs.length > 1 ? (paragraphs.at(-1) ?? '') : '';
 }
 
-/** With STRICT, a revision with any invalid file is refused whole. */
-export function refuseInvalid(errors: number): void {
+/** With STRICT, a revision with any invalid file is refused whole; `details.problems` names them. */
+export function refuseInvalid(problems: readonly Diagnostic[]): void {
+  const errors = problems.length;
   if (errors === 0) return;
   throw new HoldfastError(
     'stalled',
     `${errors} ${errors === 1 ? 'problem' : 'problems'} at this revision, and STRICT refuses it whole; mend the files that are named`,
+    { problems },
   );
 }

@@ -3,9 +3,10 @@ import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
-import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
+import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
+import { refuseMissing } from './guard.ts';
 import { lookAtBoth } from './latest-head.ts';
 import { knownFiles, type Memory } from './memory.ts';
 import { createPast } from './past.ts';
@@ -22,6 +23,7 @@ export interface PassDependencies {
   store: Store;
   defaults: AppDefaults;
   strict: boolean;
+  isFolderMade: Source['isFolderMade'];
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
@@ -38,7 +40,10 @@ export interface PassReport extends Advance {
 }
 
 /** How a pass ended, for those who do not run it themselves. */
-export type PassOutcome = { ok: true; report: PassReport } | { ok: false; error: HoldfastError };
+export type PassOutcome =
+  | { ok: true; report: PassReport }
+  /** `head` is what a pass that refused the revision (`stalled`) had looked at. */
+  | { ok: false; error: HoldfastError; head?: Head | null };
 
 /** One manager's passes, and what they remember from one to the next. */
 export interface PassRunner {
@@ -77,6 +82,8 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const look = async () => {
     const { state, head: seen } = await lookAtBoth(store, memory()?.store ?? null, reader, origin);
     head = seen;
+    // Before anything is taken over from a past that is not this fleet's.
+    await refuseMissing(seen.revision, state().applied, reader, dependencies.isFolderMade);
     return { seen, known: await recall(state(), seen) };
   };
 

@@ -17,7 +17,8 @@ import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { ageProblems, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
-export interface ReconcilerDependencies extends Omit<PassDependencies, 'reader' | 'origin' | 'record'> {
+export interface ReconcilerDependencies
+  extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderMade'> {
   source: Source;
   store: Store;
   /** Null where no other manager asks origin for this one. */
@@ -72,7 +73,13 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
   const { reader, record, watch } = source;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
-  const passes = createPassRunner({ ...dependencies, reader, origin: origin.origin, record });
+  const passes = createPassRunner({
+    ...dependencies,
+    reader,
+    origin: origin.origin,
+    record,
+    isFolderMade: source.isFolderMade,
+  });
   const clock = createClock(() => void looks.byClock());
   let status = STARTING;
   let passError: PassError | null = null;
@@ -132,7 +139,7 @@ async function attempt(passes: PassRunner): Promise<PassOutcome> {
   } catch (error) {
     const known =
       error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
-    return { ok: false, error: known };
+    return { ok: false, error: known, head: passes.head() };
   }
 }
 

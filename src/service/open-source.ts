@@ -15,6 +15,8 @@ export interface SourceEnvironment {
   /** Told of every fetch and push. */
   onTransfer: TransferObserver;
   faults: Faults;
+  /** See `CheckoutOptions`. */
+  mayCreate(): Promise<boolean>;
 }
 
 /** Milliseconds that one git call on this machine may take. */
@@ -35,10 +37,14 @@ export async function openSource(
     : openOrigin(config, config.GIT_REMOTE, data, environment);
 }
 
-async function openLocal(config: Config, { env, logger, faults }: SourceEnvironment): Promise<Source> {
+async function openLocal(
+  config: Config,
+  { env, logger, faults, mayCreate }: SourceEnvironment,
+): Promise<Source> {
   const machine = { env, timeLimit: GIT_TIME_LIMIT };
   const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine, {
     faults,
+    mayCreate,
     onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
   });
   if (source.isNew)

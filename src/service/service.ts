@@ -72,14 +72,15 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const { authenticator, settle } = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
+  const defaults = appDefaults(config.DEFAULT_NETWORKS);
+  const { elapsed } = clock;
+  const { store, lease } = await openStore(config, { data, defaults, logger, elapsed });
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
     faults,
+    mayCreate: async () => (await store.state()).applied === null,
   });
-  const defaults = appDefaults(config.DEFAULT_NETWORKS);
-  const { elapsed } = clock;
-  const { store, lease } = await openStore(config, { data, defaults, logger, elapsed });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, lease, faults, onProgress });

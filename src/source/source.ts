@@ -152,6 +152,8 @@ export interface Source {
   record: IdsRecord;
   /** Null where the repository that is read is the origin. */
   origin: SourceOrigin | null;
+  /** Whether somebody has made the folder, also where no commit has it yet. */
+  isFolderMade(): Promise<boolean>;
   /** Ends every process and closes reader and publisher. */
   close(): Promise<void>;
   /** Calls `onChange` whenever the head may have moved, until closed. */

@@ -193,8 +193,11 @@ export interface Store {
    * changes nothing, when `ifId` is given and is not the app's id.
    */
   restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null>;
-  /** Raises the group's prune id and logs it. Resolves to null where there is no such group. */
-  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null>;
+  /**
+   * Raises the group's prune id and logs it. Resolves to null where there is no such group; rejects as `moved-on`, and
+   * changes nothing, when `ifId` is given and is not the group's `device_group_id`.
+   */
+  pruneGroup(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredGroup> | null>;
   /** Raises the prune id of every group and logs it; resolves to the new ids by group. */
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */

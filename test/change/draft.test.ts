@@ -17,6 +17,7 @@ function viewOf(files: Files, applied: Files = files): WriteView {
   return {
     desired: stateOf(files),
     applied: appliedOf(applied),
+    faulty: [],
     defaults: DEFAULTS,
     texts: new Map(texts),
     read: readOnce(),

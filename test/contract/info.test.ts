@@ -122,6 +122,29 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
   });
 });
 
+describe('decisions.md: Everything else: what a worker takes for the end', () => {
+  it('is not said of a group that has a file, also where the store was lost while an app of it is invalid', async () => {
+    const files = {
+      'apps/web.yaml': 'container_image: nginx:1\n',
+      'apps/db.yaml': 'container_image: redis:7\n',
+      'device-groups/edge.yaml': 'apps: [web, db]\n',
+    };
+    const manager = await startManager({ files });
+    const path = '/api/v2/device_groups/edge/info';
+    await manager.repository.commit({ 'desired-state/apps/db.yaml': 'running: maybe\n' });
+    await manager.reconcile();
+    expect((await manager.get(path)).status).toBe(200);
+    await manager.stop();
+    const again = await startManager({ repository: manager.repository });
+    const reply = await again.get(path);
+    expect([reply.status, reply.headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
+    expect((await again.get('/api/v2/device_groups/other/info')).status).toBe(403);
+    await again.repository.commit({ 'desired-state/apps/db.yaml': 'container_image: redis:8\n' });
+    await again.reconcile();
+    expect((await again.get(path)).body.apps_list).toEqual(['web', 'db']);
+  });
+});
+
 describe('decisions.md: Info, prune, status: Who may read a cached reply', () => {
   const manager = suiteManager({ files: FILES, settings: LONG_CACHE }, (m) => m.get(INFO));
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
-import { worldOf } from '../support/world.ts';
+import { expectNothingWritten, worldOf } from '../support/world.ts';
 
 const FILES = {
   ...SMALL_FLEET,
@@ -31,6 +31,36 @@ describe('api-v2.md: 4. Endpoints, prune', () => {
     ]);
     expect(reply.body).toEqual({ prune_ids: Object.fromEntries(expected) });
     expect(Object.keys(reply.body.prune_ids).sort()).toEqual(['edge', 'lab', 'toString']);
+  });
+});
+
+describe('If-Match on a prune of a group', () => {
+  const manager = suiteManager({ files: FILES });
+  const prune = (tag: string) => manager().post(`${LAB}/prune`, undefined, { headers: { 'if-match': tag } });
+
+  it('412 when the group has another id, and nothing is written', async () => {
+    const { body } = await manager().get(LAB);
+    for (const tag of [`"${body.device_group_id + 1}"`, `"${body.device_group_id - 1}"`, '"x"', '']) {
+      const reply = await expectNothingWritten(manager(), () => prune(tag));
+      expect([reply.status, typeof reply.body.error], tag).toEqual([412, 'string']);
+    }
+  });
+
+  it('holds for the ETag that every reply about the group carries, also that of a prune', async () => {
+    const read = await manager().get(LAB);
+    const tag = read.headers.get('etag') ?? '';
+    expect(tag).toBe(`"${read.body.device_group_id}"`);
+    for (const times of [1, 2]) {
+      const pruned = await prune(tag);
+      expect([pruned.status, pruned.body.prune_id]).toEqual([202, read.body.prune_id + times]);
+      expect(pruned.headers.get('etag')).toBe(tag);
+    }
+  });
+
+  it('an unknown group is told first', async () => {
+    const headers = { 'if-match': '"1"' };
+    const reply = await manager().post('/api/v2/device_groups/nobody/prune', undefined, { headers });
+    expect([reply.status, reply.body]).toEqual([403, { device_group_exists: false }]);
   });
 });
 

@@ -129,6 +129,14 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     expect(await readFile(path, 'utf8')).toBe('container_image: mine:1\n');
   });
 
+  it('of many files that a write changes only the dirty one is named', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
+    const reply = await expectNothingWritten(manager, () => manager.delete(WEB));
+    expect([reply.status, reply.body.paths]).toEqual([409, ['apps/web.yaml']]);
+    expect(reply.body.error).toMatch(/^apps\/web\.yaml: /);
+  });
+
   it('the file of a group that lists a deleted app has uncommitted work: 409, nothing changed anywhere', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const path = 'desired-state/device-groups/edge.yaml';

@@ -4,7 +4,7 @@ import { absent } from '../../change/view.ts';
 import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { StoredApp } from '../../store/store.ts';
-import { type Api, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
+import { type Api, expectedId, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
 import { AppRecord } from '../records.ts';
 import { documented, writeErrors } from '../replies.ts';
 import { sendApp } from './apps.ts';
@@ -73,12 +73,8 @@ async function restart(
   name: string,
   seen: StoredApp | null,
 ): Promise<void> {
-  const { ifMatch } = writeContext(request);
-  const isAccepted = ifMatch === null || (seen !== null && ifMatch.includes(seen.appId));
-  if (!isAccepted)
-    throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${seen?.appId} now`);
   const context = operationContext(request, api.now());
-  const restarted = await api.store.restartApp(name, context, ifMatch === null ? undefined : seen?.appId);
+  const restarted = await api.store.restartApp(name, context, expectedId(request, seen?.appId));
   if (restarted === null) throw absent('app', name);
   api.info.invalidate([keyOf('app', name)]);
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { present } from '../../change/view.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { HoldfastError } from '../../errors.ts';
+import type { AtRevision, StoredGroup } from '../../store/store.ts';
 import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
@@ -41,7 +42,15 @@ function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodTy
 
 /** Sends a device group as it is stored now. */
 async function sendGroup(api: Api, reply: FastifyReply, status: number, name: string): Promise<FastifyReply> {
-  const { value, revision } = found(await api.store.group(name), 'device_group', name);
+  return sendGroupRecord(reply, status, found(await api.store.group(name), 'device_group', name));
+}
+
+/** Sends a device group as it was read, with its id as the ETag. */
+export function sendGroupRecord(
+  reply: FastifyReply,
+  status: number,
+  { value, revision }: AtRevision<StoredGroup>,
+): FastifyReply {
   return send(reply.header('etag', `"${value.deviceGroupId}"`), status, revision, deviceGroupRecord(value));
 }
 

@@ -34,7 +34,8 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 
 /**
  * Workers take any JSON without `apps` for the end, and stop their containers: a passing fault with nothing good
- * to serve is told as plain text (decisions, "Everything else").
+ * to serve is told as plain text (decisions, "Everything else"). So is a group that has a file and could never be applied, as
+ * after the loss of a store while one of its apps is invalid.
  */
 async function readInfo(
   api: Api,
@@ -54,8 +55,12 @@ async function readInfo(
     return 'nothing';
   }
   if (entry !== null) return entry;
-  if (api.reconciler.status().applied !== null) throw absent('device_group', name);
-  await reply.code(503).type('text/plain; charset=utf-8').send('Nothing is applied yet; try again.\n');
+  const isMeant = api.reconciler.passes.desired.pathsOf('device_group', name).length > 0;
+  if (!isMeant && api.reconciler.status().applied !== null) throw absent('device_group', name);
+  const reason = isMeant
+    ? 'The group is not applied; see its problems.'
+    : 'Nothing is applied yet; try again.';
+  await reply.code(503).type('text/plain; charset=utf-8').send(`${reason}\n`);
   return 'nothing';
 }
 

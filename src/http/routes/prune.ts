@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { absent } from '../../change/view.ts';
 import { keyOf } from '../../desired/name.ts';
-import { type Api, mustExist, nameIn, operationContext, send } from '../api.ts';
-import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
+import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';
+import { DeviceGroupRecord } from '../records.ts';
 import { commonErrors, documented, readErrors } from '../replies.ts';
+import { sendGroupRecord } from './device-groups.ts';
 
 const tag = 'device groups';
 
@@ -34,9 +35,11 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     await mustExist(api, 'device_group', name);
-    const pruned = await api.store.pruneGroup(name, operationContext(request, api.now()));
+    const { value: seen } = await api.store.group(name);
+    const ifId = expectedId(request, seen?.deviceGroupId);
+    const pruned = await api.store.pruneGroup(name, operationContext(request, api.now()), ifId);
     if (pruned === null) throw absent('device_group', name);
     api.info.invalidate([keyOf('device_group', name)]);
-    return send(reply, 202, pruned.revision, deviceGroupRecord(pruned.value));
+    return sendGroupRecord(reply, 202, pruned);
   });
 }

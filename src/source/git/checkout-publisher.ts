@@ -14,6 +14,7 @@ import { undoSwitch } from './undo-switch.ts';
 import {
   type Checkout,
   dirtyFiles,
+  dirtyPaths,
   refuseCheckedOutElsewhere,
   refuseDirtyFiles,
   switchTree,
@@ -85,7 +86,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
       void maintenance.run();
       return commits;
     } catch (error) {
-      const refusal = publishError(error, paths);
+      const refusal = publishError(error, paths, prefix);
       // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
       const isOvertaken = refusal.kind === 'conflict' && (await tipOf(repository, branch)) !== base.revision;
       throw isOvertaken ? movedOn(error) : refusal;
@@ -96,7 +97,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
     publish,
     recover: () =>
       recover(checkout, notes).catch((error) => {
-        throw publishError(error, []);
+        throw publishError(error, [], prefix);
       }),
     close: async () => {
       await Promise.all([writer.close(), refs.close(), notes.close()]);
@@ -205,13 +206,11 @@ function isRefusal(error: unknown): boolean {
   return isLocked(error) || UNMERGED.test(error.stderr) || DIRTY.test(error.stderr);
 }
 
-function publishError(error: unknown, paths: string[]): HoldfastError {
+function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = error instanceof GitFailure ? error.stderr : String(error);
   if (MOVED.test(text)) return movedOn(error);
-  if (DIRTY.test(text)) {
-    return dirtyFiles(paths, error);
-  }
+  if (DIRTY.test(text)) return dirtyFiles(dirtyPaths(text, paths, prefix), error);
   if (UNMERGED.test(text)) {
     const message = 'a merge in the checkout is not finished; finish it, or abort it';
     return new HoldfastError('conflict', message, {}, error);

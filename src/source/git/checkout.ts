@@ -6,10 +6,12 @@ import { createCheckoutPublisher, type Undone } from './checkout-publisher.ts';
 import { refName } from './commands.ts';
 import { createLocks } from './locks.ts';
 import { createMaintenance } from './maintenance.ts';
+import { requireBranch } from './missing-branch.ts';
 import { createRepository, dropUnfinished } from './new-repository.ts';
 import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
 import { createIdsRecord } from './record.ts';
+import { followReplaced } from './replaced.ts';
 import { currentBranch, findRepository, type Machine, type Repository } from './repository.ts';
 import { watchRepository } from './watch.ts';
 
@@ -25,6 +27,8 @@ export interface CheckoutSource extends Source {
 /** What the manager itself adds; commands do without. */
 export interface CheckoutOptions {
   faults: Faults;
+  /** Whether a folder that is in no repository gets one; not where commits were served from there before. */
+  mayCreate(): Promise<boolean>;
   /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
 }
@@ -37,7 +41,11 @@ export async function openCheckout(
   folder: string,
   branch: string | null,
   machine: Machine,
-  { faults, onLocksCleared }: CheckoutOptions = { faults: NO_FAULTS, onLocksCleared: () => undefined },
+  { faults, mayCreate, onLocksCleared }: CheckoutOptions = {
+    faults: NO_FAULTS,
+    mayCreate: async () => true,
+    onLocksCleared: () => undefined,
+  },
 ): Promise<CheckoutSource> {
   const kind = await stat(folder).catch(() => null);
   if (kind !== null && !kind.isDirectory()) throw new HoldfastError('invalid', `${folder} is not a folder`);
@@ -49,17 +57,31 @@ export async function openCheckout(
       `${folder} does not exist; create it, or set DESIRED_STATE to the folder`,
     );
   }
+  if (found === null && !(await mayCreate())) {
+    throw new HoldfastError(
+      'invalid',
+      `${folder} is in no git repository any more, but the store has revisions of one; bring the repository back`,
+    );
+  }
   const repository = found ?? (await createRepository(folder, machine, faults));
   if (/[\r\n]/.test(repository.prefix))
     throw new HoldfastError('invalid', 'the folder has a line break in its name');
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
-  const reader = createReader(repository, objects, () =>
+  const all = createReader(repository, objects, () =>
     fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
   );
   const maintenance = createMaintenance(repository);
   const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
+  const { reader, watch } = await followReplaced({
+    reader: fixed === null ? all : requireBranch(all, repository, fixed),
+    repository,
+    letGo: async () => {
+      await Promise.all([all.close(), publisher.close(), maintenance.stop()]);
+    },
+    watch: (onChange) => watchRepository(repository, onChange),
+  });
   return {
     repository,
     isNew: found === null,
@@ -67,13 +89,21 @@ export async function openCheckout(
     publisher,
     record: createIdsRecord(repository),
     origin: null,
+    isFolderMade: () => isFolder(folder),
     recover: async () => {
       await locks.clear();
       return publisher.recover();
     },
-    watch: (onChange) => watchRepository(repository, onChange),
+    watch,
     close: async () => {
       await Promise.all([reader.close(), publisher.close(), maintenance.close()]);
     },
   };
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }

@@ -100,6 +100,10 @@ export const commands = {
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
   /** The entries of one tree, without those of the trees in it. */
   listTop: (tree: string) => command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** Full names of all branches. */
+  branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
+  /** Lines of "<id><TAB><full name>", one for each branch that origin has. */
+  originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
   /** What a ref of ours names, also where that is no commit. */
   refTip: (ref: string) => command('for-each-ref', '--format=%(objectname) %(refname)', '--', refName(ref)),
   /** The entry of one path, said by the tree that holds it: what it names may be damaged. */

@@ -1,4 +1,4 @@
-import { mkdir, open, rm, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { HoldfastError } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import { commands } from './commands.ts';
@@ -9,12 +9,21 @@ import { syncFolder } from './sync.ts';
 /** In a repository that has it, the first commit is not made yet, and all of it is ours. */
 const UNFINISHED = 'holdfast-unfinished';
 
-/** Makes a repository of a folder that is in none, with everything in it as the first commit; or none at all. */
+/** What a folder of desired state has at its top. */
+const EXPECTED = /^(apps|device-groups|\.git(ignore|attributes|keep)|[^.].*\.md|README.*|LICENSE.*)$/i;
+/** So many names are told of what does not belong there. */
+const MOST_NAMES = 3;
+
+/**
+ * Makes a repository of a folder that is in none, with everything in it as the first commit; or none at all. Rejects as
+ * `invalid` where something else than desired state is in it: a home folder, say, has keys that belong into no commit.
+ */
 export async function createRepository(
   folder: string,
   machine: Machine,
   faults: Faults,
 ): Promise<Repository> {
+  await refuseOther(folder);
   const context = contextOf(folder, machine, [folder]);
   const mark = `${folder}/.git/${UNFINISHED}`;
   await mkdir(`${folder}/.git`);
@@ -32,6 +41,18 @@ export async function createRepository(
     await rm(`${folder}/.git`, { recursive: true, force: true });
     throw error;
   }
+}
+
+async function refuseOther(folder: string): Promise<void> {
+  const others = (await readdir(folder)).filter((name) => !EXPECTED.test(name));
+  if (others.length === 0) return;
+  const more = others.length > MOST_NAMES ? ', …' : '';
+  const names = others.sort().slice(0, MOST_NAMES).join(', ');
+  throw new HoldfastError(
+    'invalid',
+    `${folder} is in no git repository, and holds other things than desired state (${names}${more}); ` +
+      'set DESIRED_STATE to the right folder, or run "git init" there and commit what belongs to it',
+  );
 }
 
 /** Removes the repository of a folder whose making was cut short: nothing of anybody else is in it. */

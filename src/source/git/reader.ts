@@ -137,14 +137,16 @@ async function readIsAncestor(
 }
 
 async function readHistory({ context, prefix, isShallow }: Repository): Promise<FolderHistory> {
-  const times = await runGit(context, commands.newestCommits());
-  const newestCommit = Math.max(0, ...times.split('\n').filter(Boolean).map(Number));
+  let times = '';
   let names = '';
   let isComplete = !isShallow;
+  // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
   try {
+    times = await runGit(context, commands.newestCommits());
     names = await runGit({ ...context, timeLimit: HISTORY_TIME_LIMIT }, commands.historyPaths(prefix || '.'));
   } catch {
     isComplete = false;
   }
+  const newestCommit = Math.max(0, ...times.split('\n').filter(Boolean).map(Number));
   return { paths: pathsBelow(prefix, names), newestCommit, isComplete };
 }

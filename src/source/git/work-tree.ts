@@ -25,6 +25,16 @@ export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastE
   return new HoldfastError('conflict', message, { paths }, cause);
 }
 
+/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way; all where it names none. */
+export function dirtyPaths(stderr: string, paths: readonly string[], prefix: string): readonly string[] {
+  const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
+  const named = paths.filter((path) => {
+    const full = posix.join(prefix, path);
+    return said.some((name) => full === name || full.startsWith(`${name}/`));
+  });
+  return named.length > 0 ? named : paths;
+}
+
 /**
  * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
  * refuses where a file that differs has uncommitted work.
@@ -69,8 +79,9 @@ export async function refuseDirtyFiles(
   const found = (await Promise.all(looks)).filter((look) => look !== null);
   const unknown = found.find(({ isThere, isKnown }) => isThere && !isKnown);
   if (unknown !== undefined) throw dirtyFiles([unknown.path]);
-  const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown).map(({ full }) => full);
-  if (await haveDeleted(repository, gone)) throw dirtyFiles(edits.map(({ path }) => path));
+  const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown);
+  const deleted = await deletedOf(repository, gone);
+  if (deleted.length > 0) throw dirtyFiles(deleted);
 }
 
 /** Whether a file is on the disk, and whether the base has it; null for a path that git cannot be asked about. */
@@ -88,11 +99,14 @@ async function lookAt(
   return { path, full, isThere, isKnown: known !== null };
 }
 
-/** Whether a person deleted one of these files; in a sparse checkout they are absent on purpose. */
-async function haveDeleted({ context }: Repository, absent: readonly string[]): Promise<boolean> {
-  if (absent.length === 0) return false;
+/** Paths of those files that a person deleted; in a sparse checkout they are absent on purpose. */
+async function deletedOf(
+  { context }: Repository,
+  absent: readonly { path: string; full: string }[],
+): Promise<string[]> {
+  if (absent.length === 0) return [];
   const deleted = new Set((await runGit(context, commands.deletedFiles())).split('\0'));
-  return absent.some((path) => deleted.has(path));
+  return absent.filter(({ full }) => deleted.has(full)).map(({ path }) => path);
 }
 
 async function isOnDisk(path: string): Promise<boolean> {

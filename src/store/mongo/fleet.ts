@@ -70,10 +70,14 @@ export class FleetWrites {
     );
   }
 
-  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null> {
+  pruneGroup(
+    name: string,
+    context: OperationContext,
+    ifId?: number,
+  ): Promise<AtRevision<StoredGroup> | null> {
     return this.#write(
       () => this.#documents([objectId('device_group', name)]),
-      (work) => pruneGroup(work, name, context),
+      (work) => pruneGroup(work, name, context, ifId),
     );
   }
 

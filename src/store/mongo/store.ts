@@ -119,8 +119,12 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#writes.restartApp(name, context, ifId));
   }
 
-  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null> {
-    return this.#call(() => this.#writes.pruneGroup(name, context));
+  pruneGroup(
+    name: string,
+    context: OperationContext,
+    ifId?: number,
+  ): Promise<AtRevision<StoredGroup> | null> {
+    return this.#call(() => this.#writes.pruneGroup(name, context, ifId));
   }
 
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {

@@ -13,13 +13,16 @@ export function restartApp(
 ): AtRevision<StoredApp> | null {
   const row = work.objects.find('app', name);
   if (row === undefined) return null;
-  if (ifId !== undefined && ifId !== row.id) {
-    throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${row.id} now`);
-  }
+  refuseOtherId(row.id, ifId);
   const id = work.counters.raise('app', name, work.state.nextIdSequence());
   work.objects.setId('app', name, id);
   work.operations.addFor(context, 'restart', name, Object.fromEntries([[name, id]]));
   return { value: storedApp({ ...row, id }, work.defaults), revision: work.state.revision() };
+}
+
+function refuseOtherId(id: number, ifId: number | undefined): void {
+  if (ifId === undefined || ifId === id) return;
+  throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${id} now`);
 }
 
 /** `Store.pruneGroup` as work on a store. */
@@ -27,9 +30,11 @@ export function pruneGroup(
   work: Work,
   name: string,
   context: OperationContext,
+  ifId: number | undefined,
 ): AtRevision<StoredGroup> | null {
   const row = work.objects.find('device_group', name);
   if (row === undefined) return null;
+  refuseOtherId(row.id, ifId);
   const id = raisePruneId(work, name, work.state.nextIdSequence());
   work.operations.addFor(context, 'prune', name, Object.fromEntries([[name, id]]));
   return { value: storedGroup({ ...row, prune_id: id }), revision: work.state.revision() };

@@ -124,8 +124,12 @@ export class SqliteStore implements Store {
     return this.#write(() => restartApp(this.#writes, name, context, ifId));
   }
 
-  pruneGroup(name: string, context: OperationContext): Promise<AtRevision<StoredGroup> | null> {
-    return this.#write(() => pruneGroup(this.#writes, name, context));
+  pruneGroup(
+    name: string,
+    context: OperationContext,
+    ifId?: number,
+  ): Promise<AtRevision<StoredGroup> | null> {
+    return this.#write(() => pruneGroup(this.#writes, name, context, ifId));
   }
 
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {

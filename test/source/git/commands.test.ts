@@ -113,6 +113,8 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'batchObjects', takes: [] },
   { name: 'listTree', takes: ['id'] },
   { name: 'listTop', takes: ['id'] },
+  { name: 'branches', takes: [] },
+  { name: 'originBranches', takes: [] },
   { name: 'refTip', takes: ['ref'] },
   { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
   { name: 'visited', takes: ['ref'] },

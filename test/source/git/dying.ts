@@ -29,6 +29,7 @@ export async function dyingSource(repository: TestRepository, point: FaultPoint)
         if (passed === point) throw new Error('died');
       },
     },
+    mayCreate: async () => true,
     onLocksCleared: () => undefined,
   });
   onTestFinished(async () => {

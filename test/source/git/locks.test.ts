@@ -48,6 +48,7 @@ describe('locks', () => {
     const cleared: string[] = [];
     const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
       faults: { pass: () => undefined },
+      mayCreate: async () => true,
       onLocksCleared: (files) => void cleared.push(...files),
     });
     onTestFinished(async () => {
@@ -145,6 +146,7 @@ describe('two managers on one checkout', () => {
           if (point === 'tree-switched') throw new Error('died');
         },
       },
+      mayCreate: async () => true,
       onLocksCleared: () => undefined,
     });
     const head = await dying.reader.head();

@@ -131,15 +131,50 @@ describe('work of a person on the very file', () => {
       name: 'one of two files edited',
       edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': 'b\n' },
       work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
+      dirty: ['apps/web.yaml'],
     },
-  ])('($name) makes the write a conflict that names it, and changes nothing', async ({ edits, work }) => {
+    {
+      name: 'one of two files staged, and the other one to be deleted',
+      edits: { 'apps/cron.yaml': null, 'apps/web.yaml': 'b\n' },
+      work: async (r: TestRepository) => {
+        await write(r, 'ds/apps/web.yaml', 'mine');
+        await r.git('add', '.');
+      },
+      dirty: ['apps/web.yaml'],
+    },
+    {
+      name: 'edited where it is to be deleted, and another one is to be changed',
+      edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': null },
+      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
+      dirty: ['apps/web.yaml'],
+    },
+    {
+      name: 'one of two files deleted',
+      edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': 'b\n' },
+      work: (r: TestRepository) => rm(join(r.folder, 'ds/apps/web.yaml')),
+      dirty: ['apps/web.yaml'],
+    },
+    {
+      name: 'one of two files new and untracked',
+      edits: { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/new.yaml', 'mine'),
+      dirty: ['apps/new.yaml'],
+    },
+    {
+      name: 'an untracked file where the folder of one of two goes',
+      edits: { 'apps/web.yaml': 'b\n', 'apps/team/new.yaml': 'n\n' },
+      work: (r: TestRepository) => write(r, 'ds/apps/team', 'mine'),
+      dirty: ['apps/team/new.yaml'],
+    },
+  ])('($name) makes the write a conflict that names it, and changes nothing', async (row) => {
+    const { edits, work, dirty = Object.keys(edits) } = row as typeof row & { dirty?: string[] };
     const { repository, base, source } = await start();
     await work(repository);
     const before = await stateOf(repository);
     await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringContaining(Object.keys(edits).at(-1) as string),
-      details: { paths: Object.keys(edits) },
+      message: expect.stringMatching(`^${dirty.join(', ')}: `),
+      details: { paths: dirty },
     });
     expect(await stateOf(repository)).toEqual(before);
     expect(before['head']).toBe(base);

@@ -157,12 +157,13 @@ describe('a branch that is not checked out', () => {
     expect(await status(repository)).toBe(' M ds/apps/web.yaml');
   });
 
-  it('and has no commit gets its first one', async () => {
-    const { repository, base } = await start();
+  it('and has no commit gets its first one, in a repository that has no other branch', async () => {
+    const repository = await newRepository();
+    await mkdir(join(repository.folder, 'ds'));
     const source = await openSource(join(repository.folder, 'ds'), 'new/branch');
     const id = await publishOne(source, { 'apps/web.yaml': 'b' });
     expect(await repository.git('rev-list', '--parents', 'new/branch')).toBe(id);
-    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect(await repository.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main');
     expect(await status(repository)).toBe('');
   });
 

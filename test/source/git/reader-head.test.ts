@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { openSource } from './support.ts';
+import { newRepository, openSource } from './support.ts';
 
 async function repositoryWithCommit(): Promise<{ repository: TestRepository; revision: string }> {
   const repository = await testRepository();
@@ -49,10 +49,19 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
   });
 
-  it('of a fixed branch that is not there has no revision', async () => {
-    const { repository } = await repositoryWithCommit();
+  it('of a fixed branch that is not there has no revision while there is no branch at all', async () => {
+    const repository = await newRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'), 'none');
     expect(await reader.head()).toEqual({ branch: 'refs/heads/none', revision: null });
+  });
+
+  it('of a fixed branch that is not there, beside others, cannot be told', async () => {
+    const { repository } = await repositoryWithCommit();
+    const { reader } = await openSource(join(repository.folder, 'ds'), 'none');
+    await expect(reader.head()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/has no branch "none"; look at GIT_BRANCH.*there are: main/),
+    });
   });
 
   it('of a linked work tree is that of its own branch', async () => {

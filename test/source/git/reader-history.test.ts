@@ -1,8 +1,9 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { draftOf, openSource, publishOne } from './support.ts';
+import { draftOf, newRepository, openSource, publishOne } from './support.ts';
 
 const APP = 'container_image: a\n';
 
@@ -232,5 +233,16 @@ describe('history', () => {
     const history = await reader.history();
     expect(history.isComplete).toBe(isComplete);
     expect(history.paths.has('apps/old.yaml')).toBe(isComplete);
+  });
+});
+
+describe('a ref that names an object which is not there', () => {
+  it('makes the history incomplete, and no failure', async () => {
+    const repository = await newRepository();
+    await repository.commit({ 'ds/apps/web.yaml': 'a' });
+    await mkdir(join(repository.folder, '.git/refs/remotes/origin'), { recursive: true });
+    await writeFile(join(repository.folder, '.git/refs/remotes/origin/gone'), `${'1'.repeat(40)}\n`);
+    const source = await openSource(join(repository.folder, 'ds'));
+    expect((await source.reader.history()).isComplete).toBe(false);
   });
 });

@@ -183,23 +183,44 @@ describe('createRepository', () => {
     const folder = await temporaryFolder();
     await writeFiles(folder, {
       'apps/web.yaml': 'a\r\n',
-      '.hidden': 'h',
-      'a b/ö': 'x',
+      'apps/.hidden': 'h',
+      'device-groups/a b/ö': 'x',
       '.gitignore': 'ignored\n',
-      ignored: '',
+      'apps/ignored': '',
     });
-    await writeFile(join(folder, 'run.sh'), '', { mode: 0o755 });
+    await writeFile(join(folder, 'apps/run.sh'), '', { mode: 0o755 });
     const repository = await createRepository(folder, MACHINE, NO_FAULTS);
     expect(repository.prefix).toBe('');
     const { git } = repositoryAt(folder);
     expect((await git('ls-files', '-s', '-z')).split('\0').map((line) => line.replace(/ .*\t/, ' '))).toEqual(
-      ['100644 .gitignore', '100644 .hidden', '100644 a b/ö', '100644 apps/web.yaml', '100755 run.sh', ''],
+      [
+        '100644 .gitignore',
+        '100644 apps/.hidden',
+        '100755 apps/run.sh',
+        '100644 apps/web.yaml',
+        '100644 device-groups/a b/ö',
+        '',
+      ],
     );
     expect(await git('status', '--porcelain')).toBe('');
     expect(await git('log', '--format=%s%n%an <%ae>%n%cn <%ce>')).toBe(
       'Take the desired state under version control\nHoldfast <holdfast@holdfast.invalid>\nHoldfast <holdfast@holdfast.invalid>',
     );
     expect(await git('symbolic-ref', 'HEAD')).toBe('refs/heads/main');
+  });
+
+  it.each([
+    { name: 'a home folder', files: { '.ssh/id_ed25519': 'key', 'notes.txt': '' }, told: '.ssh, notes.txt' },
+    { name: 'a data folder beside', files: { 'apps/web.yaml': 'a', 'data/admin.json': '{}' }, told: 'data' },
+    { name: 'much else', files: { a: '', b: '', c: '', d: '' }, told: 'a, b, c, …' },
+  ])('makes none of $name, and names what does not belong there', async ({ files, told }) => {
+    const folder = await temporaryFolder();
+    await writeFiles(folder, files as Record<string, string>);
+    await expect(createRepository(folder, MACHINE, NO_FAULTS)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining(`(${told})`),
+    });
+    expect(await findRepository(folder, MACHINE)).toBeNull();
   });
 
   it('makes no commit of an empty folder', async () => {
@@ -211,12 +232,12 @@ describe('createRepository', () => {
 
   it('leaves no repository behind where its first commit fails', async () => {
     const folder = await temporaryFolder();
-    await writeFiles(folder, { 'apps/web.yaml': 'a', 'inner/.git/HEAD': 'ref: refs/heads/main\n' });
-    await writeFiles(folder, { 'inner/.git/objects/x': '', 'inner/.git/refs/x': '' });
+    await writeFiles(folder, { 'apps/web.yaml': 'a', 'apps/inner/.git/HEAD': 'ref: refs/heads/main\n' });
+    await writeFiles(folder, { 'apps/inner/.git/objects/x': '', 'apps/inner/.git/refs/x': '' });
     // A repository without a commit inside the folder cannot be added.
     await expect(createRepository(folder, MACHINE, NO_FAULTS)).rejects.toThrow();
     expect(await findRepository(folder, MACHINE)).toBeNull();
-    await rm(join(folder, 'inner'), { recursive: true });
+    await rm(join(folder, 'apps/inner'), { recursive: true });
     await createRepository(folder, MACHINE, NO_FAULTS);
     expect(await repositoryAt(folder).git('ls-files')).toBe('apps/web.yaml');
   });

@@ -95,6 +95,16 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.pruneGroup('edge', CONTEXT)).toBeNull();
       expect(await everything(test.store)).toEqual(before);
     });
+
+    it('rejects as moved-on, and changes nothing, when the group has another id than the given one', async () => {
+      await pass(test.store, [groupStep('edge', group())]);
+      const before = await everything(test.store);
+      expect(await rejection(test.store.pruneGroup('edge', CONTEXT, 2))).toBe('moved-on');
+      expect(await everything(test.store)).toEqual(before);
+      expect((await test.store.pruneGroup('edge', CONTEXT, 1))?.value.pruneId).toBe(2);
+      expect((await test.store.pruneGroup('edge', CONTEXT, 1))?.value.pruneId).toBe(3);
+      expect(await test.store.pruneGroup('nobody', CONTEXT, 1)).toBeNull();
+    });
   });
 
   describe('pruneAll', () => {

@@ -1,5 +1,6 @@
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, trackingRef } from '../commands.ts';
+import { noSuchBranch } from '../missing-branch.ts';
 import type { Repository } from '../repository.ts';
 import { GitFailure, runGit } from '../run.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
@@ -57,15 +58,22 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
     throw error;
   };
 
+  /** Only an origin without any branch is one that nobody has written to. */
+  const refuseMissing = async (isFirst: boolean): Promise<void> => {
+    if (!isFirst) {
+      throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
+    }
+    const others = await origin.branches();
+    if (others.length > 0) throw noSuchBranch('origin', branch, others);
+  };
+
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
     // What an ended fetch left is in the way of the next one.
     if (failure !== null) await tidyMirror(folder, trackingRef(branch));
     const isThere = await origin.fetch(pace).catch(fail);
+    if (!isThere) await refuseMissing(isFirst).catch(fail);
     failure = null;
     wasLate = false;
-    if (!isThere && !isFirst) {
-      throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
-    }
     isReached = true;
   };
 

@@ -37,6 +37,8 @@ export interface Origin {
    * branch. Rejects with an OriginUnavailable, whose message says what to look at.
    */
   fetch(pace: keyof TransferLimits): Promise<boolean>;
+  /** Full names of the branches that origin has. Rejects with an OriginUnavailable. */
+  branches(): Promise<string[]>;
   /**
    * Moves a ref from one commit to another (null: it must not be there yet), and does nothing when it is elsewhere.
    * Rejects as `conflict` when origin refuses the change, with an OriginUnavailable when it cannot be reached.
@@ -52,6 +54,14 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
         return true;
       } catch (error) {
         if (error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr)) return false;
+        throw unreachable(error);
+      }
+    },
+    branches: async () => {
+      try {
+        const lines = await transfers.run(commands.originBranches(), limits.usual);
+        return lines.split('\n').flatMap((line) => line.split('\t')[1] ?? []);
+      } catch (error) {
         throw unreachable(error);
       }
     },
@@ -87,6 +97,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
   };
   return {
     fetch: (pace) => telling('fetch', origin.fetch(pace), (isThere) => (isThere ? 'done' : 'gone')),
+    branches: () => origin.branches(),
     push: (ref, from, to) => telling('push', origin.push(ref, from, to), (outcome) => outcome),
   };
 }

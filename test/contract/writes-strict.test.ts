@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { startManager, type TestManager } from '../support/manager.ts';
+import { commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+
+const APPS = '/api/v2/apps';
+const GROUPS = '/api/v2/device_groups';
+const FLEET = {
+  'apps/web.yaml': 'container_image: web:1\n',
+  'apps/bad.yaml': 'container_image: bad:1\n',
+  'apps/odd.yaml': 'container_image: odd:1\n',
+  'device-groups/edge.yaml': 'apps: [web, bad]\n',
+};
+
+/** A manager with STRICT whose head it refuses because of these files. */
+async function refusing(files: Readonly<Record<string, string | null>>): Promise<TestManager> {
+  const manager = await startManager({ files: FLEET, settings: { STRICT: 'true' } });
+  await manager.repository.commit(
+    Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text])),
+  );
+  const { body } = await manager.reconcile();
+  expect(body.state).toBe('refused');
+  return manager;
+}
+
+const head = ({ repository }: TestManager): Promise<string> => repository.git('rev-parse', 'HEAD');
+
+const namesOf = (problems: { file: string }[]): string[] => problems.map(({ file }) => file);
+
+describe('a write at a head that STRICT refuses', () => {
+  it.each<[string, string, string, unknown]>([
+    ['a partial update of the bad app', 'PUT', `${APPS}/bad/update`, { privileged: true }],
+    ['a partial update of another app', 'PUT', `${APPS}/web/update`, { privileged: true }],
+    ['a full update of another app', 'POST', `${APPS}/web/update`, { container_image: 'web:2' }],
+    ['an update that changes nothing', 'PUT', `${APPS}/web/update`, { running: true }],
+    ['a full update that changes nothing', 'POST', `${APPS}/web/update`, { container_image: 'web:1' }],
+    ['a delete of another app', 'DELETE', `${APPS}/odd`, undefined],
+    ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
+    ['an update of a group', 'POST', `${GROUPS}/edge/update`, { apps: ['web'] }],
+  ])('%s: 409 that names file and problem, and nothing is written', async (_, method, path, body) => {
+    const manager = await refusing({ 'apps/bad.yaml': 'container_image: [\n' });
+    const reply = await expectNothingWritten(manager, () =>
+      manager.request(method, path, body === undefined ? {} : { body }),
+    );
+    expect(reply.status).toBe(409);
+    expect(reply.body.error).toContain('apps/bad.yaml:');
+    expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
+  });
+
+  it.each<[string, Readonly<Record<string, string | null>>, string, string, unknown, number]>([
+    [
+      'full update of an app',
+      { 'apps/bad.yaml': '[' },
+      'POST',
+      `${APPS}/bad/update`,
+      { container_image: 'z' },
+      202,
+    ],
+    [
+      'delete of an app that a group lists',
+      { 'apps/bad.yaml': '[' },
+      'DELETE',
+      `${APPS}/bad`,
+      undefined,
+      200,
+    ],
+    [
+      'delete of an app that never was applied',
+      { 'apps/x.yaml': '[' },
+      'DELETE',
+      `${APPS}/x`,
+      undefined,
+      200,
+    ],
+    [
+      'full update of a group',
+      { 'device-groups/edge.yaml': 'apps: [no]\n' },
+      'POST',
+      `${GROUPS}/edge/update`,
+      { apps: ['web'] },
+      202,
+    ],
+    [
+      'delete of a group',
+      { 'device-groups/edge.yaml': 'apps: [no]\n' },
+      'DELETE',
+      `${GROUPS}/edge`,
+      undefined,
+      200,
+    ],
+    [
+      'full update of an app whose file is gone',
+      { 'apps/bad.yaml': null },
+      'POST',
+      `${APPS}/bad/update`,
+      { container_image: 'z' },
+      202,
+    ],
+    [
+      'create of the app that a group misses',
+      { 'device-groups/edge.yaml': 'apps: [web, no]\n' },
+      'POST',
+      `${APPS}/no`,
+      { container_image: 'z' },
+      200,
+    ],
+  ])('%s mends it: committed, applied', async (_, files, method, path, body, status) => {
+    const manager = await refusing(files);
+    const reply = await manager.request(method, path, body === undefined ? {} : { body });
+    expect([reply.status, reply.body.error]).toEqual([status, undefined]);
+    const { body: after } = await manager.get('/api/v2/reconcile');
+    expect(after).toMatchObject({ state: 'applied', revision_applied: await head(manager), problems: [] });
+  });
+
+  it('one bad file of two can be mended; the head is refused until the last one is', async () => {
+    const manager = await refusing({ 'apps/bad.yaml': '[', 'apps/odd.yaml': '[' });
+    const first = await manager.post(`${APPS}/bad/update`, { container_image: 'bad:2' });
+    expect(first.status).toBe(503);
+    expect(first.body).toMatchObject({ revision: await head(manager), applied: false });
+    expect(new Set(namesOf(first.body.problems))).toEqual(new Set(['apps/odd.yaml']));
+    expect((await lastCommit(manager.repository)).files).toEqual(['M desired-state/apps/bad.yaml']);
+    expect((await manager.get(`${APPS}/bad`)).body.container_image).toBe('bad:1');
+
+    const again = await expectNothingWritten(manager, () =>
+      manager.post(`${APPS}/bad/update`, { container_image: 'bad:2' }),
+    );
+    expect([again.status, namesOf(again.body.problems)[0]]).toEqual([409, 'apps/odd.yaml']);
+
+    expect((await manager.delete(`${APPS}/odd`)).status).toBe(200);
+    expect((await manager.get(`${APPS}/bad`)).body.container_image).toBe('bad:2');
+  });
+
+  it('writes that mend, sent together, all arrive', async () => {
+    const manager = await refusing({ 'apps/bad.yaml': '[', 'apps/odd.yaml': '[' });
+    const commits = await commitCount(manager.repository);
+    const replies = await Promise.all(
+      ['bad', 'odd'].map((name) => manager.post(`${APPS}/${name}/update`, { container_image: `${name}:2` })),
+    );
+    expect(replies.map(({ status }) => status).sort()).toEqual([202, 503]);
+    expect(await commitCount(manager.repository)).toBe(commits + 2);
+    const images = ['bad', 'odd'].map(
+      async (name) => (await manager.get(`${APPS}/${name}`)).body.container_image,
+    );
+    expect(await Promise.all(images)).toEqual(['bad:2', 'odd:2']);
+  });
+
+  it.each<[string, string, string, Record<string, string>, number, unknown]>([
+    ['an unknown app', 'DELETE', `${APPS}/nobody`, {}, 403, { app_exists: false }],
+    ['an id that has moved on', 'DELETE', `${APPS}/bad`, { 'if-match': '"99"' }, 412, expect.anything()],
+  ])('is told first what is wrong with the request: %s', async (_, method, path, headers, status, body) => {
+    const manager = await refusing({ 'apps/bad.yaml': '[' });
+    const reply = await expectNothingWritten(manager, () => manager.request(method, path, { headers }));
+    expect([reply.status, reply.body]).toEqual([status, body]);
+  });
+
+  it('does not take a folder that is gone for one to be mended', async () => {
+    const manager = await refusing(Object.fromEntries(Object.keys(FLEET).map((path) => [path, null])));
+    const reply = await expectNothingWritten(manager, () =>
+      manager.post(`${APPS}/web/update`, { container_image: 'web:2' }),
+    );
+    expect([reply.status, reply.body.error]).toEqual([409, expect.stringContaining('missing or empty')]);
+  });
+});

@@ -39,6 +39,11 @@ const Remote = z
 const MongoUri = z
   .string()
   .regex(/^mongodb(\+srv)?:\/\/[^/]/, 'must be a mongodb:// or mongodb+srv:// address');
+/** A short name; the full one of a branch is taken too, since nobody means `refs/heads/refs/heads/main`. */
+const Branch = z
+  .string()
+  .transform((text) => text.replace(/^refs\/heads\//, ''))
+  .pipe(Text.regex(/^(?!refs\/)/, 'must be the name of a branch, such as main'));
 /** What MongoDB allows on every platform. */
 const DatabaseName = z
   .string()
@@ -77,7 +82,7 @@ export const SETTINGS = {
     'repository elsewhere to follow instead: https or ssh address, or path of a (bare) repository; DESIRED_STATE is then a path in it',
   ),
   GIT_BRANCH: optional(
-    Text,
+    Branch,
     'branch to follow; unset follows the one that is checked out (main for a remote)',
   ),
   GIT_USERNAME: optional(UserName, 'name for an https remote; most forges take any'),

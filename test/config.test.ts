@@ -43,7 +43,17 @@ const TABLE: Record<
     ]),
   },
   DESIRED_STATE: { fallback: './desired-state', takes: [['/srv/fleet', '/srv/fleet']], refuses: [] },
-  GIT_BRANCH: { fallback: null, takes: [['release/1', 'release/1']], refuses: [] },
+  GIT_BRANCH: {
+    fallback: null,
+    takes: [
+      ['release/1', 'release/1'],
+      ['refs/heads/release/1', 'release/1'],
+    ],
+    refuses: [
+      ['refs/heads/', 'must not be empty'],
+      ['refs/remotes/origin/main', 'must be the name of a branch, such as main'],
+    ],
+  },
   GIT_REMOTE: {
     fallback: null,
     takes: [

@@ -43,6 +43,15 @@ export async function loadFolder(
   return loadEntries(entries, reader.blob, defaults);
 }
 
+/** A folder without a place for objects is likely the wrong one, and nothing else would tell a green check from it. */
+export async function warnOfNoFleet(fs: FileSystem, folder: string, io: CommandIo): Promise<void> {
+  const names = (await fs.readdir(folder, { withFileTypes: true })).map(({ name }) => name);
+  if (names.includes('apps') || names.includes('device-groups')) return;
+  io.complain(
+    `holdfast: warning: ${folder} has neither a folder apps/ nor device-groups/, so it holds no object; is it the right one?\n`,
+  );
+}
+
 /** Reads every entry into one state. */
 export async function loadEntries(
   entries: readonly TreeEntry[],
@@ -77,6 +86,20 @@ export function countObjects(state: DesiredState): string {
   const keys = [...state.keys()];
   const apps = keys.filter((key) => key.startsWith('app/')).length;
   return `${count(apps, 'app')} and ${count(keys.length - apps, 'device group')}`;
+}
+
+/** How many errors there are among problems. */
+export function countErrors(problems: readonly Diagnostic[]): number {
+  return problems.filter(({ severity }) => severity === 'error').length;
+}
+
+/** "2 problems, 1 warning"; warnings are named where there are some. */
+export function countProblems(problems: readonly Diagnostic[]): string {
+  const errors = countErrors(problems);
+  const warnings = problems.length - errors;
+  return warnings === 0
+    ? count(errors, 'problem')
+    : `${count(errors, 'problem')}, ${count(warnings, 'warning')}`;
 }
 
 /** "1 problem", "2 problems". */

@@ -10,7 +10,16 @@ import type { Step } from '../plan/step.ts';
 import { openRevisions } from '../source/git/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';
-import { count, fleetSettings, loadFolder, problemsFromHere, REAL_FILES, stepsFromHere } from './fleet.ts';
+import {
+  countErrors,
+  countProblems,
+  fleetSettings,
+  loadFolder,
+  problemsFromHere,
+  REAL_FILES,
+  stepsFromHere,
+  warnOfNoFleet,
+} from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
 
@@ -29,21 +38,21 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
   ]);
   const { folder, defaults } = fleetSettings(io, given);
   const desired = await loadFolder(REAL_FILES, folder, defaults);
+  await warnOfNoFleet(REAL_FILES, folder, io);
   const applied = await appliedAt(folder, options['against'] as string | undefined, defaults, io);
   const keys = new Set([...desired.keys(), ...applied.keys()]);
   const { steps, problems: between } = makePlan(keys, desired, applied);
   const found = [...desired.problems(), ...[...between.values()].flat(), ...emptiedProblem(desired, applied)];
   const problems = problemsFromHere(folder, found.sort(compareDiagnostics));
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
   const findings: Findings = {
     problems,
     steps: stepsFromHere(folder, steps),
     effects: effectsOf(steps, applied),
-    summary: summarize(steps, errors),
+    summary: summarize(steps, problems),
   };
   io.write(renderFindings(findings, format, io.isTerminal));
   const isNews = options['exit-code'] === true && steps.length > 0;
-  return errors > 0 || isNews ? EXIT.problems : EXIT.ok;
+  return countErrors(problems) > 0 || isNews ? EXIT.problems : EXIT.ok;
 }
 
 /** The manager refuses a commit that empties the folder, unless its message says that this is meant. */
@@ -94,11 +103,12 @@ function warnOf({ invalid, unknown }: Base, revision: string, io: CommandIo): vo
   );
 }
 
-function summarize(steps: readonly Step[], errors: number): string {
-  if (steps.length === 0) return errors > 0 ? `No changes, ${count(errors, 'problem')}.` : 'No changes.';
+function summarize(steps: readonly Step[], problems: readonly Diagnostic[]): string {
+  const found = problems.length === 0 ? '' : countProblems(problems);
+  if (steps.length === 0) return found === '' ? 'No changes.' : `No changes, ${found}.`;
   const creates = steps.filter(({ before }) => before === null).length;
   const deletes = steps.filter(({ after }) => after === null).length;
   const updates = steps.length - creates - deletes;
   const told = `Plan: ${creates} to create, ${updates} to update, ${deletes} to delete`;
-  return errors > 0 ? `${told}; ${count(errors, 'problem')}.` : `${told}.`;
+  return found === '' ? `${told}.` : `${told}; ${found}.`;
 }

@@ -2,7 +2,16 @@ import { compareDiagnostics } from '../desired/diagnostic.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import { parseCommand } from './arguments.ts';
-import { count, countObjects, fleetSettings, loadFolder, problemsFromHere, REAL_FILES } from './fleet.ts';
+import {
+  countErrors,
+  countObjects,
+  countProblems,
+  fleetSettings,
+  loadFolder,
+  problemsFromHere,
+  REAL_FILES,
+  warnOfNoFleet,
+} from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { renderFindings } from './report.ts';
 
@@ -11,13 +20,13 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
   const { folder: given, format } = parseCommand(args, []);
   const { folder, defaults } = fleetSettings(io, given);
   const state = await loadFolder(REAL_FILES, folder, defaults);
+  await warnOfNoFleet(REAL_FILES, folder, io);
   const { problems: between } = makePlan(state.keys(), state, new AppliedState());
   const problems = problemsFromHere(
     folder,
     [...state.problems(), ...[...between.values()].flat()].sort(compareDiagnostics),
   );
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const summary = `${folder}: ${countObjects(state)}, ${count(errors, 'problem')}`;
+  const summary = `${folder}: ${countObjects(state)}, ${countProblems(problems)}`;
   io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.isTerminal));
-  return errors > 0 ? EXIT.problems : EXIT.ok;
+  return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;
 }

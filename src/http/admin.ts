@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { HoldfastError } from '../errors.ts';
 import type { Account } from './authentication.ts';
@@ -20,21 +20,31 @@ export interface AdminOptions {
   announce(user: string, password: string): void;
 }
 
+/** The administrator, and what is left to do once it is certain that the manager serves. */
+export interface Administrator {
+  account: Account;
+  /** Keeps the hash of a password that was made, and shows the password; nothing where there was one before. */
+  settle(): Promise<void>;
+}
+
 /**
- * The administrator's account: that of the settings, or else one with a password that is made at the first start,
- * shown once and kept as a hash (decisions, "Authentication").
+ * The administrator's account: that of the settings, or else one with a password that is made at the first start and
+ * kept as a hash (decisions, "Authentication"). A start that fails before `settle` has shown and kept nothing.
  */
-export async function adminAccount({
-  user,
-  password,
-  email,
-  file,
-  announce,
-}: AdminOptions): Promise<Account> {
+export async function administrator(options: AdminOptions): Promise<Administrator> {
+  const { user, password, email, file, announce } = options;
+  const nothing = (): Promise<void> => Promise.resolve();
   if (user !== null && password !== null)
-    return { user: identity(user, email), check: againstPlain(password) };
-  const kept = (await readAdmin(file)) ?? (await makeAdmin(file, announce));
-  return { user: identity(kept.user, email), check: againstHash(kept.password) };
+    return { account: { user: identity(user, email), check: againstPlain(password) }, settle: nothing };
+  const kept = await readAdmin(file);
+  const made = kept === null ? makePassword() : '';
+  const admin = kept ?? { user: DEFAULT_NAME, password: await hashPassword(made) };
+  const settle = async (): Promise<void> => {
+    await keepAdmin(file, admin);
+    announce(admin.user, made);
+  };
+  const account = { user: identity(admin.user, email), check: againstHash(admin.password) };
+  return { account, settle: kept === null ? settle : nothing };
 }
 
 /** Who a name is in commits (decisions, "Writes through the API"). */
@@ -56,14 +66,9 @@ async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null
   }
 }
 
-async function makeAdmin(
-  file: string,
-  announce: AdminOptions['announce'],
-): Promise<z.infer<typeof AdminFile>> {
-  const password = makePassword();
-  const admin = { user: DEFAULT_NAME, password: await hashPassword(password) };
-  await writeFile(`${file}.new`, `${JSON.stringify(admin, null, 2)}\n`, { mode: 0o600 });
+/** What another user may have put at the place of the new file is taken away, and not written into. */
+async function keepAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
+  await rm(`${file}.new`, { force: true });
+  await writeFile(`${file}.new`, `${JSON.stringify(admin, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   await rename(`${file}.new`, file);
-  announce(admin.user, password);
-  return admin;
 }

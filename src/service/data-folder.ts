@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { syncFoldersUpTo } from '../source/git/sync.ts';
+import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
 
 /** Bits of a mode by which others than the owner may do something. */
 const OTHERS = 0o077;
@@ -39,6 +40,16 @@ export async function openDataFolder(path: string, logger: Logger): Promise<stri
     throw unusable(folder, error);
   }
   return folder;
+}
+
+/** Takes the folder for this process (`lockFolder`); an error says which folder it is about. `now` is Unix milliseconds. */
+export async function lockDataFolder(folder: string, now: number): Promise<FolderLock> {
+  try {
+    return await lockFolder(folder, process.pid, now);
+  } catch (error) {
+    if (!(error instanceof HoldfastError)) throw error;
+    throw new HoldfastError(error.kind, `${error.message} (DATA_DIR is ${folder})`, {}, error);
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { AppDefaults } from '../desired/app.ts';
+import { HoldfastError } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import type { MongoStore } from '../store/mongo/open.ts';
 import type { PollLease } from '../store/poll-lease.ts';
@@ -30,13 +31,28 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
   const { data, defaults, elapsed } = place;
   if (config.MONGODB_URI === null) {
     const path = `${data}/store.sqlite`;
-    return { store: await openSqliteStore({ path, defaults, random: randomBytes }), lease: null };
+    return { store: await openEmbedded(path, defaults), lease: null };
   }
   const { store, pollLease } = await openShared(config.MONGODB_URI, config, place);
   if (config.GIT_REMOTE === null || config.GIT_POLL_INTERVAL === 0) return { store, lease: null };
   const interval = config.GIT_POLL_INTERVAL * 1000;
   return { store, lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) };
 }
+
+/** An error names the file, and what to do where that is for a person to say. */
+async function openEmbedded(path: string, defaults: AppDefaults): Promise<Store> {
+  try {
+    return await openSqliteStore({ path, defaults, random: randomBytes });
+  } catch (error) {
+    if (!(error instanceof HoldfastError)) throw error;
+    const { kind, message, details } = error;
+    const code = details['code'] === undefined ? '' : `, ${details['code']}`;
+    const hint = message.includes(' database') ? `; ${MOVE_AWAY}` : '';
+    throw new HoldfastError(kind, `${message} (${path}${code})${hint}`, details, error);
+  }
+}
+
+const MOVE_AWAY = 'restore it from a backup, or move it away and the store is built again from git';
 
 async function openShared(
   uri: string,

@@ -4,16 +4,15 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
 import { createFaults } from '../faults.ts';
-import { adminAccount, identity } from '../http/admin.ts';
+import { administrator, identity } from '../http/admin.ts';
 import { type Authenticator, allowEverybody, createAuthenticator } from '../http/authentication.ts';
 import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
-import { lockFolder } from '../store/sqlite/folder-lock.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
-import { openDataFolder } from './data-folder.ts';
+import { lockDataFolder, openDataFolder } from './data-folder.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
@@ -56,7 +55,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
   const data = await openDataFolder(config.DATA_DIR, logger);
-  const lock = await lockFolder(data, process.pid, environment.clock.now());
+  const lock = await lockDataFolder(data, environment.clock.now());
   try {
     const service = await serveFrom(data, config, environment);
     await lock.tell(service.address);
@@ -71,7 +70,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
 async function serveFrom(data: string, config: Config, environment: ServiceEnvironment): Promise<Service> {
   const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
-  const authenticator = await openAuthenticator(config, data, environment);
+  const { authenticator, settle } = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
@@ -89,6 +88,7 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   // The one waits for git, the other for nothing.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
+  await settle();
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
@@ -136,12 +136,13 @@ async function openAuthenticator(
   config: Config,
   data: string,
   { logger, announce, clock }: ServiceEnvironment,
-): Promise<Authenticator> {
+): Promise<{ authenticator: Authenticator; settle(): Promise<void> }> {
   if (!config.AUTH_ENABLED) {
     logger.warn('authentication is off: everybody who reaches this server can do everything');
-    return allowEverybody(identity('anonymous', null));
+    const authenticator = allowEverybody(identity('anonymous', null));
+    return { authenticator, settle: () => Promise.resolve() };
   }
-  const account = await adminAccount({
+  const { account, settle } = await administrator({
     user: config.BASIC_AUTH_USER,
     password: config.BASIC_AUTH_PASSWORD,
     email: config.BASIC_AUTH_EMAIL,
@@ -149,7 +150,7 @@ async function openAuthenticator(
     announce: (user, password) =>
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
-  return createAuthenticator([account], clock.elapsed);
+  return { authenticator: createAuthenticator([account], clock.elapsed), settle };
 }
 
 interface ServerParts extends Engine {

@@ -35,6 +35,25 @@ describe('validate', () => {
     });
   });
 
+  it.each([
+    ['validate', 'an empty folder', {}, ''],
+    ['validate', 'a folder in the fleet', FLEET, '/apps'],
+    ['plan', 'a folder in the fleet', FLEET, '/apps'],
+    ['plan', 'the folder above', { 'desired-state/apps/web.yaml': 'container_image: web:1\n' }, ''],
+  ])(
+    '%s warns of what holds no object, which may be the wrong folder: %s',
+    async (command, _name, files, below) => {
+      const folder = `${await fleet(files)}${below}`;
+      const { code, err } = await runCli([command, folder]);
+      expect([code, err]).toEqual([0, expect.stringContaining(`${folder} has neither a folder apps/ nor`)]);
+    },
+  );
+
+  it.each(['validate', 'plan'])('%s: a folder that is not there is a wrong usage', async (command) => {
+    const { code, err } = await runCli([command, join(await fleet(), 'none')]);
+    expect([code, err]).toEqual([2, expect.stringContaining('is not a folder')]);
+  });
+
   it('takes DESIRED_STATE where it is given no folder', async () => {
     const folder = await fleet({ 'apps/web.yaml': 'container_image: web:1\n' });
     const { code, out } = await runCli(['validate'], { env: { DESIRED_STATE: folder } });
@@ -46,7 +65,7 @@ describe('validate', () => {
     const { code, out } = await runCli(['validate', folder]);
     expect(code).toBe(0);
     expect(out).toMatch(/notes\.txt:1:1: warning: is not read: .* \[file-unexpected\]\n/);
-    expect(out).toMatch(/, 0 problems\n$/);
+    expect(out).toMatch(/, 0 problems, 1 warning\n$/);
   });
 
   it('tells every problem with the place where it can be mended, as seen from here', async () => {
@@ -124,7 +143,7 @@ describe('validate', () => {
       expect.stringMatching(
         /^::warning file=FOLDER\/notes\.txt,line=1,col=1,title=file-unexpected::is not read/,
       ),
-      'FOLDER: 1 app and 0 device groups, 2 problems',
+      'FOLDER: 1 app and 0 device groups, 2 problems, 1 warning',
       '',
     ]);
   });

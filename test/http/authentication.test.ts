@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { adminAccount } from '../../src/http/admin.ts';
+import { type AdminOptions, administrator } from '../../src/http/admin.ts';
 import { type Account, createAuthenticator } from '../../src/http/authentication.ts';
 import { againstHash, againstPlain, hashPassword } from '../../src/http/password.ts';
 import { createTurns } from '../../src/http/turns.ts';
@@ -107,6 +107,13 @@ describe('turns', () => {
   });
 });
 
+/** As a start that comes to serve. */
+async function adminAccount(options: AdminOptions) {
+  const { account, settle } = await administrator(options);
+  await settle();
+  return account;
+}
+
 describe('the administrator’s file', () => {
   const options = async () => {
     const told: string[] = [];
@@ -146,6 +153,23 @@ describe('the administrator’s file', () => {
     await expect(adminAccount(setup)).rejects.toMatchObject({ kind: 'invalid' });
     expect(await readFile(setup.file, 'utf8')).toBe(text);
     expect(told).toHaveLength(1);
+  });
+
+  it('is not there, and nothing was shown, where the start did not come to serve', async () => {
+    const { told, options: setup } = await options();
+    await administrator(setup);
+    await expect(stat(setup.file)).rejects.toThrow('ENOENT');
+    expect(told).toEqual([]);
+    const { check } = await adminAccount(setup);
+    expect([told.length, await check(told[0] ?? '')]).toEqual([1, true]);
+  });
+
+  it('is written anew where something lies at the place of the unfinished one', async () => {
+    const { told, options: setup } = await options();
+    await writeFile(`${setup.file}.new`, 'of another', { mode: 0o666 });
+    await adminAccount(setup);
+    expect(told).toHaveLength(1);
+    expect((await stat(setup.file)).mode & 0o777).toBe(0o600);
   });
 
   it('is not looked at where the settings name an account', async () => {

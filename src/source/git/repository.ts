@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
-import { readFile, realpath } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, readFile, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
-import { HoldfastError } from '../../errors.ts';
+import { HoldfastError, messageOf } from '../../errors.ts';
 import { commands } from './commands.ts';
 import { gitEnvironment } from './environment.ts';
 import { type GitContext, GitFailure, runGit } from './run.ts';
@@ -42,6 +42,7 @@ const OLDEST_GIT = [2, 36] as const;
  */
 export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
   const { existing, missing } = await nearestFolder(folder);
+  await requireEntry(existing);
   const context = contextOf(existing, machine, ['*']);
   await checkVersion(context);
   const located = await locate(context);
@@ -108,17 +109,36 @@ async function nearestFolder(folder: string): Promise<{ existing: string; missin
   return { existing: await realpath(existing), missing: relative(existing, path) };
 }
 
+/** A folder that cannot be entered looks like one that is not there, and git like one that cannot be started. */
+async function requireEntry(folder: string): Promise<void> {
+  try {
+    await access(folder, constants.X_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `the folder ${folder} may not be entered (${code}) by the user who runs this; give that user the right to, or name another folder`;
+    throw new HoldfastError('invalid', message, {}, error);
+  }
+}
+
+/** Git itself was not started, or does not answer: says why, since not only a missing git does that. */
+export function gitCannotRun(error: unknown): HoldfastError {
+  const said = error instanceof GitFailure ? error.stderr : messageOf(error);
+  const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];
+  const hint = `install git ${OLDEST_GIT.join('.')} or newer and put it on the PATH`;
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: `there is none on the PATH; ${hint}`,
+    EACCES: `this user may not run it (EACCES); ${hint}`,
+  };
+  const reason = reasons[code ?? ''] ?? `${said.trim().slice(0, 200)}; see that it works, or ${hint}`;
+  return new HoldfastError('invalid', `git cannot be run: ${reason}`, {}, error);
+}
+
 async function checkVersion(context: GitContext): Promise<void> {
   let text: string;
   try {
     text = await runGit(context, commands.version());
   } catch (error) {
-    throw new HoldfastError(
-      'invalid',
-      'git cannot be run; install git 2.36 or newer and put it on the PATH',
-      {},
-      error,
-    );
+    throw gitCannotRun(error);
   }
   const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
   if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;

@@ -1,10 +1,9 @@
 import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HoldfastError } from '../../../errors.ts';
 import { commands } from '../commands.ts';
 import { gitEnvironment } from '../environment.ts';
-import { describeRepository, type Machine, type Repository } from '../repository.ts';
+import { describeRepository, gitCannotRun, type Machine, type Repository } from '../repository.ts';
 import { type GitContext, GitFailure, runGit } from '../run.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
@@ -65,13 +64,9 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
     return address === url;
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
-    if (error instanceof GitFailure && error.exitCode === null) throw noGit(error);
+    if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);
     return false;
   }
-}
-
-function noGit(error: unknown): HoldfastError {
-  return new HoldfastError('invalid', 'git cannot be run; install git 2.36 or newer', {}, error);
 }
 
 async function describeMirror(folder: string, options: MirrorOptions): Promise<Mirror> {

@@ -131,6 +131,14 @@ function shown({ stderr }: GitFailure, why: string): string {
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/^the manager is shutting down$/, 'the manager is shutting down'],
   [
+    /\bssh: (command )?not found|cannot run ssh\b/,
+    'there is no ssh on the PATH of the manager; install an ssh client (openssh-client)',
+  ],
+  [
+    /'remote-https?' is not a git command|unable to find remote helper for 'https?'/i,
+    'the git of the manager cannot do https; install its part for that',
+  ],
+  [
     /Authentication failed|could not read (Username|Password)|terminal prompts disabled|error: 40[13]\b/,
     'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
   ],

@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+import { spawnManager } from '../support/process-manager.ts';
+import { makePlace, runProgram } from './program.ts';
+
+/** Rights mean nothing to root: then these programs run as nobody. */
+const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
+
+/** A folder that anybody may enter, and that belongs to whoever the programs run as. */
+async function ownFolder(): Promise<string> {
+  const folder = await temporaryFolder();
+  if (NOBODY !== undefined) await chown(folder, NOBODY.uid, NOBODY.gid);
+  return folder;
+}
+
+/** A folder in it that may not be entered. */
+async function closedFolder(): Promise<string> {
+  const folder = join(await ownFolder(), 'closed');
+  await mkdir(folder, { mode: 0o600 });
+  return folder;
+}
+
+async function failureOf(dataFolder: string, env: Record<string, string> = {}) {
+  const repository = { folder: await ownFolder() };
+  const program = spawnManager({ repository, dataFolder, env, ...(NOBODY && { user: NOBODY }) });
+  const code = await program.ended;
+  return {
+    code,
+    text: program
+      .output()
+      .split('\n')
+      .find((line) => line.startsWith('holdfast: ')),
+  };
+}
+
+describe('a place that cannot be used is told with its path, the reason and what to do', () => {
+  it('a repository in a folder that may not be entered', async () => {
+    const closed = await closedFolder();
+    const env = { DESIRED_STATE: join(closed, 'fleet/desired-state') };
+    const { code, text } = await failureOf(join(await ownFolder(), 'data'), env);
+    expect([code, text]).toEqual([
+      2,
+      expect.stringContaining(`the folder ${closed} may not be entered (EACCES)`),
+    ]);
+    expect(text).not.toContain('install git');
+  });
+
+  it('a data folder that may not be made, and one that may not be entered', async () => {
+    const closed = await closedFolder();
+    for (const folder of [closed, join(closed, 'data')]) {
+      const { code, text } = await failureOf(folder);
+      expect([code, text]).toEqual([
+        3,
+        expect.stringContaining(`DATA_DIR cannot be used: ${folder} may not be`),
+      ]);
+    }
+  });
+
+  it('a lock that is none', async () => {
+    const { dataFolder, env } = await makePlace();
+    await mkdir(join(dataFolder, 'manager.lock'), { recursive: true });
+    await chmod(dataFolder, 0o700);
+    const program = runProgram(['serve'], env);
+    expect(await program.ended).toBe(3);
+    expect(program.output()).toContain(`(DATA_DIR is ${dataFolder})`);
+  });
+
+  it('a store that is no database', async () => {
+    const { dataFolder, env } = await makePlace();
+    await mkdir(dataFolder, { mode: 0o700 });
+    await writeFile(join(dataFolder, 'store.sqlite'), 'a text that is no database'.repeat(99));
+    const program = runProgram(['serve'], env);
+    expect(await program.ended).toBe(2);
+    expect(program.output()).toContain(
+      `is not a database (${dataFolder}/store.sqlite); restore it from a backup, or`,
+    );
+  });
+
+  it.each([
+    ['without hosts', 'mongodb://ann:hunter2@:x'],
+    ['with a password that is not escaped', 'mongodb://ann:hunter2%zz@one/'],
+    ['with a port that is none', 'mongodb://ann:hunter2@one:99999/'],
+    ['with a database that is not escaped', 'mongodb://ann:hunter2@one/a%zz'],
+  ])('an address of MongoDB %s', async (_name, uri) => {
+    const { env } = await makePlace();
+    const program = runProgram(['serve'], { ...env, MONGODB_URI: uri });
+    expect(await program.ended).toBe(2);
+    expect(program.output()).toContain('holdfast: MONGODB_URI cannot be read: ');
+    expect(program.output()).not.toContain('hunter2');
+  });
+
+  it('a repository behind ssh, where there is no ssh', async () => {
+    const programs = await temporaryFolder();
+    const { stdout } = await promisify(execFile)('sh', ['-c', 'command -v git']);
+    await symlink(stdout.trim(), join(programs, 'git'));
+    const origin = { ...(await testOrigin()), url: 'ssh://git@127.0.0.1:1/fleet.git' };
+    const manager = await startFollower(origin, { path: programs });
+    expect((await manager.get('/api/v2/reconcile')).body.error).toMatchObject({
+      message: expect.stringContaining('there is no ssh on the PATH'),
+    });
+  });
+});

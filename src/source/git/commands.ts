@@ -108,6 +108,8 @@ export const commands = {
   diffTrees: () => command('diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--stdin'),
   isAncestor: (ancestor: string, revision: string) =>
     command('merge-base', '--is-ancestor', '--end-of-options', objectId(ancestor), objectId(revision)),
+  commonAncestor: (one: string, other: string) =>
+    command('merge-base', '--end-of-options', objectId(one), objectId(other)),
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
   /** Names of all files below a path in all commits that any ref or reflog reaches. */

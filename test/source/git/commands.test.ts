@@ -119,6 +119,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'treeEntry', takes: ['id', 'path'] },
   { name: 'diffTrees', takes: [] },
   { name: 'isAncestor', takes: ['id', 'id'] },
+  { name: 'commonAncestor', takes: ['id', 'id'] },
   { name: 'lastChange', takes: ['id', 'path'] },
   { name: 'historyPaths', takes: ['path'] },
   { name: 'newestCommits', takes: [] },

@@ -102,6 +102,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'bareFolder', takes: [] },
   { name: 'checkObjects', takes: [] },
   { name: 'fetch', takes: ['ref'] },
+  { name: 'fetchIds', takes: [] },
   { name: 'push', takes: ['ref', 'id', 'id'] },
   { name: 'tip', takes: ['ref'] },
   { name: 'repack', takes: [] },

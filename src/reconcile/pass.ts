@@ -54,6 +54,8 @@ export interface PassRunner {
   head(): Head | null;
   /** Every problem that is known, at the revision that was looked at last. */
   problems(): Diagnostic[];
+  /** Says that a commit without parents was made here, on a branch that had none. */
+  began(revision: string): void;
   /** Takes over what the past knows of ids, as far as it is known here: origin is not asked. */
   prepare(): Promise<void>;
   /**
@@ -122,7 +124,9 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory,
     head: () => head,
     problems: () => [...desired.problems(), ...lastProblems],
-    prepare: async () => past.takeOver((await reader.head()).revision),
+    prepare: () =>
+      store.state().then(async (state) => void (await past.takeOver(await reader.head(), state))),
+    began: past.began,
     run: () => untilClaimed(runOnce),
   };
 }

@@ -64,7 +64,7 @@ export interface Reconciler {
   look(): Promise<PassOutcome>;
   status(): Status;
   /** What passes know; the write road reads it between two passes, in one turn. */
-  readonly passes: Pick<PassRunner, 'desired' | 'memory' | 'head' | 'problems'>;
+  readonly passes: Pick<PassRunner, 'desired' | 'memory' | 'head' | 'problems' | 'began'>;
   /** Ends the pass that is under way and begins no more. */
   close(): Promise<void>;
 }

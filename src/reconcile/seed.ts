@@ -1,6 +1,8 @@
 import { startFloor } from '../plan/ids.ts';
-import type { IdsRecord, Reader } from '../source/source.ts';
-import type { Store, StoreState } from '../store/store.ts';
+import type { FolderHistory, IdsRecord, Reader } from '../source/source.ts';
+import type { CounterRow, Followed, Store, StoreState } from '../store/store.ts';
+import type { Breach } from './continuity.ts';
+import type { RecordContent } from './record/format.ts';
 import { highestId, seedsOf } from './record/seeds.ts';
 import { mayKnowMore, type Standing, standingOf } from './record/standing.ts';
 import { trustOf } from './record/trust.ts';
@@ -9,9 +11,10 @@ import { trustOf } from './record/trust.ts';
 export interface Seeding {
   /**
    * `no-counters`: a first start, or the store was lost. `older-than-record`: the store was restored from a backup.
-   * `another-store`: the devices may have been served from another store since.
+   * `another-store`: the devices may have been served from another store since. `other-history`: the store did not follow the
+   * history of the head from its beginning.
    */
-  cause: 'no-counters' | 'older-than-record' | 'another-store';
+  cause: 'no-counters' | 'older-than-record' | 'another-store' | 'other-history';
   /** What was found at the record's ref; only of `used` the ids were taken. */
   record: 'used' | 'none' | 'damaged' | 'elsewhere';
   /** The tip of the record that was used, where that was another store's. */
@@ -24,27 +27,29 @@ export interface Seeding {
   isComplete: boolean;
 }
 
-/** What seeding works with. `now` is Unix milliseconds; `head` is the revision that the branch is at. */
+/** What seeding works with. `now` is Unix milliseconds; `followed` names the head; `breach` says what its history is to the store. */
 export interface SeedContext {
   store: Store;
   reader: Reader;
   record: IdsRecord;
-  head: string | null;
+  followed: Followed;
+  breach: Breach | null;
   now: number;
 }
 
 /**
  * Gives every name of the past its floor when a store starts without counters, or with counters older than the
- * recorded ones (decisions, "Ids"): whatever was served before, the next id of such a name lies above it. Recorded
- * contents that surely did not change since keep their ids. Resolves to null where the store knows best itself.
+ * recorded ones (decisions, "Ids"), and when a head has a history that the store did not follow: whatever was served before,
+ * the next id of such a name lies above it. Recorded contents that surely did not change since keep their ids. Resolves to
+ * null where the store knows best itself.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {
-  const { store, record } = context;
+  const { store, record, breach } = context;
   const state = await store.state();
   const text = await record.read();
-  if (state.seeded && !mayKnowMore(text, state)) return null;
+  if (state.seeded && breach === null && !mayKnowMore(text, state)) return null;
   const standing = standingOf(text, record.place, state.fleet);
-  const cause = causeOf(state, standing);
+  const cause = causeOf(state, standing) ?? (breach === null ? null : 'other-history');
   return cause === null ? null : seed(context, standing, cause);
 }
 
@@ -60,25 +65,26 @@ function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seedin
 }
 
 async function seed(
-  { store, reader, head, now }: SeedContext,
+  context: SeedContext,
   standing: Standing,
   cause: Seeding['cause'],
-): Promise<Seeding> {
-  const known = standing.kind === 'ours' || standing.kind === 'another' ? standing.record : null;
+): Promise<Seeding | null> {
+  const { store, reader, followed } = context;
+  const known = recordFor(cause, standing);
   const recorded = known?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const others = 'record' in standing ? standing.record.rows : [];
-  const floor = startFloor({
-    now: Math.floor(now / 1000),
-    newestCommit: history.newestCommit,
-    // One more than the recorded id may have been given before the store was lost.
-    highestId: Math.max(highestId(stored), highestId(others) + 1),
-  });
-  const isTrusted = known === null ? () => false : await trustOf(known.meta, head, reader);
-  const seeds = seedsOf({ paths: history.paths, stored, recorded }, isTrusted, floor);
+  const floor = floorAbove(context, history, [stored, 'record' in standing ? standing.record.rows : []]);
+  const isTrusted = known === null ? () => false : await trustOf(known.meta, followed.revision, reader);
+  const scope = cause === 'other-history' || context.breach === 'retake' ? context.breach : null;
+  const seeds = seedsOf(
+    { paths: history.paths, stored, recorded, scope: scope ?? 'raise' },
+    isTrusted,
+    floor,
+  );
   const { isComplete } = history;
-  await store.seedCounters(seeds, known?.meta.idSequence ?? 0, isComplete ? 0 : floor);
+  await store.seedCounters(seeds, known?.meta.idSequence ?? 0, isComplete ? 0 : floor, followed);
+  if (cause === 'other-history' && seeds.length === 0) return null;
   return {
     cause,
     record: known === null ? unused(standing) : 'used',
@@ -88,6 +94,22 @@ async function seed(
     floor,
     isComplete,
   };
+}
+
+/** The record whose ids count; the store's own says nothing that the store does not know, unless it is ahead. */
+function recordFor(cause: Seeding['cause'], standing: Standing): RecordContent | null {
+  if (cause === 'other-history') return null;
+  return standing.kind === 'ours' || standing.kind === 'another' ? standing.record : null;
+}
+
+function floorAbove(
+  { now }: SeedContext,
+  { newestCommit }: FolderHistory,
+  [stored, others]: readonly [readonly CounterRow[], readonly CounterRow[]],
+): number {
+  // One more than the recorded id may have been given before the store was lost.
+  const highest = Math.max(highestId(stored), highestId(others) + 1);
+  return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }
 
 function unused({ kind }: Standing): Seeding['record'] {

@@ -6,6 +6,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
 import { infoRecord } from '../http/records.ts';
+import { tellingRoots } from '../reconcile/own-roots.ts';
 import type { TellProgress } from '../reconcile/progress.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
@@ -74,7 +75,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter({
     reconciler,
     reader,
-    publisher,
+    publisher: tellingRoots(publisher, reconciler.passes.began),
     store,
     defaults,
     strict,

@@ -14,6 +14,8 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
     'the store is older than the record of ids: ids go on from the record, above the floor',
   'another-store':
     'the record of ids is that of another store: ids go on from the higher of both, above the floor',
+  'other-history':
+    'the branch has a history that this store did not follow: ids of names that are known only there go on above the floor',
 };
 
 /** Tells the log what passes did: a line for each changed object, each new problem and each new fault. */

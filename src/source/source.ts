@@ -18,6 +18,9 @@ export interface TreeChange {
 export interface CommitInfo {
   /** Committer's time, Unix seconds. */
   time: number;
+  /** Author's time, Unix seconds: it stays when a commit is made again. */
+  authored: number;
+  parents: string[];
   message: string;
 }
 
@@ -56,6 +59,8 @@ export interface Reader {
   /** The newest commit up to `revision` that changed the folder; null where none did. */
   lastChange(revision: string): Promise<string | null>;
   isAncestor(ancestor: string, revision: string): Promise<boolean>;
+  /** A newest commit that both descend from (or are); null where there is none, or where one of them is not here. */
+  commonAncestor(one: string, other: string): Promise<string | null>;
   history(): Promise<FolderHistory>;
   /**
    * Paths below the folder that any commit touched which `to` has and `from` has not; null where that cannot be
@@ -120,6 +125,8 @@ export interface RecordDraft {
 export interface IdsRecord {
   /** Which folder of the repository the record is about; the same for every clone. */
   readonly place: string;
+  /** A hash of where the repository is. */
+  readonly source: string;
   /** Reads the record without trusting it; null where there is none. Rejects as `unavailable`. */
   read(): Promise<RecordText | null>;
   /**

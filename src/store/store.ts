@@ -35,6 +35,16 @@ export interface AtRevision<T> {
   revision: string | null;
 }
 
+/** Which history a store was seeded from. */
+export interface Followed {
+  /** Which objects of a repository: the folder, and the branch where a setting names it. */
+  line: string;
+  /** Tells one repository from another: a hash of where it is. */
+  source: string;
+  /** Where the branch was; null where it had no commit. */
+  revision: string | null;
+}
+
 /** How far the store has come. Times are Unix milliseconds. */
 export interface StoreState {
   /** Counts claimed heads; a manager whose number is not this one is behind. 0 in a new store. */
@@ -45,6 +55,8 @@ export interface StoreState {
   fleet: string;
   /** Whether the ids of names known from the past were taken over (see `seedCounters`). */
   seeded: boolean;
+  /** What was said with the last seeding; null where it was not said, as in a store of an earlier version. */
+  followed: Followed | null;
   /** The `rules` of the last applied batch; null before the first. */
   rules: string | null;
   /** Grows with every call that changes a counter; the record outside the store carries it. */
@@ -212,12 +224,18 @@ export interface Store {
    * has the seed's hash it gets `last` as its id, otherwise it is dropped, so that the next pass applies it again.
    * A stored group's prune id rises to the seed's `last`. The `hash` of an object that is not stored (any more)
    * is kept for the next `apply` where the seed's `last` is the higher one. `floorOfOthers` is the floor of every
-   * name without a counter, now and later: for a past that cannot name all that ever was.
+   * name without a counter, now and later: for a past that cannot name all that ever was. `followed` says which history
+   * the seeds are of; without it, what was said before stays.
    *
    * Where something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
    * The store's `idSequence` ends above the given one, and every counter counts as changed.
    */
-  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers?: number): Promise<void>;
+  seedCounters(
+    seeds: readonly CounterSeed[],
+    idSequence: number,
+    floorOfOthers?: number,
+    followed?: Followed | null,
+  ): Promise<void>;
   /** The counters that changed after `idSequence`; 0 gives all. */
   counters(sinceIdSequence: number): Promise<CounterRow[]>;
 

@@ -40,6 +40,19 @@ describe('the record of ids at origin', () => {
     expect(body.app_id).toBeGreaterThan(1_700_000_000);
   });
 
+  it('counts also where the branch of the settings is not there', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin, { now: () => Date.now() + 1_800_000 });
+    const { body: before } = await manager.get('/api/v2/apps/web');
+    const next = await loseAll(manager, origin, { GIT_BRANCH: 'mian' });
+    const web = await next.post('/api/v2/apps/web', { container_image: 'other' });
+    expect(web.body.app_id).toBeGreaterThan(before.app_id);
+    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
+      ids_seeded: { record: 'used' },
+      ids_record: { problem: null },
+    });
+  });
+
   it('is written soon after ids change, while the manager runs', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);

@@ -18,6 +18,7 @@ const BLANK = {
   fleet: '',
   seeded: true,
   rules: null,
+  followed: null,
   idSequence: 0,
   mark: null,
 };

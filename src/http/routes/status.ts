@@ -47,7 +47,7 @@ const Reconcile = z
     error: Failure,
     ids_seeded: z
       .object({
-        cause: z.enum(['no-counters', 'older-than-record', 'another-store']),
+        cause: z.enum(['no-counters', 'older-than-record', 'another-store', 'other-history']),
         record: z.enum(['used', 'none', 'damaged', 'elsewhere']),
         names: z.int(),
         kept: z.int(),

@@ -1,6 +1,7 @@
 import { classifyPath } from '../../desired/file.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
+import type { Breach } from '../continuity.ts';
 import type { Trust } from './trust.ts';
 
 /** What is known of the past, from three sides; each says more than the one before. */
@@ -10,22 +11,36 @@ export interface Past {
   /** The counters of the store itself. */
   stored: readonly CounterRow[];
   recorded: readonly CounterRow[];
+  /** What it means for the counters of the store. */
+  scope: Breach;
 }
 
 /**
- * One seed for each counter that anybody knows, with this floor. Where nobody can say how far it got, every id below
- * the floor counts as given: a store that is restored later, with one of these, has to learn that it is outdated.
+ * One seed for each counter that anybody knows, with this floor; by `scope`, fewer. Where nobody can say how far it got, every
+ * id below the floor counts as given: a store that is restored later, with one of these, has to learn that it is outdated.
  */
-export function seedsOf({ paths, stored, recorded }: Past, isTrusted: Trust, floor: number): CounterSeed[] {
+export function seedsOf(
+  { paths, stored, recorded, scope }: Past,
+  isTrusted: Trust,
+  floor: number,
+): CounterSeed[] {
   const seeds = new Map<string, CounterSeed>();
-  const add = (row: CounterRow): void => void seeds.set(`${row.kind}/${row.name}`, { ...row, floor });
+  const add = (row: CounterRow): void => void seeds.set(counterOf(row), { ...row, floor });
   for (const path of paths) for (const row of rowsOfPath(path, floor - 1)) add(row);
-  for (const row of stored) add(row);
-  for (const row of recorded) {
-    const isKept = row.kind === 'prune' || isTrusted(keyOf(row.kind, row.name));
-    add(isKept ? row : { ...row, last: floor - 1, hash: null });
+  for (const row of stored) {
+    if (scope === 'keep') seeds.delete(counterOf(row));
+    else if (scope === 'raise' || !seeds.has(counterOf(row))) add(row);
   }
+  for (const row of recorded) add(isKept(row, isTrusted) ? row : { ...row, last: floor - 1, hash: null });
   return [...seeds.values()];
+}
+
+function isKept({ kind, name }: CounterRow, isTrusted: Trust): boolean {
+  return kind === 'prune' || isTrusted(keyOf(kind, name));
+}
+
+function counterOf({ kind, name }: CounterRow): string {
+  return `${kind}/${name}`;
 }
 
 /** The highest id in any of these rows; 0 where there is none. */

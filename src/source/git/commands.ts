@@ -16,6 +16,22 @@ const REF =
 /** The record of ids is no part of history, and whatever it names must not stop the walk over it. */
 const BUT_THE_RECORD = ['--exclude=refs/holdfast/ids', '--exclude=refs/holdfast/recording'] as const;
 
+const IDS_AT_ORIGIN = '+refs/holdfast/ids*:refs/holdfast/origin-ids*';
+
+function fetchArguments(isTalkative: boolean): string[] {
+  return [
+    'fetch',
+    isTalkative ? '--progress' : '--quiet',
+    '--no-tags',
+    '--prune',
+    '--no-write-fetch-head',
+    '--no-auto-maintenance',
+    '--no-show-forced-updates',
+    '--end-of-options',
+    'origin',
+  ];
+}
+
 function command(...args: string[]): GitCommand {
   return { args };
 }
@@ -57,19 +73,9 @@ export const commands = {
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
   fetch: (branch: string, isTalkative: boolean) =>
-    command(
-      'fetch',
-      isTalkative ? '--progress' : '--quiet',
-      '--no-tags',
-      '--prune',
-      '--no-write-fetch-head',
-      '--no-auto-maintenance',
-      '--no-show-forced-updates',
-      '--end-of-options',
-      'origin',
-      `+${refName(branch)}:${trackingRef(branch)}`,
-      '+refs/holdfast/ids*:refs/holdfast/origin-ids*',
-    ),
+    command(...fetchArguments(isTalkative), `+${refName(branch)}:${trackingRef(branch)}`, IDS_AT_ORIGIN),
+  /** Refs of ours alone: git brings nothing where one of the names that it is given is not there. */
+  fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), IDS_AT_ORIGIN),
   /**
    * Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. Its progress tells whether
    * anything was sent.
@@ -112,6 +118,8 @@ export const commands = {
   diffTrees: () => command('diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--stdin'),
   isAncestor: (ancestor: string, revision: string) =>
     command('merge-base', '--is-ancestor', '--end-of-options', objectId(ancestor), objectId(revision)),
+  commonAncestor: (one: string, other: string) =>
+    command('merge-base', '--end-of-options', objectId(one), objectId(other)),
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
   /** Names of all files below a path in all commits that any ref or reflog reaches. */

@@ -40,6 +40,7 @@ export function createReader(
     lastChange: (revision) => guarded(() => readLastChange(repository, revision)),
     isAncestor: (ancestor, revision) =>
       guarded(() => readIsAncestor(repository, objects, ancestor, revision)),
+    commonAncestor: (one, other) => guarded(() => readCommonAncestor(repository, objects, one, other)),
     history: () => guarded(() => readHistory(repository)),
     touched: (from, to) => guarded(() => readTouched(repository, from, to)),
     visited: () => guarded(async () => readVisited(repository, await followedBranch())),
@@ -97,8 +98,14 @@ async function parseChanges(reader: AnswerReader): Promise<TreeChange[] | null> 
 async function readCommit(objects: ObjectReader, revision: string): Promise<CommitInfo> {
   const text = await readText(objects, revision);
   const headerEnd = text.indexOf('\n\n');
-  const time = /^committer .*> (-?\d+) [+-]\d+$/m.exec(text.slice(0, headerEnd + 1))?.[1];
-  return { time: Number(time ?? 0), message: text.slice(headerEnd + 2) };
+  const header = text.slice(0, headerEnd + 1);
+  const timeOf = (pattern: RegExp): number => Number(pattern.exec(header)?.[1] ?? 0);
+  return {
+    time: timeOf(/^committer .*> (-?\d+) [+-]\d+$/m),
+    authored: timeOf(/^author .*> (-?\d+) [+-]\d+$/m),
+    parents: Array.from(header.matchAll(/^parent ([0-9a-f]+)$/gm), ([, id]) => id ?? ''),
+    message: text.slice(headerEnd + 2),
+  };
 }
 
 async function readHeader(objects: ObjectReader, revision: string): Promise<string> {
@@ -132,6 +139,23 @@ async function readIsAncestor(
     return true;
   } catch (error) {
     if (error instanceof GitFailure && error.exitCode === 1) return false;
+    throw error;
+  }
+}
+
+async function readCommonAncestor(
+  { context }: Repository,
+  objects: ObjectReader,
+  one: string,
+  other: string,
+): Promise<string | null> {
+  for (const id of [one, other]) if ((await objects.info(`${objectId(id)}^{commit}`)) === null) return null;
+  // The usual case, without a process of its own: one commit further.
+  if (one === other || (await readHeader(objects, other)).includes(`\nparent ${one}\n`)) return one;
+  try {
+    return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return null;
     throw error;
   }
 }

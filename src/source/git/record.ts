@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { IdsRecord, RecordDraft, RecordText } from '../source.ts';
@@ -37,9 +38,12 @@ export type RecordPublish = (tip: string) => Promise<void>;
 export function createIdsRecord(
   repository: Repository,
   publish: RecordPublish = () => Promise.resolve(),
+  address: string = repository.commonFolder,
 ): IdsRecord {
   return {
     place: repository.prefix,
+    // An address can hold a password.
+    source: createHash('sha256').update(address).digest('hex').slice(0, 32),
     read: () => guarded('read', () => readRecord(repository)),
     write: (draft) => guarded('write', () => writeRecord(repository, draft, publish)),
   };

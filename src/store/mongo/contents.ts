@@ -31,7 +31,7 @@ export class MongoContents implements Contents {
         'a write is not in its places yet; start a manager, stop it, and copy again',
       );
     const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
-    const { claimed, floorOfOthers } = head;
+    const { claimed, floorOfOthers, followed = null } = head;
     const oids = [head.lastOid, (reports as { lastOid?: string | null } | null)?.lastOid ?? null];
     const lastOid =
       oids
@@ -45,6 +45,7 @@ export class MongoContents implements Contents {
       fleet,
       rules,
       seeded,
+      followed,
       idSequence,
       claimed,
       floorOfOthers,

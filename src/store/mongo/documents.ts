@@ -2,7 +2,7 @@ import type { Kind } from '../../desired/name.ts';
 import type { Origin } from '../../plan/step.ts';
 import type { ReportQuery } from '../report.ts';
 import type { KeptCounter } from '../rules/work.ts';
-import type { OperationEntry } from '../store.ts';
+import type { Followed, OperationEntry } from '../store.ts';
 
 /**
  * What the store asks of a database, and nothing more: each method is one command, or several where it says so.
@@ -84,6 +84,8 @@ export interface FleetHead extends Head {
   applied: { revision: string; at: number } | null;
   rules: string | null;
   isSeeded: boolean;
+  /** Not there in a head that an earlier version made. */
+  followed?: Followed | null;
   floorOfOthers: number;
   idSequence: number;
   /** Counters that changed before count as changed at this id sequence. */

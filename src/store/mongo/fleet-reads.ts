@@ -42,7 +42,8 @@ export class FleetReads {
   async state(): Promise<StoreState> {
     const head = await this.#committer.head();
     const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
-    return { sequence, attempted, applied, fleet, seeded, rules, idSequence, mark: markOf(head) };
+    const followed = head.followed ?? null;
+    return { sequence, attempted, applied, fleet, seeded, followed, rules, idSequence, mark: markOf(head) };
   }
 
   async revision(): Promise<string | null> {

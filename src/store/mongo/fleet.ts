@@ -7,6 +7,7 @@ import type {
   ApplyBatch,
   AtRevision,
   CounterSeed,
+  Followed,
   GivenId,
   OperationContext,
   OperationEntry,
@@ -88,11 +89,16 @@ export class FleetWrites {
     );
   }
 
-  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers: number): Promise<void> {
+  seedCounters(
+    seeds: readonly CounterSeed[],
+    idSequence: number,
+    floorOfOthers: number,
+    followed: Followed | null,
+  ): Promise<void> {
     const keys = seeds.map(({ kind, name }) => objectId(kindOf(kind), name));
     return this.#write(
       () => this.#documents(keys),
-      (work) => seedCounters(work, seeds, idSequence, floorOfOthers),
+      (work) => seedCounters(work, seeds, idSequence, floorOfOthers, followed),
     );
   }
 

@@ -1,5 +1,6 @@
 import { HoldfastError } from '../../errors.ts';
 import type { StateWork } from '../rules/work.ts';
+import type { Followed } from '../store.ts';
 import type { FleetHead } from './documents.ts';
 
 /** The fields of a head that a write changes. */
@@ -46,8 +47,9 @@ export class HeadWork implements StateWork {
     this.#set({ lastOid });
   }
 
-  setSeeded(floorOfOthers: number): void {
+  setSeeded(floorOfOthers: number, followed: Followed | null): void {
     this.#set({ isSeeded: true, floorOfOthers: Math.max(this.floorOfOthers, floorOfOthers) });
+    if (followed !== null) this.#set({ followed });
   }
 
   /** Every counter counts as changed at this id sequence; none of them is touched. */

@@ -107,6 +107,7 @@ export function newFleet(fleet: string): FleetHead {
     applied: null,
     rules: null,
     isSeeded: false,
+    followed: null,
     floorOfOthers: 0,
     idSequence: 0,
     allChanged: 0,

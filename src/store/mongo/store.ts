@@ -8,6 +8,7 @@ import type {
   ChangedObjects,
   CounterRow,
   CounterSeed,
+  Followed,
   GivenId,
   GroupInfo,
   OperationContext,
@@ -139,8 +140,13 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#reads.operations(before, limit));
   }
 
-  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers = 0): Promise<void> {
-    return this.#call(() => this.#writes.seedCounters(seeds, idSequence, floorOfOthers));
+  seedCounters(
+    seeds: readonly CounterSeed[],
+    idSequence: number,
+    floorOfOthers = 0,
+    followed: Followed | null = null,
+  ): Promise<void> {
+    return this.#call(() => this.#writes.seedCounters(seeds, idSequence, floorOfOthers, followed));
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {

@@ -1,5 +1,5 @@
 import { Pace } from '../pace.ts';
-import type { CounterSeed } from '../store.ts';
+import type { CounterSeed, Followed } from '../store.ts';
 import type { Work } from './work.ts';
 
 /** `Store.seedCounters` as work on a store; gives way to others between seeds. */
@@ -8,6 +8,7 @@ export async function seedCounters(
   seeds: readonly CounterSeed[],
   idSequence: number,
   floorOfOthers: number,
+  followed: Followed | null,
 ): Promise<void> {
   const changed = work.state.nextIdSequence(idSequence);
   const pace = new Pace();
@@ -19,7 +20,7 @@ export async function seedCounters(
   }
   work.counters.markAllChanged(changed);
   if (hasDropped) work.state.clearApplied();
-  work.state.setSeeded(floorOfOthers);
+  work.state.setSeeded(floorOfOthers, followed);
 }
 
 function seedPrune({ objects, counters }: Work, seed: CounterSeed, changed: number): void {

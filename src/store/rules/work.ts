@@ -3,7 +3,7 @@ import type { Kind } from '../../desired/name.ts';
 import type { Counter } from '../../plan/ids.ts';
 import type { Origin } from '../../plan/step.ts';
 import type { ObjectIds } from '../object-id.ts';
-import type { CounterKind, OperationContext, OperationEntry } from '../store.ts';
+import type { CounterKind, Followed, OperationContext, OperationEntry } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
 /** What a step says of an object, ready to be kept. */
@@ -44,8 +44,8 @@ export interface StateWork {
   setApplied(revision: string, at: number, rules: string): void;
   clearApplied(): void;
   setLastOid(oid: string): void;
-  /** `floorOfOthers` is the floor of every name without a counter. */
-  setSeeded(floorOfOthers: number): void;
+  /** `floorOfOthers` is the floor of every name without a counter; `followed` stays what it was where it is null. */
+  setSeeded(floorOfOthers: number, followed: Followed | null): void;
 }
 
 export interface ObjectWork {

@@ -119,11 +119,13 @@ export class SqliteTarget implements ContentsTarget {
     prepare(
       db,
       `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,
-       applied_at = ?, rules = ?, seeded = ?, floor_of_others = ?, id_sequence = ?, last_oid = ?`,
+       applied_at = ?, rules = ?, seeded = ?, floor_of_others = ?, id_sequence = ?, last_oid = ?,
+       followed = ?`,
     ).run(
       ...[head.sequence, head.claimed, attempted?.revision ?? null, attempted?.at ?? null],
       ...[applied?.revision ?? null, applied?.at ?? null, head.rules, Number(head.seeded)],
       ...[head.floorOfOthers, head.idSequence, lastOid],
+      head.followed === null ? null : JSON.stringify(head.followed),
     );
     db.exec('DROP TABLE copied_from');
     this.#open = null;

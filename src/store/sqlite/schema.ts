@@ -92,3 +92,8 @@ export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);
   prepare(db, 'INSERT INTO state (one, fleet) VALUES (1, ?)').run(fleet);
 }
+
+/** Version 2. `state.followed` says which history the store was seeded from, as JSON. */
+export function addFollowed(db: Database): void {
+  db.exec('ALTER TABLE state ADD COLUMN followed TEXT');
+}

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../errors.ts';
 import type { ContentsHead } from '../contents.ts';
-import type { StoreState } from '../store.ts';
+import type { Followed, StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 interface StateRow {
@@ -16,6 +16,8 @@ interface StateRow {
   floor_of_others: number;
   id_sequence: number;
   last_oid: string | null;
+  /** JSON; not there in a file of an earlier version that is only read. */
+  followed?: string | null;
 }
 
 /** Reads the one row of `state`. */
@@ -41,6 +43,7 @@ export class StateReads {
       fleet: row.fleet,
       rules: row.rules,
       seeded: row.seeded === 1,
+      followed: JSON.parse(row.followed ?? 'null') as Followed | null,
       idSequence: row.id_sequence,
       claimed: row.claimed,
       floorOfOthers: row.floor_of_others,
@@ -81,7 +84,10 @@ export class StateWrites extends StateReads {
     this.#applied = prepare(db, 'UPDATE state SET applied_revision = ?, applied_at = ?, rules = ?');
     this.#lastOid = prepare(db, 'UPDATE state SET last_oid = ?');
     this.#idSequence = prepare(db, 'UPDATE state SET id_sequence = ?');
-    this.#seeded = prepare(db, 'UPDATE state SET seeded = 1, floor_of_others = max(floor_of_others, ?)');
+    this.#seeded = prepare(
+      db,
+      'UPDATE state SET seeded = 1, floor_of_others = max(floor_of_others, ?), followed = coalesce(?, followed)',
+    );
   }
 
   setAttempted(revision: string, at: number): void {
@@ -123,8 +129,8 @@ export class StateWrites extends StateReads {
   }
 
   /** `floorOfOthers` is the floor of every name without a counter. */
-  setSeeded(floorOfOthers: number): void {
-    this.#seeded.run(floorOfOthers);
+  setSeeded(floorOfOthers: number, followed: Followed | null): void {
+    this.#seeded.run(floorOfOthers, followed === null ? null : JSON.stringify(followed));
   }
 }
 

@@ -12,6 +12,7 @@ import type {
   AtRevision,
   CounterRow,
   CounterSeed,
+  Followed,
   GivenId,
   GroupInfo,
   OperationContext,
@@ -144,8 +145,15 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#reads.operations.before(before, limit));
   }
 
-  seedCounters(seeds: readonly CounterSeed[], idSequence: number, floorOfOthers = 0): Promise<void> {
-    return this.#writeMany(seeds.length, () => seedCounters(this.#writes, seeds, idSequence, floorOfOthers));
+  seedCounters(
+    seeds: readonly CounterSeed[],
+    idSequence: number,
+    floorOfOthers = 0,
+    followed: Followed | null = null,
+  ): Promise<void> {
+    return this.#writeMany(seeds.length, () =>
+      seedCounters(this.#writes, seeds, idSequence, floorOfOthers, followed),
+    );
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {

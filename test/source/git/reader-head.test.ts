@@ -191,7 +191,18 @@ describe('commit', () => {
     const revision = await repository.commit({ a: '' }, message);
     const { reader } = await openSource(repository.folder);
     const time = Number(await repository.git('log', '-1', '--format=%ct'));
-    expect(await reader.commit(revision)).toEqual({ time, message: has });
+    expect(await reader.commit(revision)).toEqual({ time, authored: time, parents: [], message: has });
+  });
+
+  it('has its parents, and keeps the time of its author when it is made again', async () => {
+    const repository = await testRepository();
+    const first = await repository.commit({ a: '' });
+    await repository.commit({ a: 'x' });
+    await repository.git('commit', '--amend', '--quiet', '--date=2001-01-01T00:00:00Z', '-m', 'again');
+    const { reader } = await openSource(repository.folder);
+    const { authored, time, parents } = await reader.commit(await repository.git('rev-parse', 'HEAD'));
+    expect({ authored, parents }).toEqual({ authored: 978_307_200, parents: [first] });
+    expect(time).toBeGreaterThan(authored);
   });
 
   it('without a message has an empty one', async () => {
@@ -206,5 +217,31 @@ describe('commit', () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(repository.folder);
     await expect(reader.commit('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+describe('commonAncestor', () => {
+  it('is the newest commit of both, in every relation that two can have', async () => {
+    const repository = await testRepository();
+    const { git } = repository;
+    const first = await repository.commit({ a: '1' });
+    const second = await repository.commit({ a: '2' });
+    const third = await repository.commit({ a: '3' });
+    await git('switch', '--quiet', '-c', 'side', first);
+    const side = await repository.commit({ b: '1' });
+    await git('switch', '--quiet', '--orphan', 'other');
+    const other = await repository.commit({ c: '1' });
+    const { reader } = await openSource(repository.folder);
+    const rows: [string, string, string, string | null][] = [
+      ['the same', third, third, third],
+      ['the parent', second, third, second],
+      ['an ancestor', first, third, first],
+      ['a descendant', third, first, first],
+      ['diverged', third, side, first],
+      ['unrelated', third, other, null],
+      ['not here', 'a'.repeat(40), third, null],
+    ];
+    for (const [name, one, two, expected] of rows)
+      expect([name, await reader.commonAncestor(one, two)]).toEqual([name, expected]);
   });
 });

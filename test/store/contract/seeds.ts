@@ -46,6 +46,16 @@ export function seedsContract(open: OpenStore): void {
       expect((await (await test.reopen()).state()).seeded).toBe(true);
     });
 
+    it('remembers which history the seeds were of, until it is said anew', async () => {
+      const first = { line: 'fleet', source: 'aa', revision: null };
+      const second = { line: 'fleet', source: 'bb', revision: 'c'.repeat(40) };
+      await test.store.seedCounters([], 0, 0, first);
+      await test.store.seedCounters([], 0);
+      expect((await test.store.state()).followed).toEqual(first);
+      await test.store.seedCounters([], 0, 0, second);
+      expect((await (await test.reopen()).state()).followed).toEqual(second);
+    });
+
     it('ends with an id sequence above the given one and above its own', async () => {
       await test.store.seedCounters([], 41);
       const first = (await test.store.state()).idSequence;

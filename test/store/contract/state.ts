@@ -24,6 +24,7 @@ export function stateContract(open: OpenStore): void {
         applied: null,
         rules: null,
         seeded: false,
+        followed: null,
         idSequence: 0,
       });
       expect(fleet).toMatch(/^[0-9a-f]{32}$/);

@@ -4,6 +4,7 @@ import { commands, refName } from '../commands.ts';
 import { createIdsRecord, RECORD_REF } from '../record.ts';
 import type { Repository } from '../repository.ts';
 import { runGit } from '../run.ts';
+import type { OriginAccess } from './access.ts';
 import type { Exclusive } from './exclusive.ts';
 import type { Origin } from './origin.ts';
 
@@ -17,6 +18,7 @@ export interface OriginRecordParts {
   exclusive: Exclusive;
   /** Brings the mirror to where origin is. */
   fetch(): Promise<void>;
+  access: OriginAccess;
   /** Told once, with a sentence, that origin does not take the record; it is kept in the mirror alone then. */
   onRefused(reason: string): void;
 }
@@ -39,10 +41,11 @@ export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
       isRefused = true;
     }
   };
-  const record = createIdsRecord(repository, publish);
+  const record = createIdsRecord(repository, publish, parts.access.url);
 
   return {
     place: record.place,
+    source: record.source,
     read: async () => {
       const found = await record.read();
       if (found !== null) return found;

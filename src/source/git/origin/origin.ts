@@ -34,7 +34,7 @@ export class OriginUnavailable extends HoldfastError {
 export interface Origin {
   /**
    * Brings the branch and the refs of ours into the mirror. Resolves to false when origin answers but has no such
-   * branch. Rejects with an OriginUnavailable, whose message says what to look at.
+   * branch; the refs of ours are brought all the same. Rejects with an OriginUnavailable, whose message says what to look at.
    */
   fetch(pace: keyof TransferLimits): Promise<boolean>;
   /** Full names of the branches that origin has. Rejects with an OriginUnavailable. */
@@ -49,11 +49,17 @@ export interface Origin {
 export function createOrigin(transfers: Transfers, branch: string, limits: TransferLimits): Origin {
   return {
     fetch: async (pace) => {
+      const isTalkative = pace !== 'usual';
       try {
-        await transfers.run(commands.fetch(branch, pace !== 'usual'), limits[pace]);
+        await transfers.run(commands.fetch(branch, isTalkative), limits[pace]);
         return true;
       } catch (error) {
-        if (error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr)) return false;
+        if (!isWithoutBranch(error)) throw unreachable(error);
+      }
+      try {
+        await transfers.run(commands.fetchIds(isTalkative), limits[pace]);
+        return false;
+      } catch (error) {
         throw unreachable(error);
       }
     },
@@ -74,6 +80,10 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
       }
     },
   };
+}
+
+function isWithoutBranch(error: unknown): boolean {
+  return error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr);
 }
 
 /** Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `moved`, or the kind). */

@@ -42,7 +42,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
   const { context } = repository;
-  const { limits, faults } = options;
+  const { limits, faults, access, onRecordRefused: onRefused } = options;
   const transfers = createTransfers(transfer);
   const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
   const inner = createReader(repository, openObjects(context), async () => trackingRef(branch));
@@ -77,7 +77,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     reader,
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ repository, origin, exclusive, fetch, onRefused: options.onRecordRefused }),
+    record: createOriginRecord({ repository, origin, exclusive, fetch, access, onRefused }),
     // What stands in a folder of somebody's is in a commit before anybody here can see it.
     isFolderMade: async () => false,
     origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },

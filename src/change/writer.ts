@@ -249,20 +249,42 @@ function ownFailure(error: unknown, index: number): unknown {
   return new HoldfastError(error.kind, error.message, details, error);
 }
 
-/** The commits are published: the same road that a person's push takes brings them into the store. */
+/**
+ * The commits are published: the same road that a person's push takes brings them into the store. A pass on a head that
+ * does not have them has applied something else: somebody took them back, or switched to another branch.
+ */
 async function confirm(
   drafted: DraftedRequest[],
   revisions: string[],
-  { reconciler, faults, patience }: WriterDependencies,
+  { reconciler, reader, faults, patience }: WriterDependencies,
 ): Promise<void> {
   const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
   faults.pass('write-done');
-  drafted.forEach(({ request }, index) => {
+  for (const [index, { request }] of drafted.entries()) {
     const revision = revisions[index] as string;
-    if (outcome.ok) request.resolve({ revision });
+    const failure = outcome.ok
+      ? await lackOf(revision, outcome.report.head.revision, revisions, reader)
+      : outcome.error;
+    if (failure === null) request.resolve({ revision });
     else {
-      const message = `the commit is published, but not applied yet: ${messageOf(outcome.error)}`;
-      request.reject(new HoldfastError('unavailable', message, { revision, applied: false }, outcome.error));
+      const message = `the commit is published, but not applied yet: ${messageOf(failure)}`;
+      request.reject(new HoldfastError('unavailable', message, { revision, applied: false }, failure));
     }
-  });
+  }
+}
+
+/** Why a commit of ours is not in what a pass has applied; null where it is. */
+async function lackOf(
+  revision: string,
+  head: string | null,
+  revisions: readonly string[],
+  reader: Reader,
+): Promise<unknown> {
+  if (head === revisions.at(-1)) return null;
+  try {
+    if (head !== null && (await reader.isAncestor(revision, head))) return null;
+    return new HoldfastError('unavailable', 'the head does not have it now; look at the branch');
+  } catch (error) {
+    return error;
+  }
 }

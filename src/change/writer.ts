@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AppDefaults } from '../desired/app.ts';
-import { HoldfastError, kindOf, messageOf } from '../errors.ts';
+import { HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head, Publisher, Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
-import type { Draft } from './draft.ts';
+import { confirm } from './confirm.ts';
 import { draftAll, refusalOf } from './drafting.ts';
 import { passWithin } from './patience.ts';
+import type { DraftedRequest, Request } from './request.ts';
 import { absent } from './view.ts';
 import type { Write, WriteContext, Writer, Written } from './write.ts';
 
@@ -29,20 +30,6 @@ export interface WriterDependencies {
   faults: Faults;
   /** Milliseconds that a write waits for a pass. */
   patience: number;
-}
-
-/** A write on its way: what is wished for, and how to tell whoever waits. */
-interface Request {
-  write: Write;
-  context: WriteContext;
-  resolve(written: Written): void;
-  reject(error: unknown): void;
-}
-
-/** A request with the commit that fulfils it. */
-interface DraftedRequest {
-  request: Request;
-  draft: Draft;
 }
 
 /**
@@ -266,25 +253,4 @@ function ownFailure(error: unknown, index: number): unknown {
   if (commits === undefined) return error;
   const details = { revision: commits[index], applied: false };
   return new HoldfastError(error.kind, error.message, details, error);
-}
-
-/** The commits are published: the same road that a person's push takes brings them into the store. */
-async function confirm(
-  drafted: DraftedRequest[],
-  revisions: string[],
-  { reconciler, faults, patience }: WriterDependencies,
-): Promise<void> {
-  const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
-  faults.pass('write-done');
-  drafted.forEach(({ request }, index) => {
-    const revision = revisions[index] as string;
-    if (outcome.ok) request.resolve({ revision });
-    else {
-      const message = `the commit is published, but not applied yet: ${messageOf(outcome.error)}`;
-      // At a head that STRICT refuses: what is left to be mended.
-      const { problems } = outcome.error.details;
-      const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
-      request.reject(new HoldfastError('unavailable', message, details, outcome.error));
-    }
-  });
 }

@@ -23,6 +23,8 @@ interface Workshop extends Engine {
 interface Moments extends EngineOptions {
   /** Runs before every publish. */
   beforePublish?: (engine: Engine) => Promise<unknown>;
+  /** Runs after every publish. */
+  afterPublish?: (engine: Engine) => Promise<unknown>;
   reconciler?: (engine: Engine) => Partial<Reconciler>;
   store?: (engine: Engine) => Partial<Store>;
 }
@@ -35,7 +37,9 @@ async function workshop(moments: Moments = {}): Promise<Workshop> {
   const publish: Publisher['publish'] = async (base, drafts) => {
     published.push(drafts.length);
     await moments.beforePublish?.(engine);
-    return source.publisher.publish(base, drafts);
+    const revisions = await source.publisher.publish(base, drafts);
+    await moments.afterPublish?.(engine);
+    return revisions;
   };
   const writer = createWriter({
     patience: 60_000,
@@ -257,5 +261,24 @@ it('a commit that is published but not applied is told with its revision, and ap
   expect(await work.store.app('web')).toMatchObject({
     revision,
     value: { content: { container_image: 'web:2' } },
+  });
+});
+
+describe('a commit that was published', () => {
+  it.each([
+    ['was reset away', ['reset', '--quiet', '--hard', 'HEAD^'], 'unavailable'],
+    ['is on a branch that was left', ['switch', '--quiet', '--orphan', 'other'], 'unavailable'],
+    ['has another one on top', ['commit', '--quiet', '--allow-empty', '-m', 'person'], null],
+  ])('and %s counts as applied only where the head has it', async (_, command, kind) => {
+    let revision = '';
+    const work = await workshop({
+      afterPublish: async ({ repository }) => {
+        revision = await repository.git('rev-parse', 'HEAD');
+        await repository.git(...command);
+      },
+    });
+    const written = work.writer.write(setImage('web', '2'), CONTEXT);
+    if (kind === null) expect(await written).toEqual({ revision });
+    else expect(await failure(written)).toMatchObject({ kind, details: { revision, applied: false } });
   });
 });

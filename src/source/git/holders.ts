@@ -13,11 +13,20 @@ export async function hasOrphans(folders: readonly string[]): Promise<boolean | 
   return someOther((id) => isGitIn(id, folders, (command) => MOVERS.test(command)));
 }
 
-async function someOther(isIt: (id: string) => Promise<boolean>): Promise<boolean | null> {
+/** Whether any process has a file open, this one among them; null where this machine cannot tell. */
+export async function isOpen(path: string): Promise<boolean | null> {
+  return someProcess((id) => hasOpen(id, path));
+}
+
+function someOther(isIt: (id: string) => Promise<boolean>): Promise<boolean | null> {
+  return someProcess(async (id) => Number(id) !== process.pid && (await isIt(id)));
+}
+
+async function someProcess(isIt: (id: string) => Promise<boolean>): Promise<boolean | null> {
   if (process.platform !== 'linux') return null;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   for (const id of processes) {
-    if (Number(id) !== process.pid && (await isIt(id))) return true;
+    if (await isIt(id)) return true;
   }
   return false;
 }

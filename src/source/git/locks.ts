@@ -1,7 +1,7 @@
-import { readdir, stat, unlink } from 'node:fs/promises';
+import { open, readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
-import { hasOrphans, isHeld } from './holders.ts';
+import { hasOrphans, isHeld, isOpen } from './holders.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure } from './run.ts';
 
@@ -21,13 +21,25 @@ const LOCKED = /Unable to create '.*\.lock': File exists/;
 
 /** Whether git failed because another process of git is, or was, at work in the repository. */
 export function isLocked(error: unknown): boolean {
-  return error instanceof GitFailure && LOCKED.test(error.stderr);
+  return error instanceof LockTaken || (error instanceof GitFailure && LOCKED.test(error.stderr));
 }
+
+/** A lock that we would take is there. */
+class LockTaken extends Error {
+  override readonly name = 'LockTaken';
+}
+
+/** What a lock of ours says, with the id of its process. git's own hold what is to be, or nothing. */
+const OURS = /^holdfast ([1-9]\d*)\n$/;
+/** Bytes that such a lock has at the most. */
+const OURS_SIZE = 32;
 
 /** The lock files of one repository. */
 export interface Locks {
   /** Does something that needs a lock: waits some seconds for a living holder, and takes a dead one's lock away. */
   wait<T>(act: () => Promise<T>): Promise<T>;
+  /** Takes the lock of the index, waiting as `wait` does; resolves to what lets it go. */
+  holdIndex(): Promise<() => Promise<void>>;
   /**
    * Waits some seconds for what a dead manager's git is still doing to index and branch. Rejects as `conflict` when
    * it does not end. Where nobody can tell, it resolves at once.
@@ -61,7 +73,27 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
       await sleep(INTERVAL);
     }
   };
-  return { wait, settle, clear };
+  const holdIndex = (): Promise<() => Promise<void>> =>
+    wait(() => takeLock(`${repository.gitFolder}/index.lock`));
+  return { wait, holdIndex, settle, clear };
+}
+
+/** Makes a lock as git does; the file stays open until it is let go, so that others see that its process lives. */
+async function takeLock(path: string): Promise<() => Promise<void>> {
+  const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? new LockTaken(`${path} is there`) : error;
+  });
+  const letGo = async (): Promise<void> => {
+    await unlink(path).catch(() => undefined);
+    await file.close();
+  };
+  try {
+    await file.write(`holdfast ${process.pid}\n`);
+    return letGo;
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
 }
 
 const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
@@ -111,18 +143,50 @@ async function lockFiles({ gitFolder, commonFolder }: Repository): Promise<strin
 }
 
 /**
- * Whether the process that made a lock is gone: it is old enough, nobody has it open, and no git works in the
- * repository. Of another user's lock that cannot be seen, so it is left alone.
+ * Whether the process that made a lock is gone: nobody has it open and, for one of git's, it is old enough, and no git
+ * works in the repository. Of another user's lock that cannot be seen, so it is left alone.
  */
 async function isDead(path: string, repository: Repository): Promise<boolean> {
   const before = await stat(path).catch(() => null);
   if (before === null || !before.isFile() || !maySee(before.uid)) return false;
-  const held = await isHeld(path, foldersOf(repository));
-  // A clock that was set back makes a lock look younger than nothing; that is old too.
-  const age = Math.abs(Date.now() - before.mtimeMs);
-  if (held === true || age < (held === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER)) return false;
+  const maker = before.size > OURS_SIZE ? null : await makerOf(path);
+  const isLeft =
+    maker === null ? await isLeftByGit(path, before, repository) : await isLeftByOurs(path, maker);
+  if (!isLeft) return false;
   const after = await stat(path).catch(() => null);
   return after?.ino === before.ino && after.mtimeMs === before.mtimeMs;
+}
+
+/** The id of the manager that made a lock; null for one of git's. */
+async function makerOf(path: string): Promise<number | null> {
+  const [, id] = OURS.exec(await readFile(path, 'latin1').catch(() => '')) ?? [];
+  return id === undefined ? null : Number(id);
+}
+
+/** A manager has its lock open for as long as it is its own, so nobody has to wait until it is old. */
+async function isLeftByOurs(path: string, maker: number): Promise<boolean> {
+  const held = await isOpen(path);
+  return held === null ? !isAlive(maker) : !held;
+}
+
+function isAlive(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+async function isLeftByGit(
+  path: string,
+  { mtimeMs }: { mtimeMs: number },
+  repository: Repository,
+): Promise<boolean> {
+  const held = await isHeld(path, foldersOf(repository));
+  // A clock that was set back makes a lock look younger than nothing; that is old too.
+  const age = Math.abs(Date.now() - mtimeMs);
+  return held !== true && age >= (held === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER);
 }
 
 function maySee(owner: number): boolean {

@@ -1,6 +1,7 @@
 import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { commands } from './commands.ts';
+import { changeIndex, type HeldCheckout } from './held-index.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
 import { type Checkout, refreshIndex, switchTree } from './work-tree.ts';
@@ -28,7 +29,7 @@ interface SwitchedPath {
  * Doing it twice does no harm. After a loss of power the index can be there whole without the files: then both are
  * ours, the one that is as the commit has it and the one that was begun.
  */
-export async function undoSwitch(checkout: Checkout, note: SwitchNote): Promise<boolean> {
+export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Promise<boolean> {
   const { repository, objects, locks } = checkout;
   // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
   await locks.settle();
@@ -99,7 +100,7 @@ function parseEntries(output: string, pattern: RegExp): Map<string, string> {
 
 /** The paths whose files the switch wrote or removed, and nobody has changed since. */
 async function filesOfOurs(
-  checkout: Checkout,
+  checkout: HeldCheckout,
   note: SwitchNote,
   paths: readonly SwitchedPath[],
   { isWhole, canBeTorn }: { isWhole: boolean; canBeTorn: boolean },
@@ -138,16 +139,16 @@ async function isBegun(
   return !path.includes('\n') && (await runGit(context, commands.hashFiles(), `${path}\n`)).trim() === id;
 }
 
-async function setIndex({ repository, locks }: Checkout, paths: readonly SwitchedPath[]): Promise<void> {
-  const none = `0 ${'0'.repeat(repository.emptyTree.length)}`;
+async function setIndex(checkout: HeldCheckout, paths: readonly SwitchedPath[]): Promise<void> {
+  const none = `0 ${'0'.repeat(checkout.repository.emptyTree.length)}`;
   const lines = paths.map(({ path, now }) => `${now ?? none}\t${path}\0`).join('');
-  if (lines !== '') await locks.wait(() => runGit(repository.context, commands.setIndex(), lines));
+  if (lines !== '') await changeIndex(checkout, commands.setIndex(), lines);
 }
 
-async function restoreFiles({ repository, locks }: Checkout, paths: readonly SwitchedPath[]): Promise<void> {
-  const { context } = repository;
+async function restoreFiles(checkout: HeldCheckout, paths: readonly SwitchedPath[]): Promise<void> {
+  const { context } = checkout.repository;
   const kept = paths.filter(({ now }) => now !== undefined).map(({ path }) => `${path}\0`);
-  if (kept.length > 0) await locks.wait(() => runGit(context, commands.checkOutFiles(), kept.join('')));
+  if (kept.length > 0) await changeIndex(checkout, commands.checkOutFiles(), kept.join(''));
   for (const { path } of paths.filter(({ now }) => now === undefined)) {
     await unlink(`${context.folder}/${path}`).catch(ignoreMissing);
     await dropEmptyFolders(context.folder, posix.dirname(path));

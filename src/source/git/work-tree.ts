@@ -4,6 +4,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import type { FileEdit } from '../source.ts';
 import { commands } from './commands.ts';
+import { changeIndex, type HeldCheckout } from './held-index.ts';
 import { isLocked, type Locks } from './locks.ts';
 import type { Maintenance } from './maintenance.ts';
 import type { ObjectReader } from './objects.ts';
@@ -39,23 +40,19 @@ export function dirtyPaths(stderr: string, paths: readonly string[], prefix: str
  * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
  * refuses where a file that differs has uncommitted work.
  */
-export async function switchTree({ repository, locks }: Checkout, from: string, to: string): Promise<void> {
-  const { context } = repository;
+export async function switchTree(checkout: HeldCheckout, from: string, to: string): Promise<void> {
   try {
-    await locks.wait(() => runGit(context, commands.switchTree(from, to)));
+    await changeIndex(checkout, commands.switchTree(from, to));
   } catch (error) {
     if (!(error instanceof GitFailure) || !/not uptodate/.test(error.stderr)) throw error;
-    await refreshIndex({ repository, locks });
-    await locks.wait(() => runGit(context, commands.switchTree(from, to)));
+    await refreshIndex(checkout);
+    await changeIndex(checkout, commands.switchTree(from, to));
   }
 }
 
 /** A file that was only touched looks changed until the index has looked at it again. */
-export async function refreshIndex({
-  repository: { context },
-  locks,
-}: Pick<Checkout, 'repository' | 'locks'>): Promise<void> {
-  await locks.wait(() => runGit(context, commands.refreshIndex()).catch(ignoreDirty));
+export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
+  await changeIndex(checkout, commands.refreshIndex()).catch(ignoreDirty);
 }
 
 /** Refreshing ends with 1 when some file is really changed; which one matters is told by what comes after. */

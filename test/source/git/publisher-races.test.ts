@@ -1,0 +1,201 @@
+import { spawnSync } from 'node:child_process';
+import { access, chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { FaultPoint } from '../../../src/faults.ts';
+import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { type TestRepository, testRepository } from '../../support/git.ts';
+import { draftOf, MACHINE, openSource, publishOne } from './support.ts';
+
+const FILES = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'e\n' };
+const OTHERS = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'other\n' };
+const WRITE = { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n\n' };
+
+const status = ({ git }: TestRepository): Promise<string> =>
+  git('status', '--porcelain', '--untracked-files=all');
+const read = ({ folder }: TestRepository, path: string) => readFile(join(folder, path), 'utf8');
+const headOf = ({ git }: TestRepository): Promise<string> => git('symbolic-ref', 'HEAD');
+
+/** Two branches that differ outside of the folder; `main` is checked out. */
+async function twoBranches() {
+  const repository = await testRepository();
+  const base = await repository.commit(FILES);
+  await repository.git('switch', '--quiet', '-c', 'other');
+  const other = await repository.commit(OTHERS);
+  await repository.git('switch', '--quiet', 'main');
+  return { repository, base, other };
+}
+
+/** A source at which a person does something each time a write comes by a point. */
+async function interrupted(
+  repository: TestRepository,
+  point: FaultPoint,
+  work: () => void,
+  branch: string | null = null,
+): Promise<CheckoutSource> {
+  const source = await openCheckout(join(repository.folder, 'ds'), branch, MACHINE, {
+    faults: {
+      pass: (passed) => {
+        if (passed === point) work();
+      },
+    },
+    mayCreate: async () => true,
+    onLocksCleared: () => undefined,
+  });
+  onTestFinished(() => source.close());
+  return source;
+}
+
+/** Runs git to its end before anything else goes on; resolves to its exit code. */
+function gitNow({ folder }: TestRepository, ...args: string[]): number | null {
+  return spawnSync('git', args, { cwd: folder, env: { PATH: process.env['PATH'], HOME: '/nonexistent' } })
+    .status;
+}
+
+/** A person's switch of branches that holds the lock of the index until it is let go. */
+async function slowSwitch(repository: TestRepository, branch: string) {
+  const folder = await temporaryFolder();
+  const held = join(folder, 'held');
+  const slow = join(folder, 'slow');
+  await writeFile(slow, `#!/bin/sh\n: > "${held}"\nwhile [ -e "${held}" ]; do sleep 0.05; done\ncat\n`);
+  await chmod(slow, 0o755);
+  await writeFile(join(repository.folder, '.git/info/attributes'), 'else.txt filter=slow\n');
+  const ended = repository.git('-c', `filter.slow.smudge=${slow}`, 'checkout', '--quiet', branch);
+  await expect
+    .poll(
+      () =>
+        access(held).then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(true);
+  return {
+    finish: async () => {
+      await rm(held);
+      await ended;
+    },
+  };
+}
+
+/** Resolves when the write has made its commit, so that only the checkout and the branch are left. */
+async function commitMade({ git }: TestRepository): Promise<void> {
+  await expect
+    .poll(() => git('rev-parse', '--verify', 'refs/holdfast/publishing').catch(() => null), {
+      timeout: 20_000,
+    })
+    .not.toBeNull();
+}
+
+describe('a person who switches branches while a write is on its way', () => {
+  it('slowly, away from the branch: nothing is written, neither there nor here', async () => {
+    const { repository, base, other } = await twoBranches();
+    const source = await openSource(join(repository.folder, 'ds'));
+    const head = await source.reader.head();
+    const person = await slowSwitch(repository, 'other');
+    const write = source.publisher.publish(head, [draftOf(WRITE)]).catch((error: unknown) => error);
+    await commitMade(repository);
+    await person.finish();
+    expect(await write).toMatchObject({ kind: 'moved-on' });
+    expect(await repository.git('rev-parse', 'main', 'other')).toBe(`${base}\n${other}`);
+    expect(await status(repository)).toBe('');
+    expect(await source.recover()).toBeNull();
+  });
+
+  it('slowly, to the branch that the manager follows: the write is made again, and leaves nothing undone', async () => {
+    const { repository } = await twoBranches();
+    await repository.git('checkout', '--quiet', 'other');
+    const source = await openSource(join(repository.folder, 'ds'), 'main');
+    const head = await source.reader.head();
+    const person = await slowSwitch(repository, 'main');
+    const write = source.publisher.publish(head, [draftOf(WRITE)]).catch((error: unknown) => error);
+    await commitMade(repository);
+    await person.finish();
+    expect(await write).toMatchObject({ kind: 'moved-on' });
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'b\n']);
+  });
+
+  // HEAD follows a moment after the index, without its lock.
+  it('in the moment after the index was switched for the write: it is taken back', async () => {
+    const { repository, base } = await twoBranches();
+    const source = await interrupted(repository, 'switch-noted', () => {
+      gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/other');
+    });
+    await repository.git('read-tree', '-u', '-m', 'main', 'other');
+    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'moved-on' });
+    expect(await headOf(repository)).toBe('refs/heads/other');
+    expect(await repository.git('rev-parse', 'main')).toBe(base);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('in the moment when the branch moves: the write is published there, and not left here', async () => {
+    const { repository, base } = await twoBranches();
+    const source = await interrupted(repository, 'tree-switched', () => {
+      gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/other');
+    });
+    await repository.git('read-tree', '-u', '-m', 'main', 'other');
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'main', 'main^')).toBe(`${id}\n${base}`);
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'a\n']);
+    expect(await source.recover()).toBeNull();
+  });
+
+  it('to the branch in the moment when it moves: index and files follow', async () => {
+    const { repository } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
+    const follow = () => void gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
+    const source = await interrupted(repository, 'tree-switched', follow, 'main');
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'b\n']);
+  });
+
+  it('to the branch in that moment, with work of their own on the file: the branch goes back', async () => {
+    const { repository, base } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
+    await writeFile(join(repository.folder, 'ds/apps/web.yaml'), 'mine\n');
+    const follow = () => void gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
+    const source = await interrupted(repository, 'tree-switched', follow, 'main');
+    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'conflict' });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect(await status(repository)).toBe('M ds/apps/web.yaml'.padStart(19));
+    expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
+  });
+});
+
+describe('between the switch of the checkout and the move of the branch', () => {
+  it.each([
+    ['a reset', ['reset', '--quiet', '--hard']],
+    ['a stash', ['stash', '--quiet']],
+    ['a commit', ['-c', 'user.name=p', '-c', 'user.email=p@x', 'commit', '--quiet', '-m', 'mine']],
+    ['a switch', ['checkout', '--quiet', '-f', 'other']],
+  ])('%s finds the lock of the index, and the write comes to its end', async (_, args) => {
+    const { repository, base } = await twoBranches();
+    const codes: (number | null)[] = [];
+    const source = await interrupted(repository, 'tree-switched', () => {
+      codes.push(gitNow(repository, ...args));
+    });
+    const id = await publishOne(source, WRITE);
+    expect(codes).not.toContain(0);
+    expect(await repository.git('rev-parse', 'HEAD', 'HEAD^')).toBe(`${id}\n${base}`);
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'b\n']);
+  });
+
+  it.each([{ split: 'true' }, { split: 'false' }])(
+    'nothing of the lock is left, with split indexes ($split)',
+    async ({ split }) => {
+      const { repository } = await twoBranches();
+      await repository.git('config', 'core.splitIndex', split);
+      await repository.git('update-index', '--force-write-index');
+      const source = await openSource(join(repository.folder, 'ds'));
+      for (const text of ['1', '2', '3']) await publishOne(source, { 'apps/web.yaml': text });
+      expect(await status(repository)).toBe('');
+      for (const name of ['index.lock', 'holdfast-index', 'holdfast-index.lock'])
+        await expect(access(join(repository.folder, '.git', name))).rejects.toMatchObject({ code: 'ENOENT' });
+    },
+  );
+});

@@ -61,13 +61,13 @@ export function createRecall(store: Store, desired: DesiredState, past: Past): R
       memory = null;
     },
     recall: async (state, head) => {
+      // What devices saw in the past comes first: it can make what is stored outdated.
+      if (await past.takeOver(head.revision)) memory = null;
       if (memory !== null && isCurrent(memory.store, state)) {
         // Nobody else has changed an object up to this moment.
         memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };
         return memory;
       }
-      // What devices saw in the past comes first: it can make what is stored outdated.
-      await past.takeOver(head.revision);
       if (memory === null || !(await catchUp(memory, state))) memory = await readAll(state);
       return memory;
     },

@@ -120,6 +120,11 @@ export interface RecordDraft {
 export interface IdsRecord {
   /** Which folder of the repository the record is about; the same for every clone. */
   readonly place: string;
+  /**
+   * Whether what is read is no older than this process: false for a repository elsewhere that was not reached yet. What is
+   * read then is what was known there before, and somebody can have written another version since.
+   */
+  isCurrent(): boolean;
   /** Reads the record without trusting it; null where there is none. Rejects as `unavailable`. */
   read(): Promise<RecordText | null>;
   /**

@@ -28,6 +28,8 @@ export interface PassDependencies {
   now(): number;
   faults: Faults;
   onProgress: TellProgress;
+  /** Called when the past was taken over: any id of any object may have risen. */
+  onSeeded(): void;
 }
 
 /** What a pass did, for whoever has to tell people. */

@@ -19,7 +19,8 @@ export function createPast({
   record,
   now,
   faults,
-}: Omit<SeedContext, 'head' | 'now'> & { now(): number; faults: Faults }): Past {
+  onSeeded,
+}: Omit<SeedContext, 'head' | 'now'> & { now(): number; faults: Faults; onSeeded(): void }): Past {
   let isTaken = false;
   /** The version of the record that was taken into account before origin was reached; undefined before any was. */
   let guessed: string | null | undefined;
@@ -38,6 +39,7 @@ export function createPast({
         tip === guessed ? null : await seedStore({ store, reader, record: known, head, now: now() });
       if (seeding !== null) {
         untold = seeding;
+        onSeeded();
         faults.pass('seed-done');
       }
       guessed = tip;

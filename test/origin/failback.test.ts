@@ -87,6 +87,23 @@ describe('a manager that comes back after another one has served its devices', (
     await expectFollows(worker, again);
   });
 
+  it('has given replies before it learned of higher ids: they are not given again', async () => {
+    const { origin, first, worker } = await servedOrigin();
+    await first.post('/api/v2/device_groups/edge/prune');
+    await first.stop();
+    const theirs = await failOver(origin, worker, []);
+    await rename(origin.url, `${origin.url}.away`);
+    const again = await first.restart({ CACHE_TIME: '3600' });
+    const device = new Worker();
+    await device.poll(again);
+    await rename(`${origin.url}.away`, origin.url);
+    await again.reconcile();
+    device.actions = [];
+    const { apps } = await device.poll(again);
+    expect(apps.find(({ app_name }) => app_name === 'web')?.app_id).toBe(theirs);
+    expect(device.actions).toEqual(['restart web']);
+  });
+
   it('gave an id while origin was away: what it gives when origin is back lies above both', async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.stop();

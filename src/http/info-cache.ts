@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseKey } from '../desired/name.ts';
+import { keyOf, parseKey } from '../desired/name.ts';
 import type { GroupInfo } from '../store/store.ts';
 
 /** A ready-made reply to `/info`. */
@@ -20,8 +20,8 @@ export interface InfoCache {
   read(group: string): Promise<InfoEntry | null>;
   /** The reply that is ready and not too old; null where it has to be made. */
   ready(group: string): InfoEntry | null;
-  /** Drops what the change of these objects makes wrong. */
-  invalidate(keys: Iterable<string>): void;
+  /** Drops what the change of these objects makes wrong; null stands for all objects. */
+  invalidate(keys: Iterable<string> | null): void;
 }
 
 /** What making replies needs. */
@@ -107,7 +107,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
     },
     invalidate: (keys) => {
       epoch += 1;
-      for (const key of keys) entries.expire(key);
+      for (const key of keys ?? entries.keys()) entries.expire(key);
     },
   };
 }
@@ -145,7 +145,8 @@ function createEntries() {
       entry.version = null;
     }
   };
-  return { get: (group: string) => entries.get(group), forget, keep, expire };
+  const keys = (): string[] => Array.from(entries.keys(), (group) => keyOf('device_group', group));
+  return { get: (group: string) => entries.get(group), forget, keep, expire, keys };
 }
 
 /** A look at the version of the store, and until when it may be taken for the present one. */

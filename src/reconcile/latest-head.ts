@@ -1,4 +1,4 @@
-import type { Head, Reader, SourceOrigin } from '../source/source.ts';
+import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
 import type { Store, StoreState } from '../store/store.ts';
 
 /** Whether nobody else has claimed, applied or seeded since. */
@@ -20,19 +20,30 @@ export interface BothLooks {
   head: Head;
 }
 
+/** Where is looked. */
+export interface LookParts {
+  store: Store;
+  reader: Reader;
+  origin: SourceOrigin | null;
+  record: IdsRecord;
+}
+
 /**
  * Reads the store's state, and after it the head of the branch: whoever claims from that state brings no older revision
- * back. Status tells the head also when the store is away, so the store's failure waits until the head is known.
+ * back. `known` is what was known of the state; by `rules` files are read. Status tells the head also when the store is
+ * away, so the store's failure waits until the head is known.
  */
 export async function lookAtBoth(
-  store: Store,
+  parts: LookParts,
   known: StoreState | null,
-  reader: Reader,
-  origin: SourceOrigin | null,
+  rules: string,
 ): Promise<BothLooks> {
+  const { store, reader, origin } = parts;
   try {
     const state = await store.state();
-    return { state: () => state, head: await readHeadAfter(state, known, reader, origin) };
+    const found = await readHeadAfter(state, known, reader, origin);
+    const isApplied = found.revision === state.applied?.revision && state.rules === rules;
+    return { state: () => state, head: isApplied ? found : await headAtOrigin(found, parts) };
   } catch (error) {
     const head = await reader.head();
     return {
@@ -64,4 +75,14 @@ async function readHeadAfter(
   const head = await reader.head();
   if (failure !== null && head.revision !== wanted) throw failure.error;
   return head;
+}
+
+/**
+ * The head that something new may be applied of: before this process has reached origin it knows nothing of the ids that others
+ * gave meanwhile, so origin is asked. Rejects where it cannot be.
+ */
+async function headAtOrigin(found: Head, { origin, record, reader }: LookParts): Promise<Head> {
+  if (origin === null || record.isCurrent()) return found;
+  await origin.refresh();
+  return reader.head();
 }

@@ -28,6 +28,8 @@ export interface PassDependencies {
   now(): number;
   faults: Faults;
   onProgress: TellProgress;
+  /** Called when the past was taken over: any id of any object may have risen. */
+  onSeeded(): void;
 }
 
 /** What a pass did, for whoever has to tell people. */
@@ -56,7 +58,11 @@ export interface PassRunner {
   problems(): Diagnostic[];
   /** Says that a commit without parents was made here, on a branch that had none. */
   began(revision: string): void;
-  /** Takes over what the past knows of ids, as far as it is known here: origin is not asked. */
+  /**
+   * Takes over what the past knows of ids, as far as it is known here: origin is not asked, since devices do not wait for it. What
+   * the store has was given to devices before, and one that saw a higher id since ignores it; the first pass that reached
+   * origin looks again before anything is given.
+   */
   prepare(): Promise<void>;
   /**
    * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
@@ -72,7 +78,7 @@ export interface PassRunner {
 const MAX_LOST = 3;
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, origin, store, now, faults } = dependencies;
+  const { reader, store, now, faults } = dependencies;
   const past = createPast(dependencies);
   const snapshot = createSnapshot(reader, dependencies.defaults, dependencies.onProgress);
   const desired = snapshot.state;
@@ -82,7 +88,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   let lastProblems: Diagnostic[] = [];
 
   const look = async () => {
-    const { state, head: seen } = await lookAtBoth(store, memory()?.store ?? null, reader, origin);
+    const { state, head: seen } = await lookAtBoth(dependencies, memory()?.store ?? null, rules);
     head = seen;
     // Before anything is taken over from a past that is not this fleet's.
     await refuseMissing(seen.revision, state().applied, reader, dependencies.isFolderMade);

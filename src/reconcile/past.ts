@@ -7,8 +7,9 @@ import { type Seeding, seedStore } from './seed.ts';
 /** What was served before this process, as far as it decides ids. */
 export interface Past {
   /**
-   * Seeds the store at the first look of a process, and at every later head whose history the store did not follow. `state` was
-   * read before the head. Resolves to whether anything was taken over; what was read from the store before is outdated then.
+   * Seeds the store from what is known of the past: at the first call, and where that was before origin was reached, again at the
+   * first call after that; and at every later head whose history the store did not follow. `state` was read before the
+   * head. Resolves to whether anything was taken over: what was read from the store before is outdated then.
    */
   takeOver(head: Head, state: StoreState): Promise<boolean>;
   /** Says that this process made the first commit of a branch: what descends from it was never served before. */
@@ -26,10 +27,15 @@ export interface PastDependencies {
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
+  /** Told when ids were taken over: what was made of the store before is outdated. */
+  onSeeded(): void;
 }
 
-export function createPast({ store, reader, record, origin, now, faults }: PastDependencies): Past {
+export function createPast(dependencies: PastDependencies): Past {
+  const { reader, record, origin, now, faults, onSeeded } = dependencies;
   let isTaken = false;
+  /** The version of the record that was taken into account before origin was reached; undefined before any was. */
+  let guessed: string | null | undefined;
   let last: string | null = null;
   const begun = new Set<string>();
   let emptySince: number | null = null;
@@ -42,19 +48,33 @@ export function createPast({ store, reader, record, origin, now, faults }: PastD
     return findBreach({ reader, state, now: { ...followed, revision }, seen, emptySince });
   };
 
+  const seed = async (followed: Followed, breach: Breach | null): Promise<Seeding | null> => {
+    // Read before the store is: ids that rise meanwhile must not make it look older than its own record.
+    const text = await record.read();
+    const tip = text?.tip ?? null;
+    if (breach === null && tip === guessed) return null;
+    const known = { ...record, read: async () => text };
+    const seeding = await seedStore({ ...dependencies, record: known, followed, breach, now: now() });
+    guessed = tip;
+    return seeding;
+  };
+
   return {
     takeOver: async (head, state) => {
       if (head.revision === null) emptySince ??= now();
-      if (isTaken && (head.revision === null || head.revision === last)) return false;
+      // Asked first: what is read afterwards is at least as new.
+      const isCurrent = record.isCurrent();
+      const isRecordDue = !isTaken && (guessed === undefined || isCurrent);
+      if (!isRecordDue && (head.revision === null || head.revision === last)) return false;
       const followed = followedAt(head, record, origin);
       const breach = await breachAt(followed, state);
-      const isDue = !isTaken || breach !== null;
-      const seeding = isDue ? await seedStore({ store, reader, record, followed, breach, now: now() }) : null;
+      const seeding = isRecordDue || breach !== null ? await seed(followed, breach) : null;
       if (seeding !== null) {
         untold = seeding;
+        onSeeded();
         faults.pass('seed-done');
       }
-      isTaken = true;
+      if (isRecordDue) isTaken = isCurrent;
       last = head.revision;
       return seeding !== null;
     },

@@ -69,6 +69,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     faults,
     onProgress,
     onApplied: (keys) => info.invalidate(keys),
+    onSeeded: () => info.invalidate(null),
     onPass: passListener(recorder, metrics, logger),
   });
   const { STRICT: strict } = config;

@@ -127,6 +127,11 @@ export interface IdsRecord {
   readonly place: string;
   /** A hash of where the repository is. */
   readonly source: string;
+  /**
+   * Whether what is read is no older than this process: false for a repository elsewhere that was not reached yet. What is
+   * read then is what was known there before, and somebody can have written another version since.
+   */
+  isCurrent(): boolean;
   /** Reads the record without trusting it; null where there is none. Rejects as `unavailable`. */
   read(): Promise<RecordText | null>;
   /**

@@ -53,6 +53,7 @@ function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reco
     faults: NO_FAULTS,
     onProgress: () => undefined,
     onApplied: () => undefined,
+    onSeeded: () => undefined,
     onPass: async () => undefined,
   });
 }

@@ -63,6 +63,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     faults: NO_FAULTS,
     onProgress: () => undefined,
     onApplied: () => undefined,
+    onSeeded: () => undefined,
     onPass: async (outcome, status) => void passes.push({ outcome, status }),
     ...options.settings,
   });

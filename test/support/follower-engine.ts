@@ -48,6 +48,7 @@ export async function startFollowerEngine(
     faults: NO_FAULTS,
     onProgress: () => undefined,
     onApplied: () => undefined,
+    onSeeded: () => undefined,
     onPass: async () => undefined,
     ...settings,
   });

@@ -14,7 +14,12 @@ const REF =
   /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^\s~^:?*[\\\p{Cc}./][^\s~^:?*[\\\p{Cc}]*(?<![./])$/u;
 
 /** The record of ids is no part of history, and whatever it names must not stop the walk over it. */
-const BUT_THE_RECORD = ['--exclude=refs/holdfast/ids', '--exclude=refs/holdfast/recording'] as const;
+const BUT_THE_RECORD = [
+  '--exclude=refs/holdfast/ids',
+  '--exclude=refs/holdfast/ids-base',
+  '--exclude=refs/holdfast/origin-ids',
+  '--exclude=refs/holdfast/recording',
+] as const;
 
 const IDS_AT_ORIGIN = '+refs/holdfast/ids*:refs/holdfast/origin-ids*';
 
@@ -110,8 +115,9 @@ export const commands = {
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
   /** Lines of "<id><TAB><full name>", one for each branch that origin has. */
   originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
-  /** What a ref of ours names, also where that is no commit. */
-  refTip: (ref: string) => command('for-each-ref', '--format=%(objectname) %(refname)', '--', refName(ref)),
+  /** What refs of ours name, also where that is no commit. */
+  refTip: (...refs: string[]) =>
+    command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
   /** The entry of one path, said by the tree that holds it: what it names may be damaged. */
   treeEntry: (revision: string, path: string) =>
     command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { IdsRecord, RecordDraft, RecordText } from '../source.ts';
-import { commands, objectId } from './commands.ts';
+import { commands, objectId, refName } from './commands.ts';
 import { COMMITTER } from './environment.ts';
 import { type ObjectReader, openObjects } from './objects.ts';
 import type { Repository } from './repository.ts';
@@ -28,24 +28,43 @@ const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to res
 /** A record that is there, and cannot be one of ours; the message says why. */
 class Damage extends Error {}
 
-/** Takes a version of the record elsewhere before it stands here. Rejects where it must not stand here either. */
-export type RecordPublish = (tip: string) => Promise<void>;
+/** Where the record stands. */
+export interface RecordPlace {
+  /** What stands there, of whatever type; null where nothing does. */
+  tip(): Promise<string | null>;
+  /** Puts a version there whose objects are in the repository; rejects as `IdsRecord.write` does. */
+  put(tip: string, expected: string | null): Promise<void>;
+  /** See `IdsRecord`. */
+  isCurrent(): boolean;
+}
 
-/**
- * The record of ids in a repository of this machine: a commit without parents, so that old versions go. `publish` is
- * told of a version when its objects are there, and before the ref has it.
- */
+/** The record of ids in a repository of this machine: a commit without parents, so that old versions go. */
 export function createIdsRecord(
   repository: Repository,
-  publish: RecordPublish = () => Promise.resolve(),
+  stand: RecordPlace = localPlace(repository),
   address: string = repository.commonFolder,
 ): IdsRecord {
   return {
     place: repository.prefix,
     // An address can hold a password.
     source: createHash('sha256').update(address).digest('hex').slice(0, 32),
-    read: () => guarded('read', () => readRecord(repository)),
-    write: (draft) => guarded('write', () => writeRecord(repository, draft, publish)),
+    isCurrent: stand.isCurrent,
+    read: () => guarded('read', async () => readRecord(repository, await stand.tip())),
+    write: (draft) =>
+      guarded('write', async () => {
+        const tip = await makeVersion(repository, draft);
+        await stand.put(tip, draft.expected);
+        return tip;
+      }),
+  };
+}
+
+/** The ref of this repository, which nobody else has. */
+function localPlace(repository: Repository): RecordPlace {
+  return {
+    tip: async () => (await readTips(repository, [RECORD_REF]))[0] ?? null,
+    put: (tip, expected) => moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected }]),
+    isCurrent: () => true,
   };
 }
 
@@ -60,8 +79,7 @@ async function guarded<T>(what: 'read' | 'write', work: () => Promise<T>): Promi
   }
 }
 
-async function readRecord(repository: Repository): Promise<RecordText | null> {
-  const tip = await readTip(repository);
+async function readRecord(repository: Repository, tip: string | null): Promise<RecordText | null> {
   if (tip === null) return null;
   try {
     return { tip, files: await readFiles(repository, tip).catch(() => readFiles(repository, tip)) };
@@ -74,10 +92,34 @@ async function readRecord(repository: Repository): Promise<RecordText | null> {
   }
 }
 
-async function readTip({ context }: Repository): Promise<string | null> {
-  const lines = (await runGit(context, commands.refTip(RECORD_REF))).split('\n');
-  const line = lines.find((one) => one.endsWith(` ${RECORD_REF}`));
-  return line === undefined ? null : objectId(line.slice(0, line.indexOf(' ')));
+/** What refs of ours name, of whatever type; null for each that is not there. */
+export async function readTips({ context }: Repository, refs: readonly string[]): Promise<(string | null)[]> {
+  const lines = (await runGit(context, commands.refTip(...refs))).split('\n');
+  return refs.map((ref) => {
+    const line = lines.find((one) => one.endsWith(` ${ref}`));
+    return line === undefined ? null : objectId(line.slice(0, line.indexOf(' ')));
+  });
+}
+
+/** One ref that is moved, or taken away where `to` is null; without `expected` from wherever it is. */
+export interface RefMove {
+  ref: string;
+  to: string | null;
+  expected?: string | null;
+}
+
+/** Moves refs of ours, all or none, and makes that durable. Where one is a symbolic ref, it is replaced: what it names is not ours. */
+export async function moveRefs(
+  { context, commonFolder, emptyTree }: Repository,
+  moves: readonly RefMove[],
+): Promise<void> {
+  const none = '0'.repeat(emptyTree.length);
+  const lines = moves.map(({ ref, to, expected }) => {
+    const from = expected === undefined ? '' : (expected ?? none);
+    return `option no-deref\0update ${refName(ref)}\0${to ?? none}\0${from}\0`;
+  });
+  await runGit(context, commands.updateRefs(), lines.join(''));
+  await syncFolder(`${commonFolder}/${dirname(RECORD_REF)}`);
 }
 
 /** By a process of its own: git may end over what it meets here, and other reading goes on. */
@@ -124,22 +166,11 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-async function writeRecord(
-  repository: Repository,
-  draft: RecordDraft,
-  publish: RecordPublish,
-): Promise<string> {
+/** Makes the objects of a version; resolves to its commit. */
+async function makeVersion(repository: Repository, draft: RecordDraft): Promise<string> {
   refuseTooLarge(draft);
-  const { context, commonFolder, emptyTree } = repository;
   const base = draft.keepsOthers && draft.expected !== null ? await treeOf(repository, draft.expected) : null;
-  const tip = objectId((await runGit(context, commands.fastImport(), importOf(draft, base))).trim());
-  await publish(tip);
-  const expected = draft.expected ?? '0'.repeat(emptyTree.length);
-  // Where the ref is a symbolic one, it is replaced: what it names is not ours to move.
-  const update = `option no-deref\0update ${RECORD_REF}\0${tip}\0${expected}\0`;
-  await runGit(context, commands.updateRefs(), update);
-  await syncFolder(`${commonFolder}/${dirname(RECORD_REF)}`);
-  return tip;
+  return objectId((await runGit(repository.context, commands.fastImport(), importOf(draft, base))).trim());
 }
 
 /** Nothing is written that would be refused when it is read. */

@@ -22,6 +22,8 @@ export interface MirrorStateParts {
 export interface MirrorState {
   /** Rejects as `unavailable` where origin was never reached: what was never fetched is not an empty branch. */
   requireReached(): Promise<void>;
+  /** Whether this process has brought the mirror to where origin is. */
+  isReached(): boolean;
   /** A failure to read may mean that the mirror is damaged: the next look finds out. */
   suspect(): void;
   /** Brings the mirror to where origin is, within the usual time. */
@@ -87,6 +89,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
 
   return {
     look,
+    isReached: () => isReached,
     fetch: async () => run('usual', !(await hasTip())),
     suspect: () => {
       isSuspect = true;

@@ -1,78 +1,96 @@
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
-import { commands, refName } from '../commands.ts';
-import { createIdsRecord, RECORD_REF } from '../record.ts';
+import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } from '../record.ts';
 import type { Repository } from '../repository.ts';
-import { runGit } from '../run.ts';
 import type { OriginAccess } from './access.ts';
 import type { Exclusive } from './exclusive.ts';
+import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';
 
 /** Where the mirror keeps what the record at origin was when it was last seen. */
 const SEEN_REF = 'refs/holdfast/origin-ids';
+/** On which version at origin the mirror's own goes on, where origin did not take that; missing: on none. */
+const BASE_REF = 'refs/holdfast/ids-base';
+
+const MOVED = 'another manager wrote the record of ids';
 
 /** What keeping the record at origin needs. */
 export interface OriginRecordParts {
   repository: Repository;
   origin: Origin;
   exclusive: Exclusive;
-  /** Brings the mirror to where origin is. */
-  fetch(): Promise<void>;
+  mirror: Pick<MirrorState, 'fetch' | 'isReached'>;
   access: OriginAccess;
   /** Told once, with a sentence, that origin does not take the record; it is kept in the mirror alone then. */
   onRefused(reason: string): void;
 }
 
 /**
- * The record of ids in the mirror, and at origin where that takes it. A mirror without one (it was lost with everything
- * else) begins with what origin has.
+ * The record of ids at origin, as it was fetched last. The mirror's own counts only while origin has none, or refuses
+ * it: then the mirror's was written on top of the very version that origin has.
  */
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
-  const { repository, exclusive } = parts;
-  let isRefused = false;
+  const { repository, exclusive, mirror, access } = parts;
+  const stand = {
+    tip: async () => standingOf(await readVersions(repository)),
+    put: createPut(parts),
+    isCurrent: mirror.isReached,
+  };
+  const record = createIdsRecord(repository, stand, access.url);
+  return { ...record, write: (draft) => exclusive(() => record.write(draft)) };
+}
 
-  const publish = async (tip: string): Promise<void> => {
+/** The versions that the mirror knows of; null where there is none. */
+interface Versions {
+  own: string | null;
+  seen: string | null;
+  base: string | null;
+}
+
+async function readVersions(repository: Repository): Promise<Versions> {
+  const [own = null, seen = null, base = null] = await readTips(repository, [RECORD_REF, SEEN_REF, BASE_REF]);
+  return { own, seen, base };
+}
+
+/** The version that counts. Of two that nothing connects it is the one at origin: there others see it, too. */
+function standingOf({ own, seen, base }: Versions): string | null {
+  return own !== null && (seen === null || seen === base) ? own : seen;
+}
+
+/** Only over the version that was judged: what somebody else has put there meanwhile is read first. */
+function createPut(parts: OriginRecordParts): RecordPlace['put'] {
+  const { repository, mirror } = parts;
+  const push = createPush(parts);
+  return async (tip, expected) => {
+    const versions = await readVersions(repository);
+    if (standingOf(versions) !== expected) throw new HoldfastError('moved-on', MOVED);
+    const outcome = await push(versions.seen, tip);
+    if (outcome === 'moved') {
+      await mirror.fetch();
+      throw new HoldfastError('moved-on', MOVED);
+    }
+    const isTaken = outcome === 'done';
+    await moveRefs(repository, [
+      { ref: RECORD_REF, to: tip },
+      { ref: SEEN_REF, to: isTaken ? tip : versions.seen },
+      { ref: BASE_REF, to: isTaken ? null : versions.seen },
+    ]);
+  };
+}
+
+type Push = (from: string | null, tip: string) => Promise<'done' | 'moved' | 'refused'>;
+
+/** A refusal is for good; what is only out of reach rejects, and is tried again by whoever writes. */
+function createPush({ origin, onRefused }: OriginRecordParts): Push {
+  let isTold = false;
+  return async (from, tip) => {
     try {
-      await pushRecord(parts, tip);
+      return await origin.push(RECORD_REF, from, tip);
     } catch (error) {
-      // A refusal is for good; what is only out of reach is tried again by whoever writes.
       if (kindOf(error) !== 'conflict') throw error;
-      if (!isRefused) parts.onRefused(messageOf(error));
-      isRefused = true;
+      if (!isTold) onRefused(messageOf(error));
+      isTold = true;
+      return 'refused';
     }
   };
-  const record = createIdsRecord(repository, publish, parts.access.url);
-
-  return {
-    place: record.place,
-    source: record.source,
-    read: async () => {
-      const found = await record.read();
-      if (found !== null) return found;
-      const seen = await tipOf(repository, SEEN_REF);
-      if (seen === null) return null;
-      await setRef(repository, RECORD_REF, seen);
-      return record.read();
-    },
-    write: (draft) => exclusive(() => record.write(draft)),
-  };
-}
-
-async function pushRecord({ repository, origin, fetch }: OriginRecordParts, tip: string): Promise<void> {
-  const seen = await tipOf(repository, SEEN_REF);
-  if ((await origin.push(RECORD_REF, seen, tip)) === 'done') return setRef(repository, SEEN_REF, tip);
-  await fetch();
-  const now = await tipOf(repository, SEEN_REF);
-  // Somebody else's version is begun with, and this one is written on top of it.
-  if (now !== null) await setRef(repository, RECORD_REF, now);
-  throw new HoldfastError('moved-on', 'another manager wrote the record of ids');
-}
-
-async function tipOf({ context }: Repository, ref: string): Promise<string | null> {
-  const tip = await runGit(context, commands.tip(ref)).catch(() => '');
-  return tip.trim() || null;
-}
-
-async function setRef({ context }: Repository, ref: string, tip: string): Promise<void> {
-  await runGit(context, commands.updateRefs(), `option no-deref\0update ${refName(ref)}\0${tip}\0\0`);
 }

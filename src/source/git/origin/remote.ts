@@ -77,7 +77,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     reader,
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ repository, origin, exclusive, fetch, access, onRefused }),
+    record: createOriginRecord({ repository, origin, exclusive, mirror, access, onRefused }),
     // What stands in a folder of somebody's is in a commit before anybody here can see it.
     isFolderMade: async () => false,
     origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },

@@ -40,6 +40,9 @@ declare module 'fastify' {
   }
 }
 
+/** Routes whose replies name the applied revision. */
+export const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
+
 /** The header that names the applied revision (decisions, "Writes through the API"). */
 export const REVISION_HEADER = 'holdfast-revision';
 

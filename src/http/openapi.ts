@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { ABOUT_THE_FLEET } from './api.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
 commit, and a commit becomes what this API and the devices see. Restarts and prunes are operations without a commit.`;
@@ -15,9 +16,81 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
       security: [{ basic: [] }],
     },
     transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
+    transformObject: (document) => withHeaders(jsonSchemaTransformObject(document) as Description) as object,
   });
   app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
     reply.send(app.swagger()),
   );
+}
+
+/** The parts of a description that headers are added to. */
+interface Description {
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  parameters?: readonly object[];
+  responses: Readonly<Record<string, Response>>;
+}
+
+interface Response {
+  content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
+}
+
+/** Adds the headers of requests and replies, which follow from what a path can answer. */
+function withHeaders(document: Description): Description {
+  const paths = mapValues(document.paths, (operations, path) =>
+    mapValues(operations, (operation) => ({
+      ...operation,
+      parameters: [...(operation.parameters ?? []), ...requestHeaders(operation)],
+      responses: mapValues(operation.responses, (response, status) => ({
+        ...response,
+        headers: replyHeaders(path, status, response),
+      })),
+    })),
+  );
+  return { ...document, paths };
+}
+
+function mapValues<T, U>(
+  record: Readonly<Record<string, T>>,
+  change: (value: T, key: string) => U,
+): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value, key)]));
+}
+
+const TEXT = { type: 'string' };
+
+function requestHeaders({ responses }: Operation): object[] {
+  const header = (name: string, description: string, schema: object = TEXT): object => ({
+    in: 'header',
+    name,
+    required: false,
+    description,
+    schema,
+  });
+  return [
+    header('X-Request-Id', 'Becomes the id in the log, the reply and the commit.', {
+      ...TEXT,
+      pattern: '^[A-Za-z0-9_.:-]{1,64}$',
+    }),
+    ...('412' in responses ? [header('If-Match', 'The ETag that the object must still have.')] : []),
+    ...('304' in responses ? [header('If-None-Match', 'The ETag of the reply that is known.')] : []),
+  ];
+}
+
+/** The bodies that are one object, which has an ETag. */
+const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo)$/;
+
+function replyHeaders(path: string, status: string, { content }: Response): Record<string, object> {
+  const header = (description: string): object => ({ description, schema: TEXT });
+  const [body] = Object.values(content ?? {});
+  const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
+  return {
+    'X-Request-Id': header('The id of the request in the log.'),
+    ...(isTagged ? { ETag: header('The id of the object, or of what was told about a group.') } : {}),
+    ...(ABOUT_THE_FLEET.test(path) && status !== '401'
+      ? { 'Holdfast-Revision': header('The revision that was applied when the reply was made.') }
+      : {}),
+  };
 }

@@ -15,6 +15,11 @@ export function pageSize(fallback: number) {
   );
 }
 
+/** What documents tell of it: what the text in a query stands for. */
+export function pageSizeDocs(fallback: number) {
+  return z.int().min(1).max(1000).default(fallback).describe('Entries of a page.');
+}
+
 /**
  * Reads the query of a request. Throws the 400 that names every bad parameter; unknown ones are ignored, but not
  * attempts to smuggle in an operator: `hostname[$ne]=x` (decisions, "Reports").

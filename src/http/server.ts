@@ -9,7 +9,7 @@ import Fastify, {
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
-import { type Api, REVISION_HEADER } from './api.ts';
+import { ABOUT_THE_FLEET, type Api, REVISION_HEADER } from './api.ts';
 import type { Authenticator } from './authentication.ts';
 import { useJsonBodies } from './body.ts';
 import { sendError, useErrorReplies } from './errors.ts';
@@ -105,8 +105,6 @@ const ROUTES = [
   statusRoutes,
   metricsRoutes,
 ];
-
-const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
 
 /** The framework tells by itself that it listens; the service has its own line for that, which says more. */
 function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {

@@ -31,10 +31,16 @@ const ENDPOINTS: readonly (readonly [string, string, number, boolean])[] = [
   ['POST', '/api/v2/reconcile', 200, false],
 ];
 
+type Schema = Record<string, unknown>;
+
 interface Operation {
-  responses: Record<string, unknown>;
-  requestBody?: unknown;
-  parameters?: { name: string; in: string; required?: boolean }[];
+  security?: unknown[];
+  responses: Record<
+    string,
+    { content?: Record<string, { schema: Schema }>; headers?: Record<string, unknown> }
+  >;
+  requestBody?: { content: Record<string, { schema: Schema & { properties: Record<string, Schema> } }> };
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
 }
 
 describe('the description at /openapi.json tells what the tables tell', () => {
@@ -69,6 +75,105 @@ describe('the description at /openapi.json tells what the tables tell', () => {
       'updated',
     ]);
     expect(query.filter(({ required }) => required === true)).toEqual([]);
+  });
+
+  it('Reports query: types, ranges, defaults and the values that are taken', async () => {
+    const query = (await operation('GET', '/api/v2/reports'))?.parameters ?? [];
+    const schemaOf = (name: string): Schema => query.find((one) => one.name === name)?.schema ?? {};
+    expect(schemaOf('page_size')).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000, default: 10 });
+    expect(schemaOf('report_creation_time')).toMatchObject({ type: 'integer', minimum: 0 });
+    expect(schemaOf('report_creation_time_filter')).toMatchObject({
+      enum: ['eq', 'gt', 'lt', 'gte', 'lte', 'ne'],
+      default: 'eq',
+    });
+    expect(schemaOf('updated')['enum']).toEqual(['true', 'false', 'True', 'False']);
+    const lastId = new RegExp(String(schemaOf('last_id')['pattern']));
+    for (const text of ['0123456789abcdefABCDEF01', '{"$oid": "0123456789abcdef01234567"}'])
+      expect(lastId.test(text), text).toBe(true);
+    expect(lastId.test('0123')).toBe(false);
+  });
+
+  it.each([
+    ['/api/v2/apps/{app_name}', 'post', ['app_name', 'app_id', '_id']],
+    ['/api/v2/apps/{app_name}/update', 'post', ['app_name', 'app_id', '_id']],
+    ['/api/v2/apps/{app_name}/update', 'patch', ['app_name', 'app_id', '_id']],
+    [
+      '/api/v2/device_groups/{device_group_name}/update',
+      'put',
+      ['device_group', 'device_group_id', 'prune_id', '_id'],
+    ],
+  ])('a record that was read can be sent back: %s %s', async (path, method, ignored) => {
+    const body = (await operation(method, path))?.requestBody?.content['application/json']?.schema;
+    expect(body?.['additionalProperties']).toBe(false);
+    expect(Object.keys(body?.properties ?? {})).toEqual(expect.arrayContaining(ignored));
+  });
+
+  it('probes need no credentials, everything else does', async () => {
+    const { paths, security } = await description();
+    expect(security).toEqual([{ basic: [] }]);
+    const open = Object.entries(paths as Record<string, Record<string, Operation>>)
+      .filter(([, operations]) => Object.values(operations).some((one) => one.security?.length === 0))
+      .map(([path]) => path);
+    expect(open.sort()).toEqual(['/healthz', '/readyz']);
+  });
+
+  it.each([
+    ['/api/v2/device_groups/{device_group_name}/info', '503'],
+    ['/metrics', '200'],
+  ])('%s %s is plain text', async (path, status) => {
+    const reply = (await operation('GET', path))?.responses[status];
+    expect(Object.keys(reply?.content ?? {})).toEqual(['text/plain']);
+  });
+
+  it.each([
+    [
+      'GET',
+      '/api/v2/apps/{app_name}',
+      ['X-Request-Id'],
+      '200',
+      ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
+    ],
+    [
+      'PUT',
+      '/api/v2/apps/{app_name}/update',
+      ['If-Match', 'X-Request-Id'],
+      '202',
+      ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
+    ],
+    [
+      'POST',
+      '/api/v2/device_groups/{device_group_name}/prune',
+      ['If-Match', 'X-Request-Id'],
+      '202',
+      ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
+    ],
+    [
+      'GET',
+      '/api/v2/device_groups/{device_group_name}/info',
+      ['If-None-Match', 'X-Request-Id'],
+      '304',
+      ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
+    ],
+    ['GET', '/api/v2/reports', ['X-Request-Id'], '200', ['Holdfast-Revision', 'X-Request-Id']],
+    ['GET', '/api/v2/status', ['X-Request-Id'], '200', ['X-Request-Id']],
+  ])('%s %s: headers of request and reply', async (method, path, asked, status, told) => {
+    const found = await operation(method, path);
+    const names = (found?.parameters ?? []).filter((one) => one.in === 'header').map(({ name }) => name);
+    expect(names.sort()).toEqual(asked);
+    expect(Object.keys(found?.responses[status]?.headers ?? {}).sort()).toEqual(told);
+  });
+
+  it.each([
+    ['POST', '/api/v2/prune', ['202', '401', '403', '413', '415', '500', '503']],
+    [
+      'POST',
+      '/api/v2/device_groups/{device_group_name}/prune',
+      ['202', '400', '401', '403', '412', '413', '415', '500', '503'],
+    ],
+    ['POST', '/api/v2/reports', ['200', '400', '401', '403', '413', '415', '500', '503']],
+    ['POST', '/api/v2/reconcile', ['200', '401', '403', '413', '415', '500', '503']],
+  ])('%s %s: the statuses that can be', async (method, path, statuses) => {
+    expect(Object.keys((await operation(method, path))?.responses ?? {}).sort()).toEqual(statuses);
   });
 
   it('every reference leads somewhere', async () => {

@@ -87,8 +87,16 @@ describe('GET /api/v2/operations', () => {
   it('is described', async () => {
     const { body } = await manager().get('/openapi.json');
     const { get } = body.paths[URL];
-    expect(get.parameters.map(({ name }: { name: string }) => name)).toEqual(['page_size', 'before']);
-    expect(Object.keys(get.responses)).toEqual(['200', '400', '401', '500', '503']);
+    expect(get.parameters).toMatchObject([
+      {
+        in: 'query',
+        name: 'page_size',
+        schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+      },
+      { in: 'query', name: 'before', schema: { type: 'integer', minimum: 1 } },
+      { in: 'header', name: 'X-Request-Id' },
+    ]);
+    expect(Object.keys(get.responses)).toEqual(['200', '400', '401', '403', '500', '503']);
   });
 });
 

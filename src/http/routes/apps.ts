@@ -5,7 +5,7 @@ import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
 import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, readFields } from '../body.ts';
 import { AppRecord, appRecord } from '../records.ts';
-import { commonErrors, documented, Empty, readErrors, writeErrors } from '../replies.ts';
+import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
 
 const known: readonly string[] = APP_FIELDS;
 /** A record that was read from the API can be sent back. */
@@ -13,6 +13,8 @@ const ignored = ['app_name', 'app_id', '_id'];
 
 const whole: BodyRule<AppFields> = { schema: AppFields, known, ignored, required: ['container_image'] };
 const partial: BodyRule<AppChange> = { schema: AppChange, known, ignored, required: null };
+
+const wholeBody = withIgnored(AppFields, ignored);
 
 const tag = 'apps';
 const params = z.object({ app_name: z.string() });
@@ -65,7 +67,7 @@ export function appRoutes(app: FastifyInstance, api: Api): void {
     sendApp(api, reply, 200, nameIn(request, 'app')),
   );
 
-  const createDocs = docs('Create an app', 200, AppRecord, AppFields);
+  const createDocs = docs('Create an app', 200, AppRecord, wholeBody);
   app.post('/api/v2/apps/:app_name', createDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
     if ((await store.app(name)).value !== null) throw present('app', name);
@@ -91,7 +93,7 @@ function updateRoutes(app: FastifyInstance, api: Api): void {
     'Replace all fields; what is left out goes back to its default',
     202,
     AppRecord,
-    AppFields,
+    wholeBody,
   );
   app.post(url, replaceDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
@@ -101,7 +103,12 @@ function updateRoutes(app: FastifyInstance, api: Api): void {
     return sendApp(api, reply, 202, name);
   });
 
-  const changeDocs = docs('Change some fields; the others keep their values', 202, AppRecord, AppChange);
+  const changeDocs = docs(
+    'Change some fields; the others keep their values',
+    202,
+    AppRecord,
+    withIgnored(AppChange, ignored),
+  );
   app.route({
     method: ['PUT', 'PATCH'],
     url,

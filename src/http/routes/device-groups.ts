@@ -7,7 +7,7 @@ import type { AtRevision, StoredGroup } from '../../store/store.ts';
 import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
-import { commonErrors, documented, Empty, readErrors, writeErrors } from '../replies.ts';
+import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
 
 const known = ['apps'];
 const ignored = ['device_group', 'device_group_id', 'prune_id', '_id'];
@@ -19,6 +19,8 @@ const partial: BodyRule<z.infer<typeof DeviceGroupChange>> = {
   ignored,
   required: null,
 };
+
+const wholeBody = withIgnored(DeviceGroup, ignored);
 
 const tag = 'device groups';
 const params = z.object({ device_group_name: z.string() });
@@ -73,18 +75,14 @@ export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
   });
   app.get(url, readDocs, (request, reply) => sendGroup(api, reply, 200, nameIn(request, 'device_group')));
 
-  app.post(
-    url,
-    docs('Create a device group', 200, DeviceGroupRecord, DeviceGroup),
-    async (request, reply) => {
-      const name = nameIn(request, 'device_group');
-      if ((await store.group(name)).value !== null) throw present('device_group', name);
-      await refuseUnknownApps(api, request);
-      const fields = readFields(request, whole);
-      await api.writer.write({ kind: 'device_group', op: 'create', name, fields }, writeContext(request));
-      return sendGroup(api, reply, 200, name);
-    },
-  );
+  app.post(url, docs('Create a device group', 200, DeviceGroupRecord, wholeBody), async (request, reply) => {
+    const name = nameIn(request, 'device_group');
+    if ((await store.group(name)).value !== null) throw present('device_group', name);
+    await refuseUnknownApps(api, request);
+    const fields = readFields(request, whole);
+    await api.writer.write({ kind: 'device_group', op: 'create', name, fields }, writeContext(request));
+    return sendGroup(api, reply, 200, name);
+  });
 
   app.delete(url, docs('Delete a device group', 200, Empty), async (request, reply) => {
     const name = nameIn(request, 'device_group');
@@ -108,8 +106,13 @@ function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
     await api.writer.write({ kind: 'device_group', op: 'replace', name, fields }, writeContext(request));
     return sendGroup(api, reply, 202, name);
   };
-  app.post(url, docs('Replace the list of apps', 202, DeviceGroupRecord, DeviceGroup), update);
-  const changeDocs = docs('Change some fields', 202, DeviceGroupRecord, DeviceGroupChange);
+  app.post(url, docs('Replace the list of apps', 202, DeviceGroupRecord, wholeBody), update);
+  const changeDocs = docs(
+    'Change some fields',
+    202,
+    DeviceGroupRecord,
+    withIgnored(DeviceGroupChange, ignored),
+  );
   app.route({ method: ['PUT', 'PATCH'], url, ...changeDocs, handler: update });
 }
 

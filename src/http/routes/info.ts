@@ -4,7 +4,7 @@ import { absent } from '../../change/view.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
 import type { InfoEntry } from '../info-cache.ts';
 import { InfoRecord } from '../records.ts';
-import { documented, readErrors } from '../replies.ts';
+import { documented, plainText, readErrors } from '../replies.ts';
 
 const docs = documented({
   summary: 'Everything that a device of the group needs; polled by devices',
@@ -13,6 +13,7 @@ const docs = documented({
   reply: [200, InfoRecord],
   errors: {
     ...readErrors,
+    503: plainText('A passing fault; never JSON, which devices would take for the end.'),
     304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
   },
 });

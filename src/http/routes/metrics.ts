@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
 import type { Api } from '../api.ts';
-import { commonErrors, documented } from '../replies.ts';
+import { commonErrors, documented, plainText } from '../replies.ts';
 
 const docs = documented({
   summary: 'Figures of the process, the passes and the requests, in the text format of Prometheus',
   tag: 'manager',
-  reply: [200, z.string()],
+  reply: [200, plainText('The figures.')],
   errors: commonErrors,
 });
 

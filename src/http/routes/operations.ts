@@ -2,12 +2,20 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
 import type { Api } from '../api.ts';
-import { pageSize, readQuery, WholeNumber } from '../query.ts';
+import { pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
 import { commonErrors, documented, writeErrors } from '../replies.ts';
 
 const Query = z.object({
-  page_size: pageSize(100).describe('Entries of a page.'),
-  before: WholeNumber.pipe(z.int().min(1, 'must be 1 or more'))
+  page_size: pageSize(100),
+  before: WholeNumber.pipe(z.int().min(1, 'must be 1 or more')).optional(),
+});
+
+/** The same, as documents tell it. */
+const QueryDocs = z.object({
+  page_size: pageSizeDocs(100),
+  before: z
+    .int()
+    .min(1)
     .optional()
     .describe(
       'Entries with a lower id than this one; the id of the last entry of a page gives the next page.',
@@ -27,7 +35,7 @@ const Operation = z.object({
 const docs = documented({
   summary: 'What was restarted and pruned: by whom, when; newest first',
   tag: 'manager',
-  querystring: Query,
+  querystring: QueryDocs,
   reply: [200, z.object({ operations: z.array(Operation) }).meta({ id: 'Operations' })],
   errors: { ...commonErrors, 400: writeErrors[400] },
 });

@@ -4,7 +4,7 @@ import { absent } from '../../change/view.ts';
 import { keyOf } from '../../desired/name.ts';
 import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';
 import { DeviceGroupRecord } from '../records.ts';
-import { commonErrors, documented, readErrors } from '../replies.ts';
+import { bodyErrors, commonErrors, conditionErrors, documented, readErrors } from '../replies.ts';
 import { sendGroupRecord } from './device-groups.ts';
 
 const tag = 'device groups';
@@ -13,7 +13,7 @@ const allDocs = documented({
   summary: 'Remove unused images on all devices',
   tag,
   reply: [202, z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' })],
-  errors: commonErrors,
+  errors: { ...commonErrors, ...bodyErrors },
 });
 
 const groupDocs = documented({
@@ -21,7 +21,7 @@ const groupDocs = documented({
   tag,
   params: z.object({ device_group_name: z.string() }),
   reply: [202, DeviceGroupRecord],
-  errors: readErrors,
+  errors: { ...readErrors, ...conditionErrors, ...bodyErrors },
 });
 
 /** Pruning images: operations, so ids rise and no commit is made. */

@@ -5,18 +5,16 @@ import { HoldfastError } from '../../errors.ts';
 import { Report, type ReportQuery, TIME_COMPARISONS } from '../../store/report.ts';
 import { type Api, send } from '../api.ts';
 import { readJson } from '../body.ts';
-import { One, pageSize, readQuery, WholeNumber } from '../query.ts';
-import { commonErrors, documented, writeErrors } from '../replies.ts';
-
-const OID = /^[0-9a-f]{24}$/i;
+import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
+import { bodyErrors, commonErrors, documented, readErrors } from '../replies.ts';
 
 /** A page's last id, plain or as the JSON that a page shows. */
-const LastId = One.transform((text, context) => {
-  const oid = /^\s*\{\s*"\$oid"\s*:\s*"([^"]*)"\s*\}\s*$/.exec(text)?.[1] ?? text;
-  if (OID.test(oid)) return oid.toLowerCase();
-  context.addIssue({ code: 'custom', message: 'must be the last_id of a page: 24 hex digits' });
-  return z.NEVER;
-});
+const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
+const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
+
+const LastId = One.regex(LAST_ID, LAST_ID_RULE).transform(
+  (text) => /[0-9a-f]{24}/.exec(text.toLowerCase())?.[0] ?? '',
+);
 
 /** The parameters of a query (contract, "Reports query"; decisions, "Reports"). */
 const Query = z
@@ -37,6 +35,20 @@ const Query = z
     context.addIssue({ code: 'custom', path: ['report_creation_time_filter'], message });
   });
 
+/** The same, as documents tell it: what the texts in a query stand for. */
+const QueryDocs = z.object({
+  page_size: pageSizeDocs(10),
+  hostname: z.string().min(1).optional(),
+  device_group: z.string().min(1).optional(),
+  report_creation_time: z.int().min(0).optional().describe('Seconds since the Unix epoch.'),
+  report_creation_time_filter: z
+    .enum(TIME_COMPARISONS)
+    .default('eq')
+    .describe('How to compare with report_creation_time, which it needs.'),
+  updated: z.enum(['true', 'false', 'True', 'False']).optional(),
+  last_id: z.string().regex(LAST_ID).optional().describe('The last_id of a page; gives the next one.'),
+});
+
 const Oid = z.object({ $oid: z.string() });
 const Page = z
   .object({ data: z.array(z.looseObject({ _id: Oid, ...Report.shape })), last_id: Oid.nullable() })
@@ -46,16 +58,16 @@ const tag = 'reports';
 const queryDocs = documented({
   summary: 'Query reports, page by page',
   tag,
-  querystring: Query,
+  querystring: QueryDocs,
   reply: [200, Page],
-  errors: { ...commonErrors, 400: writeErrors[400] },
+  errors: { ...commonErrors, 400: readErrors[400] },
 });
 const postDocs = documented({
   summary: 'Take one report or an array of them',
   tag,
   body: z.union([Report, z.array(Report)]),
   reply: [200, z.object({ accepted: z.int() })],
-  errors: writeErrors,
+  errors: { ...commonErrors, ...bodyErrors, 400: readErrors[400] },
 });
 
 /** Reports of devices. */

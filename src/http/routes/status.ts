@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
-import { commonErrors, documented } from '../replies.ts';
+import { bodyErrors, commonErrors, documented } from '../replies.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
 
@@ -71,6 +71,21 @@ const tag = 'manager';
 const Ok = z.object({ status: z.literal('ok') });
 const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() });
 
+const healthDocs = documented({
+  summary: 'Whether the process lives',
+  tag,
+  isPublic: true,
+  reply: [200, Ok],
+  errors: {},
+});
+const readyDocs = documented({
+  summary: 'Whether it can serve devices',
+  tag,
+  isPublic: true,
+  reply: [200, Ok],
+  errors: { 503: NotReady },
+});
+
 /** Health, probes, and how far the store has followed git. */
 export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder }: Api): void {
   const statusDocs = documented({
@@ -84,15 +99,8 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
   });
 
-  const healthDocs = documented({ summary: 'Whether the process lives', tag, reply: [200, Ok], errors: {} });
   app.get('/healthz', healthDocs, () => Promise.resolve({ status: 'ok' }));
 
-  const readyDocs = documented({
-    summary: 'Whether it can serve devices',
-    tag,
-    reply: [200, Ok],
-    errors: { 503: NotReady },
-  });
   app.get('/readyz', readyDocs, async (_request, reply) => {
     try {
       if ((await store.state()).applied !== null) return { status: 'ok' };
@@ -117,7 +125,7 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder
     summary: 'Look at the branch now',
     tag,
     reply: [200, Reconcile],
-    errors: commonErrors,
+    errors: { ...commonErrors, ...bodyErrors },
   });
   app.post('/api/v2/reconcile', lookDocs, async (_request, reply) => {
     await reconciler.look();

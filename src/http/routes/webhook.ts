@@ -14,6 +14,7 @@ const Refused = z.looseObject({ error: z.string() });
 const docs = documented({
   summary: 'Tells that something was pushed; GitHub, GitLab and Gitea know how to call it',
   tag: 'manager',
+  isPublic: true,
   reply: [202, z.object({ accepted: z.literal(true) })],
   errors: {
     401: Refused.describe('The signature is missing or wrong.'),

@@ -71,7 +71,11 @@ function secret(meaning: string, type: z.ZodType<string> = Text): Setting<string
 /** Every setting (decisions, "Settings and command line"), in the order of the help text. */
 export const SETTINGS = {
   HOST: setting(Text, '127.0.0.1', 'address to listen on'),
-  PORT: setting(wholeNumber(0, 65535), 8080, 'port to listen on; 0 takes a free one, which is in the log (LOG_LEVEL info) and in DATA_DIR/manager.json'),
+  PORT: setting(
+    wholeNumber(0, 65535),
+    8080,
+    'port to listen on; 0 takes a free one, which is in the log (LOG_LEVEL info) and in DATA_DIR/manager.json',
+  ),
   DESIRED_STATE: setting(
     Text,
     './desired-state',

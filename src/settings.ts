@@ -71,7 +71,11 @@ function secret(meaning: string, type: z.ZodType<string> = Text): Setting<string
 /** Every setting (decisions, "Settings and command line"), in the order of the help text. */
 export const SETTINGS = {
   HOST: setting(Text, '127.0.0.1', 'address to listen on'),
-  PORT: setting(wholeNumber(0, 65535), 8080, 'port to listen on; 0 takes a free one and logs it'),
+  PORT: setting(
+    wholeNumber(0, 65535),
+    8080,
+    'port to listen on; 0 takes a free one, which is in the log (LOG_LEVEL info) and in DATA_DIR/manager.json',
+  ),
   DESIRED_STATE: setting(
     Text,
     './desired-state',
@@ -83,7 +87,7 @@ export const SETTINGS = {
   ),
   GIT_BRANCH: optional(
     Branch,
-    'branch to follow; unset follows the one that is checked out (main for a remote)',
+    'branch to follow; unset follows the one that is checked out, so that a git switch there rolls out at once (main for a remote)',
   ),
   GIT_USERNAME: optional(UserName, 'name for an https remote; most forges take any'),
   GIT_TOKEN: secret('password or access token for an https remote'),
@@ -127,7 +131,7 @@ export const SETTINGS = {
   LOG_LEVEL: setting(
     z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
     'info',
-    'what is logged',
+    'what is logged: fatal, error, warn, info, debug, trace or silent',
   ),
 } as const;
 

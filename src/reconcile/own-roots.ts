@@ -2,25 +2,29 @@ import { HoldfastError } from '../errors.ts';
 import type { Publisher } from '../source/source.ts';
 
 /**
- * The same publisher; tells the first commit that it makes on a branch without one. Also where nobody knows whether that
- * commit arrived: it is this process's own all the same.
+ * The same publisher; tells of the first commit that it makes on a branch without one, as soon as it begins to: a pass can
+ * see the branch before the publisher is done. Resolves to null where it made none. A commit of which nobody knows whether
+ * it arrived is this process's own all the same.
  */
-export function tellingRoots(publisher: Publisher, began: (revision: string) => void): Publisher {
-  const tell = (commits: unknown): void => {
-    const first: unknown = Array.isArray(commits) ? commits[0] : undefined;
-    if (typeof first === 'string') began(first);
-  };
+export function tellingRoots(
+  publisher: Publisher,
+  began: (revision: Promise<string | null>) => void,
+): Publisher {
   return {
-    publish: async (base, drafts) => {
-      try {
-        const commits = await publisher.publish(base, drafts);
-        if (base.revision === null) tell(commits);
-        return commits;
-      } catch (error) {
-        if (base.revision === null && error instanceof HoldfastError) tell(error.details['commits']);
-        throw error;
-      }
+    publish: (base, drafts) => {
+      const publishing = publisher.publish(base, drafts);
+      if (base.revision === null) began(publishing.then(firstOf, (error) => firstOf(commitsOf(error))));
+      return publishing;
     },
     close: () => publisher.close(),
   };
+}
+
+function commitsOf(error: unknown): unknown {
+  return error instanceof HoldfastError ? error.details['commits'] : undefined;
+}
+
+function firstOf(commits: unknown): string | null {
+  const first: unknown = Array.isArray(commits) ? commits[0] : undefined;
+  return typeof first === 'string' ? first : null;
 }

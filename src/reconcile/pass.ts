@@ -56,8 +56,8 @@ export interface PassRunner {
   head(): Head | null;
   /** Every problem that is known, at the revision that was looked at last. */
   problems(): Diagnostic[];
-  /** Says that a commit without parents was made here, on a branch that had none. */
-  began(revision: string): void;
+  /** Says that a commit is made here on a branch without one; resolves to null where none is. */
+  began(revision: Promise<string | null>): void;
   /**
    * Takes over what the past knows of ids, as far as it is known here: origin is not asked, since devices do not wait for it. What
    * the store has was given to devices before, and one that saw a higher id since ignores it; the first pass that reached

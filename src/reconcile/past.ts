@@ -12,8 +12,11 @@ export interface Past {
    * head. Resolves to whether anything was taken over: what was read from the store before is outdated then.
    */
   takeOver(head: Head, state: StoreState): Promise<boolean>;
-  /** Says that this process made the first commit of a branch: what descends from it was never served before. */
-  began(revision: string): void;
+  /**
+   * Says that this process makes the first commit of a branch: what descends from it was never served before. Resolves to null
+   * where it came to nothing; never rejects.
+   */
+  began(revision: Promise<string | null>): void;
   /** What was taken over; told once. */
   tell(): Seeding | null;
 }
@@ -37,14 +40,14 @@ export function createPast(dependencies: PastDependencies): Past {
   /** The version of the record that was taken into account before origin was reached; undefined before any was. */
   let guessed: string | null | undefined;
   let last: string | null = null;
-  const begun = new Set<string>();
+  const begun: Promise<string | null>[] = [];
   let emptySince: number | null = null;
   let untold: Seeding | null = null;
 
   const breachAt = async (followed: Followed, state: StoreState): Promise<Breach | null> => {
     const { revision } = followed;
     if (revision === null || !state.seeded) return null;
-    const seen = last === null ? [...begun] : [last, ...begun];
+    const seen = [last, ...(await Promise.all(begun))].filter((one) => one !== null);
     return findBreach({ reader, state, now: { ...followed, revision }, seen, emptySince });
   };
 
@@ -78,7 +81,7 @@ export function createPast(dependencies: PastDependencies): Past {
       last = head.revision;
       return seeding !== null;
     },
-    began: (revision) => void begun.add(revision),
+    began: (revision) => void begun.push(revision),
     tell: () => {
       const seeding = untold;
       untold = null;

@@ -62,7 +62,11 @@ export function createRecall(store: Store, desired: DesiredState, past: Past): R
     },
     recall: async (state, head) => {
       // What devices saw in the past comes first: it can make what is stored outdated.
-      if (await past.takeOver(head, state)) memory = null;
+      if (await past.takeOver(head, state)) {
+        // It can also raise the id of an object that stays as it is.
+        follow(memory?.applied.keys() ?? []);
+        memory = null;
+      }
       if (memory !== null && isCurrent(memory.store, state)) {
         // Nobody else has changed an object up to this moment.
         memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };

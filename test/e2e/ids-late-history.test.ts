@@ -208,9 +208,15 @@ describe('a fleet that begins with its manager starts at 1', () => {
     expect(new Set(Object.values(await idsOf(manager)))).toEqual(new Set([1]));
   });
 
-  it('by calls of the API that arrive together', async () => {
+  it.each([
+    { name: 'at an empty origin', isRemote: true },
+    { name: 'in an empty checkout', isRemote: false },
+  ])('$name, by calls of the API that arrive together', async ({ isRemote }) => {
     const { url, person } = await testOrigin();
-    const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
+    await mkdir(join(person.folder, 'desired-state'));
+    const settings: Record<string, string> = isRemote
+      ? { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' }
+      : {};
     const manager = await startManager({ repository: person, settings });
     const names = Array.from({ length: 5 }, (_, index) => `app-${index}`);
     await Promise.all(names.map((name) => manager.post(`/api/v2/apps/${name}`, { container_image: 'a' })));

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import { commands } from './commands.ts';
 import { withoutFilters } from './filters.ts';
-import { type HeldCheckout, holdingIndex } from './held-index.ts';
+import { type Checkout, type HeldCheckout, holdingIndex } from './held-index.ts';
 import { isLocked } from './locks.ts';
 import type { RefMover } from './ref-mover.ts';
 import { currentBranch, type Repository } from './repository.ts';
@@ -10,7 +10,7 @@ import { GitFailure, runGit } from './run.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from './sync.ts';
 import { undoSwitch } from './undo-switch.ts';
-import { type Checkout, switchTree } from './work-tree.ts';
+import { switchTree } from './work-tree.ts';
 
 /** Said of an index in the middle of a merge. */
 export const UNMERGED = /resolve your current index first/;

@@ -1,10 +1,10 @@
 import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { commands } from './commands.ts';
-import { changeIndex, type HeldCheckout } from './held-index.ts';
+import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
-import { type Checkout, refreshIndex, switchTree } from './work-tree.ts';
+import { refreshIndex, switchTree } from './work-tree.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
 type Entry = string | undefined;

@@ -1,24 +1,12 @@
 import { lstat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
-import type { Faults } from '../../faults.ts';
 import type { FileEdit } from '../source.ts';
 import { commands } from './commands.ts';
-import { changeIndex, type HeldCheckout } from './held-index.ts';
-import { isLocked, type Locks } from './locks.ts';
-import type { Maintenance } from './maintenance.ts';
-import type { ObjectReader } from './objects.ts';
+import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
+import { isLocked } from './locks.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
-
-/** A work tree of this machine, and what working on it needs. */
-export interface Checkout {
-  repository: Repository;
-  objects: ObjectReader;
-  locks: Locks;
-  faults: Faults;
-  maintenance: Maintenance;
-}
 
 /** The refusal of a write on whose files a person has work that is not committed. */
 export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {

@@ -167,6 +167,18 @@ describe('a person who switches branches while a write is on its way', () => {
   });
 });
 
+describe('what a git left that was killed', () => {
+  it("under the names that the manager uses is in nobody's way", async () => {
+    const { repository } = await twoBranches();
+    for (const name of ['holdfast-index', 'holdfast-index.lock'])
+      await writeFile(join(repository.folder, '.git', name), 'half an index');
+    const source = await openSource(join(repository.folder, 'ds'));
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
+    expect(await status(repository)).toBe('');
+  });
+});
+
 describe('between the switch of the checkout and the move of the branch', () => {
   it.each([
     ['a reset', ['reset', '--quiet', '--hard']],

@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import { commands } from './commands.ts';
@@ -91,8 +92,15 @@ export async function moveBranch(checkout: Checkout, movers: Movers, move: Move)
   faults.pass('publish-done');
 }
 
-function syncBranch({ commonFolder }: Repository, { branch }: Move): Promise<void> {
-  return syncFoldersUpTo(`${commonFolder}/refs/heads`, `${commonFolder}/${dirname(branch)}`);
+/** The branch's file and the folders that it is in; where somebody has packed it meanwhile, what it went to. */
+async function syncBranch({ commonFolder }: Repository, { branch }: Move): Promise<void> {
+  await syncFoldersUpTo(`${commonFolder}/refs/heads`, `${commonFolder}/${dirname(branch)}`);
+  const isLoose = await access(`${commonFolder}/${branch}`).then(
+    () => true,
+    () => false,
+  );
+  // A person's git need not sync what it packs.
+  if (!isLoose) await syncFiles(commonFolder, ['packed-refs']);
 }
 
 async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): Promise<void> {

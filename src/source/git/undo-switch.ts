@@ -5,7 +5,7 @@ import { commands } from './commands.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
-import { refreshIndex, switchTree } from './work-tree.ts';
+import { isBehindLink, isOnDisk, refreshIndex, switchTree } from './work-tree.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
 type Entry = string | undefined;
@@ -83,7 +83,9 @@ async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, ti
   const changed = (await runGit(context, commands.changedFiles())).split('\0');
   const left: string[] = [];
   for (const [path, markBefore] of Object.entries(files)) {
-    const isAsIndexed = index.has(path) ? !changed.includes(path) : !(await isThere(context.folder, path));
+    const isAsIndexed = index.has(path)
+      ? !changed.includes(path)
+      : !(await isOnDisk(`${context.folder}/${path}`));
     const isNotOurs = isAsIndexed || (await fileMark(`${context.folder}/${path}`)) === markBefore;
     if (index.get(path) !== now.get(path) || !isNotOurs) left.push(path);
   }
@@ -139,7 +141,8 @@ async function filesOfOurs(
   for (const switched of paths) {
     const { path, to } = switched;
     if (await isBehindLink(context.folder, path)) continue;
-    const isAsCommitted = to === undefined ? !(await isThere(context.folder, path)) : !changed.includes(path);
+    const isAsCommitted =
+      to === undefined ? !(await isOnDisk(`${context.folder}/${path}`)) : !changed.includes(path);
     const isOurs =
       (isWhole && isAsCommitted) || (canBeTorn && (await isBegun(checkout, switched, note.files[path])));
     if (isOurs) ours.add(path);
@@ -155,7 +158,7 @@ async function isBegun(
 ): Promise<boolean> {
   const file = `${context.folder}/${path}`;
   if ((await fileMark(file)) === markBefore) return false;
-  if (!(await isThere(context.folder, path))) return true;
+  if (!(await isOnDisk(`${context.folder}/${path}`))) return true;
   if (to === undefined) return false;
   const id = to.split(' ')[1] ?? '';
   const found = (await lstat(file)).isFile() ? await readFile(file) : null;
@@ -196,19 +199,4 @@ async function dropEmptyFolders(top: string, path: string): Promise<void> {
     )
       return;
   }
-}
-
-async function isThere(top: string, path: string): Promise<boolean> {
-  return lstat(`${top}/${path}`).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** What lies behind a link is not in this work tree. */
-async function isBehindLink(top: string, path: string): Promise<boolean> {
-  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) {
-    if ((await lstat(`${top}/${folder}`).catch(() => null))?.isSymbolicLink()) return true;
-  }
-  return false;
 }

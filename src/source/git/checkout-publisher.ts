@@ -4,6 +4,7 @@ import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
+import type { Checkout } from './held-index.ts';
 import { isLocked } from './locks.ts';
 import { DIRTY, moveBranch, movedOn, recoverNoted, tipOf, UNMERGED, type Undone } from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
@@ -11,13 +12,7 @@ import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure } from './run.ts';
 import { openSwitchNotes } from './switch-note.ts';
 import { syncFolder } from './sync.ts';
-import {
-  type Checkout,
-  dirtyFiles,
-  dirtyPaths,
-  refuseCheckedOutElsewhere,
-  refuseDirtyFiles,
-} from './work-tree.ts';
+import { dirtyFiles, dirtyPaths, refuseCheckedOutElsewhere, refuseDirtyFiles } from './work-tree.ts';
 
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
 /** Said of what a tree that was made by hand can hold, and a disk cannot. */

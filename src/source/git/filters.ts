@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { commands } from './commands.ts';
 import { withConfig } from './environment.ts';
+import type { Checkout } from './held-index.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
-import type { Checkout } from './work-tree.ts';
 
 /** What makes a filter a program; an empty command is none. */
 const SWITCHED_OFF = [

@@ -1,7 +1,20 @@
 import { copyFile, link, rename, rm, stat, utimes } from 'node:fs/promises';
+import type { Faults } from '../../faults.ts';
 import type { GitCommand } from './commands.ts';
+import { isLocked, type Locks } from './locks.ts';
+import type { Maintenance } from './maintenance.ts';
+import type { ObjectReader } from './objects.ts';
+import type { Repository } from './repository.ts';
 import { runGit } from './run.ts';
-import type { Checkout } from './work-tree.ts';
+
+/** A work tree of this machine, and what working on it needs. */
+export interface Checkout {
+  repository: Repository;
+  objects: ObjectReader;
+  locks: Locks;
+  faults: Faults;
+  maintenance: Maintenance;
+}
 
 /** A checkout whose `index.lock` is ours: nobody else changes the index, nor switches branches. */
 export interface HeldCheckout extends Checkout {
@@ -36,16 +49,18 @@ export async function changeIndex(
 ): Promise<string> {
   const index = `${gitFolder}/index`;
   const own = `${gitFolder}/holdfast-index`;
-  // What a process left that died; nobody else uses these names, and the lock is ours.
-  await Promise.all([own, `${own}.lock`].map((path) => rm(path, { force: true })));
   await nameAgain(index, own);
+  const run = () => runGit({ ...context, env: { ...context.env, GIT_INDEX_FILE: own } }, command, input);
   try {
-    return await runGit({ ...context, env: { ...context.env, GIT_INDEX_FILE: own } }, command, input);
+    return await run().catch(async (error: unknown) => {
+      if (!isLocked(error)) throw error;
+      // Nobody else uses these names, and whoever may is held off by our lock: a git that died has left it.
+      await rm(`${own}.lock`, { force: true });
+      return run();
+    });
   } finally {
     // Also after a failure: refreshing fails where a file is changed, and has looked at all the others.
     await rename(own, index).catch(ignoreMissing);
-    // Two names of one file are not renamed.
-    await rm(own, { force: true });
   }
 }
 
@@ -56,6 +71,11 @@ async function nameAgain(index: string, own: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return;
+    if (code === 'EEXIST') {
+      // Of a process that died; or both name one file still, which a command left as it was.
+      await rm(own);
+      return nameAgain(index, own);
+    }
     if (code === 'ENOSPC' || code === 'EROFS') throw error;
     await copyFile(index, own);
     // A file that is not older than the index may have changed since: a copy must not look younger.

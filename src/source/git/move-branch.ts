@@ -1,8 +1,9 @@
+import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import { commands } from './commands.ts';
 import { withoutFilters } from './filters.ts';
-import { type HeldCheckout, holdingIndex } from './held-index.ts';
+import { type Checkout, type HeldCheckout, holdingIndex } from './held-index.ts';
 import { isLocked } from './locks.ts';
 import type { RefMover } from './ref-mover.ts';
 import { currentBranch, type Repository } from './repository.ts';
@@ -10,7 +11,7 @@ import { GitFailure, runGit } from './run.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from './sync.ts';
 import { undoSwitch } from './undo-switch.ts';
-import { type Checkout, switchTree } from './work-tree.ts';
+import { switchTree } from './work-tree.ts';
 
 /** Said of an index in the middle of a merge. */
 export const UNMERGED = /resolve your current index first/;
@@ -91,8 +92,15 @@ export async function moveBranch(checkout: Checkout, movers: Movers, move: Move)
   faults.pass('publish-done');
 }
 
-function syncBranch({ commonFolder }: Repository, { branch }: Move): Promise<void> {
-  return syncFoldersUpTo(`${commonFolder}/refs/heads`, `${commonFolder}/${dirname(branch)}`);
+/** The branch's file and the folders that it is in; where somebody has packed it meanwhile, what it went to. */
+async function syncBranch({ commonFolder }: Repository, { branch }: Move): Promise<void> {
+  await syncFoldersUpTo(`${commonFolder}/refs/heads`, `${commonFolder}/${dirname(branch)}`);
+  const isLoose = await access(`${commonFolder}/${branch}`).then(
+    () => true,
+    () => false,
+  );
+  // A person's git need not sync what it packs.
+  if (!isLoose) await syncFiles(commonFolder, ['packed-refs']);
 }
 
 async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): Promise<void> {

@@ -15,10 +15,10 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** The same for a folder and those above it, up to and with `top`: any of them may be new. */
+/** The same for a folder and those above it, up to and with `top`: any of them may be new, or gone by now. */
 export async function syncFoldersUpTo(top: string, path: string): Promise<void> {
   for (let folder = path; ; folder = dirname(folder)) {
-    await syncFolder(folder);
+    await syncIfThere(folder);
     if (folder === top || folder === dirname(folder)) return;
   }
 }

@@ -1,10 +1,11 @@
 import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { HoldfastError } from '../../errors.ts';
 import { commands } from './commands.ts';
-import { changeIndex, type HeldCheckout } from './held-index.ts';
+import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
-import { type Checkout, refreshIndex, switchTree } from './work-tree.ts';
+import { isBehindLink, isOnDisk, refreshIndex, switchTree } from './work-tree.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
 type Entry = string | undefined;
@@ -34,6 +35,10 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
   await locks.settle();
   const tip = (await objects.info('HEAD^{commit}'))?.id ?? repository.emptyTree;
+  if ((await objects.info(`${note.to}^{commit}`)) === null) {
+    await refuseUndecided(checkout, note, tip);
+    return false;
+  }
   if (await isPublished(checkout, note.to, tip)) return false;
   const paths = await switchedPaths(checkout, note, tip);
   const isWhole = paths.some(({ indexed, to, now }) => indexed === to && now !== to);
@@ -67,22 +72,46 @@ async function isPublished({ repository }: Checkout, commit: string, tip: string
   }
 }
 
+/**
+ * Of a commit that is gone (a person removed what kept it) nobody can say what it had. Rejects as `conflict` where one
+ * of its paths is neither as HEAD has it, nor the file that stood there before.
+ */
+async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, tip: string): Promise<void> {
+  const { context, gitFolder } = checkout.repository;
+  await refreshIndex(checkout);
+  const [now, index] = await Promise.all([treeEntries(checkout, tip), indexEntries(checkout)]);
+  const changed = (await runGit(context, commands.changedFiles())).split('\0');
+  const left: string[] = [];
+  for (const [path, markBefore] of Object.entries(files)) {
+    const isAsIndexed = index.has(path)
+      ? !changed.includes(path)
+      : !(await isOnDisk(`${context.folder}/${path}`));
+    const isNotOurs = isAsIndexed || (await fileMark(`${context.folder}/${path}`)) === markBefore;
+    if (index.get(path) !== now.get(path) || !isNotOurs) left.push(path);
+  }
+  if (left.length === 0) return;
+  const message = `${left.join(', ')}: perhaps from a write that was cut short, whose commit is gone; restore or commit it, or remove ${gitFolder}/holdfast-switch`;
+  throw new HoldfastError('conflict', message);
+}
+
 /** The paths that the switch was about, without those that are at HEAD as the commit has them. */
-async function switchedPaths(
-  { repository: { context } }: Checkout,
-  note: SwitchNote,
-  tip: string,
-): Promise<SwitchedPath[]> {
-  const list = async (tree: string): Promise<Entries> =>
-    parseEntries(await runGit(context, commands.listTree(tree)), /^(\d+) \w+ (\w+)\t/);
+async function switchedPaths(checkout: Checkout, note: SwitchNote, tip: string): Promise<SwitchedPath[]> {
   const [to, now, index] = await Promise.all([
-    list(note.to),
-    list(tip),
-    runGit(context, commands.listIndex()).then((text) => parseEntries(text, /^(\d+) (\w+) \d\t/)),
+    treeEntries(checkout, note.to),
+    treeEntries(checkout, tip),
+    indexEntries(checkout),
   ]);
   return Object.keys(note.files)
     .map((path) => ({ path, to: to.get(path), now: now.get(path), indexed: index.get(path) }))
     .filter((path) => path.to !== path.now);
+}
+
+async function treeEntries({ repository: { context } }: Checkout, tree: string): Promise<Entries> {
+  return parseEntries(await runGit(context, commands.listTree(tree)), /^(\d+) \w+ (\w+)\t/);
+}
+
+async function indexEntries({ repository: { context } }: Checkout): Promise<Entries> {
+  return parseEntries(await runGit(context, commands.listIndex()), /^(\d+) (\w+) \d\t/);
 }
 
 /** Lines end with NUL and a path; a path in conflict has several, and then the last one: none of ours. */
@@ -112,7 +141,8 @@ async function filesOfOurs(
   for (const switched of paths) {
     const { path, to } = switched;
     if (await isBehindLink(context.folder, path)) continue;
-    const isAsCommitted = to === undefined ? !(await isThere(context.folder, path)) : !changed.includes(path);
+    const isAsCommitted =
+      to === undefined ? !(await isOnDisk(`${context.folder}/${path}`)) : !changed.includes(path);
     const isOurs =
       (isWhole && isAsCommitted) || (canBeTorn && (await isBegun(checkout, switched, note.files[path])));
     if (isOurs) ours.add(path);
@@ -128,7 +158,7 @@ async function isBegun(
 ): Promise<boolean> {
   const file = `${context.folder}/${path}`;
   if ((await fileMark(file)) === markBefore) return false;
-  if (!(await isThere(context.folder, path))) return true;
+  if (!(await isOnDisk(`${context.folder}/${path}`))) return true;
   if (to === undefined) return false;
   const id = to.split(' ')[1] ?? '';
   const found = (await lstat(file)).isFile() ? await readFile(file) : null;
@@ -169,19 +199,4 @@ async function dropEmptyFolders(top: string, path: string): Promise<void> {
     )
       return;
   }
-}
-
-async function isThere(top: string, path: string): Promise<boolean> {
-  return lstat(`${top}/${path}`).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** What lies behind a link is not in this work tree. */
-async function isBehindLink(top: string, path: string): Promise<boolean> {
-  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) {
-    if ((await lstat(`${top}/${folder}`).catch(() => null))?.isSymbolicLink()) return true;
-  }
-  return false;
 }

@@ -1,24 +1,12 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, readdir, readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
-import type { Faults } from '../../faults.ts';
 import type { FileEdit } from '../source.ts';
 import { commands } from './commands.ts';
-import { changeIndex, type HeldCheckout } from './held-index.ts';
-import { isLocked, type Locks } from './locks.ts';
-import type { Maintenance } from './maintenance.ts';
-import type { ObjectReader } from './objects.ts';
+import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
+import { isLocked } from './locks.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
-
-/** A work tree of this machine, and what working on it needs. */
-export interface Checkout {
-  repository: Repository;
-  objects: ObjectReader;
-  locks: Locks;
-  faults: Faults;
-  maintenance: Maintenance;
-}
 
 /** The refusal of a write on whose files a person has work that is not committed. */
 export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
@@ -62,14 +50,15 @@ function ignoreDirty(error: unknown): string {
 }
 
 /**
- * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, and
- * a file that is ignored for one of no worth. Rejects as `conflict`.
+ * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out,
+ * a file that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`.
  */
 export async function refuseDirtyFiles(
   { repository, objects }: Checkout,
   base: string,
   edits: readonly FileEdit[],
 ): Promise<void> {
+  await refuseBehindLinks(repository, edits);
   const looks = edits.map(({ path, text }) =>
     text === null ? null : lookAt({ repository, objects }, base, path),
   );
@@ -79,6 +68,16 @@ export async function refuseDirtyFiles(
   const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown);
   const deleted = await deletedOf(repository, gone);
   if (deleted.length > 0) throw dirtyFiles(deleted);
+}
+
+async function refuseBehindLinks({ context, prefix }: Repository, edits: readonly FileEdit[]): Promise<void> {
+  const looks = edits.map(async ({ path }) => {
+    return (await isBehindLink(context.folder, posix.join(prefix, path))) ? path : null;
+  });
+  const found = (await Promise.all(looks)).find((path) => path !== null);
+  if (found === undefined) return;
+  const message = `${found}: a folder of its path is a link in the checkout; put the folder back, or commit the link`;
+  throw new HoldfastError('conflict', message, { paths: [found] });
 }
 
 /** Whether a file is on the disk, and whether the base has it; null for a path that git cannot be asked about. */
@@ -106,21 +105,44 @@ async function deletedOf(
   return absent.filter(({ full }) => deleted.has(full)).map(({ path }) => path);
 }
 
-async function isOnDisk(path: string): Promise<boolean> {
+/** Whether anything is there, a link among them. */
+export async function isOnDisk(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
     () => false,
   );
 }
 
-/** Refuses to move a branch under the feet of another work tree. Rejects as `conflict`. */
-export async function refuseCheckedOutElsewhere({ context }: Repository, branch: string): Promise<void> {
-  const blocks = (await runGit(context, commands.listWorkTrees())).split('\0\0');
+/** What lies behind a link is not in the work tree at `top`; `path` is from there. */
+export async function isBehindLink(top: string, path: string): Promise<boolean> {
+  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) {
+    if ((await lstat(`${top}/${folder}`).catch(() => null))?.isSymbolicLink()) return true;
+  }
+  return false;
+}
+
+/** Refuses to move a branch under the feet of another work tree, or of a rebase. Rejects as `conflict`. */
+export async function refuseCheckedOutElsewhere(repository: Repository, branch: string): Promise<void> {
+  const name = branch.replace('refs/heads/', '');
+  const blocks = (await runGit(repository.context, commands.listWorkTrees())).split('\0\0');
   const holder = blocks
     .map((block) => block.split('\0'))
     .find((lines) => lines.includes(`branch ${branch}`) && !lines.some((line) => /^prunable/.test(line)));
-  if (holder === undefined) return;
-  const name = branch.replace('refs/heads/', '');
-  const message = `${name} is checked out in another work tree; run the manager on that one, or switch it to another branch`;
-  throw new HoldfastError('conflict', message);
+  if (holder !== undefined) {
+    const message = `${name} is checked out in another work tree; run the manager on that one, or switch it to another branch`;
+    throw new HoldfastError('conflict', message);
+  }
+  if (!(await isRebased(repository, branch))) return;
+  throw new HoldfastError('conflict', `${name} is being rebased; finish the rebase, or abort it`);
+}
+
+/** Whether a rebase in any work tree of the repository will move the branch, which nothing has checked out until then. */
+async function isRebased({ commonFolder }: Repository, branch: string): Promise<boolean> {
+  const linked = await readdir(`${commonFolder}/worktrees`).catch((): string[] => []);
+  const folders = [commonFolder, ...linked.map((name) => `${commonFolder}/worktrees/${name}`)];
+  const states = folders.flatMap((folder) => [`${folder}/rebase-merge`, `${folder}/rebase-apply`]);
+  const names = await Promise.all(
+    states.map((state) => readFile(`${state}/head-name`, 'utf8').catch(() => '')),
+  );
+  return names.some((text) => text.trim() === branch);
 }

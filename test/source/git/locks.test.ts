@@ -69,6 +69,26 @@ describe('locks', () => {
     expect(await status(repository)).toBe('');
   });
 
+  it('one of a manager that died is removed at once', async () => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    const path = await leaveLock(repository, 'index.lock', 0);
+    await writeFile(path, 'holdfast 1\n');
+    await restart(repository);
+    await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('one of a manager that lives is left, however old it is', async () => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    const path = await leaveLock(repository, 'index.lock', 0);
+    await writeFile(path, 'holdfast 1\n');
+    await utimes(path, 1, 1);
+    await holdOpen(path);
+    await restart(repository);
+    expect(await readFile(path, 'utf8')).toBe('holdfast 1\n');
+  });
+
   it('a lock that a living process has open is waited for, and then the write is a conflict', async () => {
     const repository = await testRepository();
     const base = await repository.commit(FILES);

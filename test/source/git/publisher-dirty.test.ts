@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CheckoutSource } from '../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
-import { type TestRepository, testRepository } from '../../support/git.ts';
+import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, openSource, publishOne } from './support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a\n', 'ds/apps/cron.yaml': 'c\n', 'else.txt': 'e\n' };
@@ -193,6 +193,60 @@ describe('work of a person on the very file', () => {
     expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe('a\n');
     expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
   });
+});
+
+describe('a folder that a person moved, with a link in its place', () => {
+  it.each([
+    { name: 'changes', edits: { 'apps/web.yaml': 'b\n' } },
+    { name: 'removes', edits: { 'apps/web.yaml': null } },
+    { name: 'makes', edits: { 'apps/new.yaml': 'n\n' } },
+  ])('is neither replaced nor followed by a write that $name a file in it', async ({ edits }) => {
+    const { repository, base, source } = await start();
+    const outside = join(await temporaryFolder(), 'apps');
+    await rename(join(repository.folder, 'ds/apps'), outside);
+    await symlink(outside, join(repository.folder, 'ds/apps'));
+    const [path = ''] = Object.keys(edits);
+    await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining(path),
+      details: { paths: [path] },
+    });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
+    expect((await readdir(outside)).sort()).toEqual(['cron.yaml', 'web.yaml']);
+    expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe('a\n');
+  });
+});
+
+describe('a rebase that is not finished', () => {
+  it.each([
+    { name: 'by merges', options: ['--merge'], isLinked: false },
+    { name: 'by patches', options: ['--apply'], isLinked: false },
+    { name: 'in another work tree', options: ['--merge'], isLinked: true },
+  ])(
+    '$name, of the branch that the manager follows, makes the write a conflict',
+    async ({ options, isLinked }) => {
+      const { repository } = await start();
+      await repository.git('branch', 'side');
+      await repository.commit({ 'else.txt': 'main' });
+      await repository.git('switch', '--quiet', 'side');
+      await repository.commit({ 'else.txt': 'side' });
+      const linked = join(await temporaryFolder(), 'linked');
+      if (isLinked) await repository.git('worktree', 'add', '--quiet', linked, 'main');
+      else await repository.git('switch', '--quiet', 'main');
+      const person = isLinked ? repositoryAt(linked) : repository;
+      await expect(person.git('rebase', ...options, 'side')).rejects.toThrow();
+      const source = await openSource(join(repository.folder, 'ds'), 'main');
+      await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
+        kind: 'conflict',
+        message: expect.stringMatching(/main is being rebased/),
+      });
+      await person.git('rebase', '--skip');
+      await person.git('switch', '--quiet', '--detach');
+      await publishOne(source, { 'apps/web.yaml': 'b\n' });
+      expect(await repository.git('log', '-1', '--format=%an', 'main')).toBe('Olga');
+    },
+  );
 });
 
 describe('a merge that is not finished', () => {

@@ -167,6 +167,44 @@ describe('a person who switches branches while a write is on its way', () => {
   });
 });
 
+describe('after the branch has moved', () => {
+  it('a person packs refs, and the folder of the branch is gone: the write is done', async () => {
+    const { repository } = await twoBranches();
+    await repository.git('branch', '--move', 'main', 'team/main');
+    const source = await interrupted(repository, 'branch-moved', () => {
+      gitNow(repository, 'pack-refs', '--all', '--prune');
+    });
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'team/main')).toBe(id);
+    await expect(access(join(repository.folder, '.git/refs/heads/team'))).rejects.toMatchObject({
+      code: 'ENOENT',
+    });
+    expect(await status(repository)).toBe('');
+  });
+
+  it('whatever fails names the commits', async () => {
+    const { repository } = await twoBranches();
+    const source = await interrupted(repository, 'branch-synced', () => {
+      throw new Error('the disk is gone');
+    });
+    const refused = await publishOne(source, WRITE).catch((error: unknown) => error);
+    const head = await repository.git('rev-parse', 'HEAD');
+    expect(refused).toMatchObject({ kind: 'unavailable', details: { commits: [head] } });
+  });
+});
+
+describe('what a git left that was killed', () => {
+  it("under the names that the manager uses is in nobody's way", async () => {
+    const { repository } = await twoBranches();
+    for (const name of ['holdfast-index', 'holdfast-index.lock'])
+      await writeFile(join(repository.folder, '.git', name), 'half an index');
+    const source = await openSource(join(repository.folder, 'ds'));
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
+    expect(await status(repository)).toBe('');
+  });
+});
+
 describe('between the switch of the checkout and the move of the branch', () => {
   it.each([
     ['a reset', ['reset', '--quiet', '--hard']],

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
@@ -86,6 +86,48 @@ describe('a write that died', () => {
     const commit = await repository.git('rev-parse', 'refs/holdfast/publishing');
     expect(await next.recover()).toEqual({ commit });
     expect(await next.recover()).toBeNull();
+  });
+});
+
+describe('a write that died, whose commit a person removed', () => {
+  async function removeCommit(repository: TestRepository): Promise<void> {
+    const { git, folder } = repository;
+    await git('update-ref', '-d', 'refs/holdfast/publishing');
+    const packs = join(folder, '.git/objects/pack');
+    for (const name of await readdir(packs)) if (name.endsWith('.keep')) await rm(join(packs, name));
+    await git('reflog', 'expire', '--expire=now', '--all');
+    await git('gc', '--quiet', '--prune=now');
+  }
+
+  it.each([
+    { name: 'and reset', work: ['reset', '--quiet', '--hard'] },
+    { name: 'and committed as their own', work: ['commit', '--quiet', '-m', 'mine'] },
+  ])('$name: nothing is left to undo', async ({ work }) => {
+    const { repository, source } = await start('tree-switched');
+    await dieWriting(source);
+    await source.close();
+    await repository.git(...work);
+    await removeCommit(repository);
+    const next = await restart(repository);
+    await next.publisher.publish(await next.reader.head(), [draftOf({ 'apps/web.yaml': 'c\n' })]);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('and left its changes: the write is a conflict that names them and the note', async () => {
+    const { repository, source } = await start('tree-switched');
+    await dieWriting(source);
+    await source.close();
+    await removeCommit(repository);
+    const next = await openSource(join(repository.folder, 'ds'));
+    const write = async () =>
+      next.publisher.publish(await next.reader.head(), [draftOf({ 'apps/cron.yaml': 'c\n' })]);
+    await expect(write()).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringMatching(/ds\/apps\/web.yaml.*\.git\/holdfast-switch/),
+    });
+    await repository.git('reset', '--quiet', '--hard');
+    await write();
+    expect(await status(repository)).toBe('');
   });
 });
 

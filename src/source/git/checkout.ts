@@ -13,7 +13,7 @@ import { openObjects } from './objects.ts';
 import { createReader } from './reader.ts';
 import { createIdsRecord } from './record.ts';
 import { followReplaced } from './replaced.ts';
-import { currentBranch, findRepository, type Machine, type Repository } from './repository.ts';
+import { findRepository, followedBranch, type Machine, type Repository } from './repository.ts';
 import { watchRepository } from './watch.ts';
 
 /** The git source of a folder in a work tree of this machine. */
@@ -71,7 +71,7 @@ export async function openCheckout(
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
   const all = createReader(repository, objects, () =>
-    fixed === null ? currentBranch(repository) : Promise.resolve(fixed),
+    fixed === null ? followedBranch(repository) : Promise.resolve(fixed),
   );
   const maintenance = createMaintenance(repository);
   const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });

@@ -103,6 +103,6 @@ export function countProblems(problems: readonly Diagnostic[]): string {
 }
 
 /** "1 problem", "2 problems". */
-export function count(number: number, noun: string): string {
+function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

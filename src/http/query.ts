@@ -6,7 +6,9 @@ import { badFields } from './body.ts';
 /** One text, as it stands in the query: a key that is repeated becomes a list, which no parameter is. */
 export const One = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
 
-export const WholeNumber = One.regex(/^\d{1,15}$/, 'must be a whole number').transform(Number);
+export const WholeNumber = One.regex(/^\d+$/, 'must be a whole number')
+  .transform(Number)
+  .refine(Number.isSafeInteger, `must be ${Number.MAX_SAFE_INTEGER} or less`);
 
 /** How many entries a page has at the most: 1 to 1000. */
 export function pageSize(fallback: number) {

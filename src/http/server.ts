@@ -9,7 +9,7 @@ import Fastify, {
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
-import { ABOUT_THE_FLEET, type Api, REVISION_HEADER } from './api.ts';
+import { ABOUT_THE_FLEET, type Api, REVISION_HEADER, withRevision } from './api.ts';
 import type { Authenticator } from './authentication.ts';
 import { useJsonBodies } from './body.ts';
 import { sendError, useErrorReplies } from './errors.ts';
@@ -68,7 +68,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: requestId,
     schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
-    frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, authenticator),
+    frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
@@ -148,7 +148,7 @@ async function refuseUnroutable(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
-  authenticator: Authenticator,
+  { api, authenticator }: Pick<ServerOptions, 'api' | 'authenticator'>,
 ): Promise<void> {
   const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
   const refusal = isTooLong ? new HoldfastError('invalid', NAME_RULE) : error;
@@ -156,5 +156,8 @@ async function refuseUnroutable(
     () => null,
     (denied: unknown) => denied,
   );
+  reply.header('x-request-id', request.id);
+  const revision = api.reconciler.status().applied?.revision ?? null;
+  if (denial === null && ABOUT_THE_FLEET.test(request.url)) withRevision(reply, revision);
   sendError(denial ?? refusal, request, reply);
 }

@@ -97,3 +97,15 @@ describe('decisions.md: Reports: Keeping', () => {
     await expect.poll(async () => (await expired.get(REPORTS)).body.data, { timeout: 5000 }).toEqual([]);
   });
 });
+
+it.each([
+  [-1, 'must be 0 or more'],
+  [1.5, 'must be a whole number of seconds'],
+  ['1', 'must be a whole number of seconds'],
+  [2 ** 53, 'must be 9007199254740991 or less'],
+])('report_creation_time %j is refused in words of the house', async (time, why) => {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const body = { hostname: 'a', device_group: 'edge', report_creation_time: time };
+  const reply = await manager.post('/api/v2/reports', body);
+  expect([reply.status, reply.body]).toEqual([400, { invalid_parameters: { report_creation_time: why } }]);
+});

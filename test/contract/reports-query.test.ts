@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
 import { OID, REASON, report } from './expected.ts';
 
@@ -174,7 +174,7 @@ describe('decisions.md: Reports: Order and paging', () => {
         '',
       ],
     ],
-    ['report_creation_time', ['soon', '1.5', '1e9', '']],
+    ['report_creation_time', ['soon', '1.5', '1e9', '', '9007199254740992', '9'.repeat(400)]],
     ['report_creation_time_filter', ['gt', 'eq', 'like', '$gt', '']],
     ['updated', ['maybe', '1', 'yes', '']],
     ['hostname', ['']],
@@ -226,4 +226,12 @@ describe('decisions.md: Reports: Order and paging', () => {
       expect(reply.body.data).toHaveLength(25);
     },
   );
+});
+
+it('the filter takes every report_creation_time that a report can have', async () => {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const latest = Number.MAX_SAFE_INTEGER;
+  expect((await manager.post(REPORTS, report('late', latest))).status).toBe(200);
+  const found = await manager.get(`${REPORTS}?report_creation_time=${latest}`);
+  expect(found.body.data).toMatchObject([{ hostname: 'late', report_creation_time: latest }]);
 });

@@ -18,6 +18,8 @@ const REQUESTS: readonly (readonly [
   ['HEAD', '/api/v2/apps/web', undefined, 200],
   ['GET', '/api/v2/apps/nope', undefined, 403],
   ['GET', '/api/v2/apps/..', undefined, 400],
+  ['GET', '/api/v2/apps/%zz', undefined, 400],
+  ['GET', `/api/v2/apps/${'a'.repeat(600)}`, undefined, 400],
   ['POST', '/api/v2/apps/new', '{"container_image":"a"}', 200],
   ['POST', '/api/v2/apps/new', '{"container_image":"a"}', 403],
   ['POST', '/api/v2/apps/new2', '{}', 400],
@@ -61,6 +63,7 @@ describe('decisions.md: Writes through the API: Holdfast-Revision', () => {
       const reply = await sendRaw(manager(), { method, path, ...given });
       expect(reply.status).toBe(status);
       expect(reply.headers['holdfast-revision']).toBe(await head());
+      expect(reply.headers['x-request-id']).toMatch(/\S/);
     },
   );
 

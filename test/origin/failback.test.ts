@@ -1,4 +1,4 @@
-import { cp, rename, rm } from 'node:fs/promises';
+import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
@@ -157,6 +157,40 @@ describe('the mirror and origin have two versions of the record', () => {
     await mirrorOf(first).git('update-ref', 'refs/holdfast/origin-ids', old);
     await rm(join(first.dataFolder, 'store.sqlite'));
     expect(await webId(await first.restart())).toBe(id);
+  });
+});
+
+describe('an origin that takes the record no more', () => {
+  const HOOK = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
+
+  async function refusedOrigin() {
+    const served = await servedOrigin();
+    const { origin, first, worker } = served;
+    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe('');
+    await writeFile(join(origin.url, 'hooks/update'), HOOK, { mode: 0o755 });
+    await first.post(`${WEB}/restart`);
+    await worker.poll(first);
+    const id = await webId(first);
+    await first.stop();
+    return { ...served, id };
+  }
+
+  it("the mirror's goes on from the one that is there: a lost store finds its ids", async () => {
+    const { first, worker, id } = await refusedOrigin();
+    await rm(join(first.dataFolder, 'store.sqlite'));
+    const next = await first.restart();
+    expect(await webId(next)).toBe(id);
+    await expectFollows(worker, next);
+  });
+
+  it('until it takes one again, of another manager: that one counts', async () => {
+    const { origin, first, worker } = await refusedOrigin();
+    await rm(join(origin.url, 'hooks/update'));
+    const theirs = await failOver(origin, worker, ['web:3']);
+    const again = await first.restart();
+    expect((await statusOf(again)).ids_seeded).toMatchObject({ cause: 'another-store', record: 'used' });
+    expect(await webId(again)).toBe(theirs);
+    await expectFollows(worker, again);
   });
 });
 

@@ -4,6 +4,7 @@ import { type Faults, NO_FAULTS } from '../../faults.ts';
 import type { Source } from '../source.ts';
 import { createCheckoutPublisher } from './checkout-publisher.ts';
 import { refName } from './commands.ts';
+import { clearLeftPacks } from './leftovers.ts';
 import { createLocks } from './locks.ts';
 import { createMaintenance } from './maintenance.ts';
 import { requireBranch } from './missing-branch.ts';
@@ -20,7 +21,7 @@ export interface CheckoutSource extends Source {
   repository: Repository;
   /** The folder was in no repository and got one. */
   isNew: boolean;
-  /** Removes the locks of dead processes, and undoes what one left half done in the work tree; see `CheckoutPublisher`. */
+  /** Removes locks and packs that dead processes left, and undoes what one left half done in the work tree; see `CheckoutPublisher`. */
   recover(): Promise<Undone | null>;
 }
 
@@ -31,6 +32,8 @@ export interface CheckoutOptions {
   mayCreate(): Promise<boolean>;
   /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
+  /** Told, once until it works again, why packs are not joined. */
+  onPacksLeft?(reason: string): void;
 }
 
 /**
@@ -41,7 +44,7 @@ export async function openCheckout(
   folder: string,
   branch: string | null,
   machine: Machine,
-  { faults, mayCreate, onLocksCleared }: CheckoutOptions = {
+  { faults, mayCreate, onLocksCleared, onPacksLeft }: CheckoutOptions = {
     faults: NO_FAULTS,
     mayCreate: async () => true,
     onLocksCleared: () => undefined,
@@ -77,7 +80,7 @@ export async function openCheckout(
           repository,
           fixed,
         );
-  const maintenance = createMaintenance(repository);
+  const maintenance = createMaintenance(repository, onPacksLeft);
   const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
   return {
     repository,
@@ -89,6 +92,7 @@ export async function openCheckout(
     isFolderMade: () => isFolder(folder),
     recover: async () => {
       await locks.clear();
+      await clearLeftPacks(repository);
       return publisher.recover();
     },
     watch: (onChange) => watchRepository(repository, onChange),

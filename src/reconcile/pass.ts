@@ -105,9 +105,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     // A refusal touched nothing, and neither did a claim that was lost. After anything else nobody knows what the store took.
     if (kind !== 'stalled' && kind !== 'conflict') return forget();
     if (kind === 'conflict' || revision === null) return;
-    const attempted = { revision, at: now() };
-    await store.markAttempted(revision, attempted.at);
-    known.store.attempted = attempted;
+    known.store.attempted = await markAttempted(store, revision, now());
   };
 
   const runOnce = async (): Promise<PassReport> => {
@@ -130,11 +128,18 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory,
     head: () => head,
     problems: () => [...desired.problems(), ...lastProblems],
-    prepare: () =>
-      store.state().then(async (state) => void (await past.takeOver(await reader.head(), state))),
+    prepare: async () => {
+      const state = await store.state();
+      await past.takeOver(await reader.head(), state);
+    },
     began: past.began,
     run: () => untilClaimed(runOnce),
   };
+}
+
+async function markAttempted(store: Store, revision: string, at: number) {
+  await store.markAttempted(revision, at);
+  return { revision, at };
 }
 
 /** Another manager that claims first has looked at the branch too: what it did is looked at, not an error. */

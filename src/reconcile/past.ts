@@ -1,5 +1,5 @@
 import type { Faults } from '../faults.ts';
-import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
+import type { Head, IdsRecord, Reader, RecordText, SourceOrigin } from '../source/source.ts';
 import type { Followed, Store, StoreState } from '../store/store.ts';
 import { type Breach, findBreach } from './continuity.ts';
 import { type Seeding, seedStore } from './seed.ts';
@@ -36,9 +36,7 @@ export interface PastDependencies {
 
 export function createPast(dependencies: PastDependencies): Past {
   const { reader, record, origin, now, faults, onSeeded } = dependencies;
-  let isTaken = false;
-  /** The version of the record that was taken into account before origin was reached; undefined before any was. */
-  let guessed: string | null | undefined;
+  const versions = createVersions(record);
   let last: string | null = null;
   const begun: Promise<string | null>[] = [];
   let emptySince: number | null = null;
@@ -51,33 +49,28 @@ export function createPast(dependencies: PastDependencies): Past {
     return findBreach({ reader, state, now: { ...followed, revision }, seen, emptySince });
   };
 
+  /** Seeds where the record has a version that was not taken into account, or where the history was not followed. */
   const seed = async (followed: Followed, breach: Breach | null): Promise<Seeding | null> => {
-    // Read before the store is: ids that rise meanwhile must not make it look older than its own record.
-    const text = await record.read();
-    const tip = text?.tip ?? null;
-    if (breach === null && tip === guessed) return null;
+    const { text, isNew, settle } = await versions.read();
     const known = { ...record, read: async () => text };
-    const seeding = await seedStore({ ...dependencies, record: known, followed, breach, now: now() });
-    guessed = tip;
+    const parts = { ...dependencies, record: known, followed, breach, now: now() };
+    const seeding = isNew || breach !== null ? await seedStore(parts) : null;
+    settle();
+    if (seeding === null) return null;
+    untold = seeding;
+    onSeeded();
+    faults.pass('seed-done');
     return seeding;
   };
 
   return {
     takeOver: async (head, state) => {
       if (head.revision === null) emptySince ??= now();
-      // Asked first: what is read afterwards is at least as new.
-      const isCurrent = record.isCurrent();
-      const isRecordDue = !isTaken && (guessed === undefined || isCurrent);
-      if (!isRecordDue && (head.revision === null || head.revision === last)) return false;
+      const isNewHead = head.revision !== null && head.revision !== last;
+      if (!versions.isDue() && !isNewHead) return false;
       const followed = followedAt(head, record, origin);
       const breach = await breachAt(followed, state);
-      const seeding = isRecordDue || breach !== null ? await seed(followed, breach) : null;
-      if (seeding !== null) {
-        untold = seeding;
-        onSeeded();
-        faults.pass('seed-done');
-      }
-      if (isRecordDue) isTaken = isCurrent;
+      const seeding = versions.isDue() || breach !== null ? await seed(followed, breach) : null;
       last = head.revision;
       return seeding !== null;
     },
@@ -86,6 +79,35 @@ export function createPast(dependencies: PastDependencies): Past {
       const seeding = untold;
       untold = null;
       return seeding;
+    },
+  };
+}
+
+/** Which versions of the record were taken into account. */
+interface Versions {
+  /** Whether the record is to be read: for the first time, or for the first time since origin was reached. */
+  isDue(): boolean;
+  /** `settle` says that this version is taken into account; `isNew`: it was not yet. */
+  read(): Promise<{ text: RecordText | null; isNew: boolean; settle(): void }>;
+}
+
+function createVersions(record: IdsRecord): Versions {
+  let isTaken = false;
+  /** The version that was taken into account before origin was reached; undefined before any was. */
+  let guessed: string | null | undefined;
+  return {
+    isDue: () => !isTaken && (guessed === undefined || record.isCurrent()),
+    read: async () => {
+      // Asked first: what is read afterwards is at least as new.
+      const isCurrent = record.isCurrent();
+      // Read before the store is: ids that rise meanwhile must not make it look older than its own record.
+      const text = await record.read();
+      const tip = text?.tip ?? null;
+      const settle = (): void => {
+        guessed = tip;
+        isTaken ||= isCurrent;
+      };
+      return { text, isNew: tip !== guessed, settle };
     },
   };
 }

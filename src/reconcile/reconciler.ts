@@ -71,15 +71,9 @@ export interface Reconciler {
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
   const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
-  const { reader, record, watch } = source;
+  const { watch } = source;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
-  const passes = createPassRunner({
-    ...dependencies,
-    reader,
-    origin: origin.origin,
-    record,
-    isFolderMade: source.isFolderMade,
-  });
+  const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const clock = createClock(() => void looks.byClock());
   let status = STARTING;
   let passError: PassError | null = null;

@@ -46,6 +46,7 @@ async function openLocal(
     faults,
     mayCreate,
     onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
+    onPacksLeft: (reason) => logger.warn({ reason }, 'packs of the repository are not joined'),
   });
   if (source.isNew)
     logger.warn(

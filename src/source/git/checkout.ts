@@ -4,6 +4,7 @@ import { type Faults, NO_FAULTS } from '../../faults.ts';
 import type { Source } from '../source.ts';
 import { createCheckoutPublisher } from './checkout-publisher.ts';
 import { refName } from './commands.ts';
+import { clearLeftPacks } from './leftovers.ts';
 import { createLocks } from './locks.ts';
 import { createMaintenance } from './maintenance.ts';
 import { requireBranch } from './missing-branch.ts';
@@ -21,7 +22,7 @@ export interface CheckoutSource extends Source {
   repository: Repository;
   /** The folder was in no repository and got one. */
   isNew: boolean;
-  /** Removes the locks of dead processes, and undoes what one left half done in the work tree; see `CheckoutPublisher`. */
+  /** Removes locks and packs that dead processes left, and undoes what one left half done in the work tree; see `CheckoutPublisher`. */
   recover(): Promise<Undone | null>;
 }
 
@@ -32,7 +33,15 @@ export interface CheckoutOptions {
   mayCreate(): Promise<boolean>;
   /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
+  /** Told, once until it works again, why packs are not joined. */
+  onPacksLeft?(reason: string): void;
 }
+
+const DEFAULTS: CheckoutOptions = {
+  faults: NO_FAULTS,
+  mayCreate: async () => true,
+  onLocksCleared: () => undefined,
+};
 
 /**
  * Opens the repository that the folder lies in; makes one where there is none. `branch` names the branch to
@@ -42,12 +51,51 @@ export async function openCheckout(
   folder: string,
   branch: string | null,
   machine: Machine,
-  { faults, mayCreate, onLocksCleared }: CheckoutOptions = {
-    faults: NO_FAULTS,
-    mayCreate: async () => true,
-    onLocksCleared: () => undefined,
-  },
+  options: CheckoutOptions = DEFAULTS,
 ): Promise<CheckoutSource> {
+  const { faults, onLocksCleared, onPacksLeft } = options;
+  const { repository, isNew } = await findOrMake(folder, machine, options);
+  const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
+  const objects = openObjects(repository.context);
+  const locks = createLocks(repository, onLocksCleared);
+  const all = createReader(repository, objects, () =>
+    fixed === null ? followedBranch(repository) : Promise.resolve(fixed),
+  );
+  const maintenance = createMaintenance(repository, onPacksLeft);
+  const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
+  const { reader, watch } = await followReplaced({
+    reader: fixed === null ? all : requireBranch(all, repository, fixed),
+    repository,
+    letGo: async () => {
+      await Promise.all([all.close(), publisher.close(), maintenance.stop()]);
+    },
+    watch: (onChange) => watchRepository(repository, onChange),
+  });
+  return {
+    repository,
+    isNew,
+    reader,
+    publisher,
+    record: createIdsRecord(repository),
+    origin: null,
+    isFolderMade: () => isFolder(folder),
+    recover: async () => {
+      await locks.clear();
+      await clearLeftPacks(repository);
+      return publisher.recover();
+    },
+    watch,
+    close: async () => {
+      await Promise.all([reader.close(), publisher.close(), maintenance.close()]);
+    },
+  };
+}
+
+async function findOrMake(
+  folder: string,
+  machine: Machine,
+  { faults, mayCreate }: CheckoutOptions,
+): Promise<{ repository: Repository; isNew: boolean }> {
   const kind = await stat(folder).catch(() => null);
   if (kind !== null && !kind.isDirectory()) throw new HoldfastError('invalid', `${folder} is not a folder`);
   await dropUnfinished(folder);
@@ -67,39 +115,7 @@ export async function openCheckout(
   const repository = found ?? (await createRepository(folder, machine, faults));
   if (/[\r\n]/.test(repository.prefix))
     throw new HoldfastError('invalid', 'the folder has a line break in its name');
-  const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
-  const objects = openObjects(repository.context);
-  const locks = createLocks(repository, onLocksCleared);
-  const all = createReader(repository, objects, () =>
-    fixed === null ? followedBranch(repository) : Promise.resolve(fixed),
-  );
-  const maintenance = createMaintenance(repository);
-  const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
-  const { reader, watch } = await followReplaced({
-    reader: fixed === null ? all : requireBranch(all, repository, fixed),
-    repository,
-    letGo: async () => {
-      await Promise.all([all.close(), publisher.close(), maintenance.stop()]);
-    },
-    watch: (onChange) => watchRepository(repository, onChange),
-  });
-  return {
-    repository,
-    isNew: found === null,
-    reader,
-    publisher,
-    record: createIdsRecord(repository),
-    origin: null,
-    isFolderMade: () => isFolder(folder),
-    recover: async () => {
-      await locks.clear();
-      return publisher.recover();
-    },
-    watch,
-    close: async () => {
-      await Promise.all([reader.close(), publisher.close(), maintenance.close()]);
-    },
-  };
+  return { repository, isNew: found === null };
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -5,6 +5,11 @@ export async function isHeld(path: string, folders: readonly string[]): Promise<
   return someOther(async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, isWriter)));
 }
 
+/** Whether a git that is no child of ours, and may write, works in one of these folders; null where nobody can tell. */
+export async function isAtWork(folders: readonly string[]): Promise<boolean | null> {
+  return someOther((id) => isGitIn(id, folders, isWriter));
+}
+
 /**
  * Whether a git that a dead manager started is still at work in one of these folders: it may be about to move
  * the branch, or the index. Null where this machine cannot tell.

@@ -12,9 +12,9 @@ const INTERVAL = 50;
 const TRIES_A_LOOK = 20;
 
 /** A lock that nobody holds is left alone until it is so old: its process may be about to open it (milliseconds). */
-const DEAD_AFTER = 2000;
+export const DEAD_AFTER = 2000;
 /** Where nobody can say who has a file open, age alone has to do: longer than git works, and most editors are open. */
-const DEAD_AFTER_BLINDLY = 15 * 60_000;
+export const DEAD_AFTER_BLINDLY = 15 * 60_000;
 
 /** Said of an index and of a ref. A lock that may not be made for another reason belongs to nobody. */
 const LOCKED = /Unable to create '.*\.lock': File exists/;
@@ -98,7 +98,8 @@ async function takeLock(path: string): Promise<() => Promise<void>> {
 
 const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
 
-function foldersOf({ context, gitFolder, commonFolder }: Repository): string[] {
+/** Where a git that works in the repository has its folder. */
+export function foldersOf({ context, gitFolder, commonFolder }: Repository): string[] {
   return [context.folder, gitFolder, commonFolder];
 }
 

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises';
+import { messageOf } from '../../errors.ts';
 import { commands } from './commands.ts';
 import { createTransfers } from './origin/transfer.ts';
 import type { Repository } from './repository.ts';
@@ -7,6 +8,9 @@ import type { Repository } from './repository.ts';
 const MANY_PACKS = 50;
 /** Milliseconds for one clean-up. */
 const TIME_LIMIT = 600_000;
+
+/** git cannot join the packs of such a clone one by one, and joining all of them could lose what marks them as partial. */
+const PARTIAL = 'this is a partial clone, whose packs are not joined; run `git gc` there from time to time';
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
@@ -20,32 +24,51 @@ export interface Maintenance {
 
 /**
  * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. Nothing that
- * a repository holds is dropped.
+ * a repository holds is dropped. `onPacksLeft` is told why packs are not joined, once until they are.
  */
-export function createMaintenance({ context, commonFolder }: Repository): Maintenance {
+export function createMaintenance(
+  { context, commonFolder }: Repository,
+  onPacksLeft: (reason: string) => void = () => undefined,
+): Maintenance {
   // git has a helper do the work, which would go on alone. Asked to end, it removes what it has begun.
   const group = createTransfers(context, 'SIGTERM');
   let running: Promise<void> | null = null;
+  let isTold = false;
+  let isStopped = false;
+
+  const tell = (reason: string): void => {
+    if (!isTold && !isStopped) onPacksLeft(reason);
+    isTold = true;
+  };
 
   const clean = async (): Promise<void> => {
     const names = await readdir(`${commonFolder}/objects/pack`).catch((): string[] => []);
     if (countPacks(names) < MANY_PACKS) return;
-    // A failed clean-up harms nothing, and the next one may work.
-    await group.run(commands.repack(), { total: TIME_LIMIT, silence: TIME_LIMIT }).catch(() => undefined);
+    if (names.some((name) => name.endsWith('.promisor'))) return tell(PARTIAL);
+    try {
+      await group.run(commands.repack(), { total: TIME_LIMIT, silence: TIME_LIMIT });
+      isTold = false;
+    } catch (error) {
+      // A failed clean-up harms nothing, and the next one may work.
+      tell(messageOf(error));
+    }
   };
 
   return {
     run: () => {
+      isStopped = false;
       running ??= clean().finally(() => {
         running = null;
       });
       return running;
     },
     stop: async () => {
+      isStopped = true;
       group.end();
       await running;
     },
     close: async () => {
+      isStopped = true;
       group.close();
       await running;
     },

@@ -60,20 +60,11 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
     throw error;
   };
 
-  /** Only an origin without any branch is one that nobody has written to. */
-  const refuseMissing = async (isFirst: boolean): Promise<void> => {
-    if (!isFirst) {
-      throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
-    }
-    const others = await origin.branches();
-    if (others.length > 0) throw noSuchBranch('origin', branch, others);
-  };
-
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
     // What an ended fetch left is in the way of the next one.
     if (failure !== null) await tidyMirror(folder, trackingRef(branch));
     const isThere = await origin.fetch(pace).catch(fail);
-    if (!isThere) await refuseMissing(isFirst).catch(fail);
+    if (!isThere) await refuseMissing(parts, isFirst).catch(fail);
     failure = null;
     wasLate = false;
     isReached = true;
@@ -99,6 +90,15 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
       throw new HoldfastError('unavailable', failure ?? 'origin was not reached yet');
     },
   };
+}
+
+/** Only an origin without any branch is one that nobody has written to. */
+async function refuseMissing({ branch, origin }: MirrorStateParts, isFirst: boolean): Promise<void> {
+  if (!isFirst) {
+    throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
+  }
+  const others = await origin.branches();
+  if (others.length > 0) throw noSuchBranch('origin', branch, others);
 }
 
 async function isTracked({ context }: Repository, branch: string): Promise<boolean> {

@@ -60,18 +60,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     void maintenance.run();
   };
   const { fetch } = mirror;
-  const ours = {
-    branch,
-    origin,
-    writer,
-    refs,
-    reader,
-    exclusive,
-    fetch,
-    patience: limits.usual.total,
-    maintenance,
-    faults,
-  };
+  const patience = limits.usual.total;
+  const ours = { branch, origin, writer, refs, reader, exclusive, fetch, patience, maintenance, faults };
   return {
     repository,
     reader,

@@ -87,6 +87,20 @@ describe('a manager that comes back after another one has served its devices', (
     await expectFollows(worker, again);
   });
 
+  it('finds origin away, and other defaults in its settings: it applies them when origin is back', async () => {
+    const { origin, first, worker, id } = await servedOrigin();
+    await first.stop();
+    const theirs = await failOver(origin, worker, []);
+    await rename(origin.url, `${origin.url}.away`);
+    const again = await first.restart({ DEFAULT_NETWORKS: 'nebula' });
+    expect(await webId(again)).toBe(id);
+    await rename(`${origin.url}.away`, origin.url);
+    await again.reconcile();
+    expect((await again.get(WEB)).body.networks).toEqual(['nebula']);
+    expect(await webId(again)).toBeGreaterThan(theirs);
+    await expectFollows(worker, again);
+  });
+
   it('has given replies before it learned of higher ids: they are not given again', async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.post('/api/v2/device_groups/edge/prune');

@@ -230,3 +230,13 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
     expect(reply.body).toEqual({ device_group_exists: false });
   });
 });
+
+it.each(['GET', 'HEAD'])('a 304 tells no length: %s', async (method) => {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const path = '/api/v2/device_groups/edge/info';
+  const etag = (await sendRaw(manager, { path })).headers.etag ?? '';
+  const reply = await sendRaw(manager, { method, path, headers: { 'if-none-match': etag } });
+  expect([reply.status, reply.text, reply.headers.etag]).toEqual([304, '', etag]);
+  expect(reply.headers['content-length']).toBeUndefined();
+  expect(reply.headers['content-type']).toBeUndefined();
+});

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { absent } from '../../change/view.ts';
@@ -28,7 +29,10 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
     const entry = await readInfo(api, name, request, reply);
     if (entry === 'nothing') return reply;
     withRevision(reply, entry.revision).header('etag', entry.etag);
-    if (isKnown(request.headers['if-none-match'], entry.etag)) return reply.code(304).send();
+    if (isKnown(request.headers['if-none-match'], entry.etag)) {
+      // Of nothing at all, the framework would tell a HEAD the length 0, which is not that of the reply (RFC 9110, 8.6).
+      return reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined);
+    }
     return reply.type(INFO_TYPE).send(entry.body);
   });
 }

@@ -105,6 +105,17 @@ describe('origin', () => {
     expect((await manager.get(INFO)).status).toBe(503);
   });
 
+  it('with a lock of the branch that a dead process left: a write says so', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const lock = join(origin.bare.folder, 'refs/heads/main.lock');
+    await writeFile(lock, '');
+    const reply = await manager.put('/api/v2/apps/web/update', { container_image: 'web:2' });
+    expect([reply.status, reply.text]).toEqual([409, expect.stringContaining('refs/heads/main.lock')]);
+    await rm(lock);
+    expect((await manager.put('/api/v2/apps/web/update', { container_image: 'web:2' })).status).toBe(202);
+  });
+
   it('without the branch: the last good state stays', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);

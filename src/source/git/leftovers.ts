@@ -17,12 +17,14 @@ const KEPT_BY_WRITER = 'fast-import';
 export async function clearLeftPacks(repository: Repository): Promise<void> {
   const folder = `${repository.commonFolder}/objects/pack`;
   const names = await readdir(folder).catch((): string[] => []);
-  const paths = names.filter((name) => UNFINISHED.test(name) || KEPT.test(name));
-  if (paths.length === 0) return;
+  const left = names.filter((name) => UNFINISHED.test(name) || KEPT.test(name));
+  if (left.length === 0) return;
   const isBusy = await isAtWork(foldersOf(repository));
   if (isBusy === true) return;
-  const age = isBusy === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER;
-  for (const path of paths.map((name) => `${folder}/${name}`)) {
+  for (const name of left) {
+    const path = `${folder}/${name}`;
+    // A mark goes with the process that made it, and that would be seen; half a pack may be somebody's from elsewhere.
+    const age = isBusy === null ? DEAD_AFTER_BLINDLY : KEPT.test(name) ? 0 : DEAD_AFTER;
     if (await isLeft(path, age)) await unlink(path).catch(() => undefined);
   }
 }

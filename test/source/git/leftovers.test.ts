@@ -9,6 +9,13 @@ import { MACHINE, openSource } from './support.ts';
 const LEFT = [
   { name: 'tmp_pack_abc123', text: 'PACK', age: 60, stays: false, why: 'half a pack' },
   { name: 'pack-1.keep', text: 'fast-import', age: 60, stays: false, why: 'the mark of a writer' },
+  {
+    name: 'pack-3.keep',
+    text: 'fast-import',
+    age: 0,
+    stays: false,
+    why: 'the mark of a writer that has just died',
+  },
   { name: 'pack-2.keep', text: 'release 1.0\n', age: 60, stays: true, why: 'the mark of a person' },
   { name: 'tmp_pack_def456', text: 'PACK', age: 0, stays: true, why: 'half a pack that is young' },
 ];

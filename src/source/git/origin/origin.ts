@@ -117,9 +117,17 @@ const REJECTION = /^!\t[^\t]*\t\[(?:remote )?rejected\] \((.*)\)$/m;
 const MOVED =
   /stale info|fetch first|non-fast-forward|cannot lock ref|failed to (update|lock)|incorrect old value|already exists|reference already exists/;
 
+/** Said of a branch whose lock stays for longer than git waits for one. */
+const LOCKED = /cannot lock ref 'refs\/heads\/([^']*)': Unable to create '[^']*\.lock': File exists/;
+
 function pushFailure(error: unknown): PushOutcome {
   const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
   if (why === undefined) throw unreachable(error);
+  const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
+  if (locked !== undefined) {
+    const message = `origin has a lock of ${locked}: a push is under way there, or one died; try again, or remove refs/heads/${locked}.lock there`;
+    throw new HoldfastError('conflict', message, {}, error);
+  }
   if (MOVED.test(why)) return 'moved';
   throw new HoldfastError(
     'conflict',

@@ -27,6 +27,13 @@ async function cloned(repository: TestRepository): Promise<TestRepository> {
   return repositoryAt(folder);
 }
 
+/** A branch that has nothing in common with the others. */
+async function makeOrphan(repository: TestRepository, branch: string): Promise<void> {
+  const other = await testRepository();
+  await other.commit({ 'desired-state/apps/other.yaml': 'container_image: a\n' });
+  await other.git('push', '--quiet', repository.folder, `main:refs/heads/${branch}`);
+}
+
 async function emptyOrigin(): Promise<string> {
   const url = join(await temporaryFolder(), 'empty.git');
   await (await testRepository()).git('init', '--quiet', '--bare', '--initial-branch=main', url);
@@ -61,6 +68,7 @@ describe('history that a store did not follow', () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
     const folder = { DESIRED_STATE: join(clone.folder, 'desired-sate') };
+    await mkdir(folder.DESIRED_STATE);
     const next = await corrected(clone, folder, {});
     expect(await seededOf(next)).toMatchObject({ cause: 'other-history' });
     await expectAbove(next, highest);
@@ -86,6 +94,7 @@ describe('history that a store did not follow', () => {
     const clone = await cloned(served);
     await served.git('update-ref', '-d', 'refs/holdfast/ids');
     const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
+    await makeOrphan(served, 'mian');
     const wrong = { ...remote, GIT_BRANCH: 'mian' };
     const next = await corrected(clone, wrong, { ...remote, GIT_BRANCH: 'main' }, async (manager) => {
       const { body } = await manager.post('/api/v2/apps/web', {

@@ -44,7 +44,9 @@ describe('the record of ids at origin', () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin, { now: () => Date.now() + 1_800_000 });
     const { body: before } = await manager.get('/api/v2/apps/web');
-    const next = await loseAll(manager, origin, { GIT_BRANCH: 'mian' });
+    await manager.stop();
+    await origin.bare.git('update-ref', '-d', 'refs/heads/main');
+    const next = await loseAll(manager, origin);
     const web = await next.post('/api/v2/apps/web', { container_image: 'other' });
     expect(web.body.app_id).toBeGreaterThan(before.app_id);
     expect((await next.get('/api/v2/reconcile')).body).toMatchObject({

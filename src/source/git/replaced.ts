@@ -67,7 +67,6 @@ async function identify({ context, gitFolder, commonFolder }: Repository): Promi
     const found = await Promise.all([context.folder, gitFolder, commonFolder].map((path) => stat(path)));
     return found.map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
   } catch (error) {
-    const message = `there is no repository at ${context.folder} any more; bring it back`;
-    throw new HoldfastError('unavailable', message, {}, error);
+    throw new HoldfastError('unavailable', 'the repository is gone; bring it back', {}, error);
   }
 }

@@ -1,6 +1,6 @@
 import type { Bench } from './bench.ts';
 import { AUTHORIZATION } from './manager.ts';
-import { askHelper } from './process.ts';
+import { askHelper, startHelper } from './process.ts';
 
 /** A load on paths of one server, in turns: each connection goes round its share of them. */
 export interface Load {
@@ -35,6 +35,32 @@ export async function sendLoad(
     );
   return { rate: result.requests.total / result.duration, p99: result.latency.p99 };
 }
+
+/** Sends each path once, one after another, from a process of its own; milliseconds of each reply. */
+export function sendEach(bench: Bench, address: string, paths: readonly string[]): Promise<number[]> {
+  return askHelper(bench, 'client', [JSON.stringify({ address, paths, headers: OWN_HEADERS })]);
+}
+
+/**
+ * Polls one path from a process of its own, with `pause` milliseconds between. What it returns ends that, and resolves to
+ * the milliseconds of each reply.
+ */
+export function startPolling(
+  bench: Bench,
+  address: string,
+  path: string,
+  pause: number,
+): () => Promise<number[]> {
+  const args = JSON.stringify({ address, paths: [path], headers: OWN_HEADERS, pause });
+  const child = startHelper(bench, 'client', [args]);
+  return async () => {
+    child.process.stdin?.end();
+    await child.ended;
+    return JSON.parse(child.output()) as number[];
+  };
+}
+
+const OWN_HEADERS = { authorization: AUTHORIZATION };
 
 interface Result {
   errors: number;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Line } from '../bench.ts';
 import { appPath, appText, DURABLE, type Fleet, groupName, importFiles, makeFleet } from '../fleet.ts';
+import { startPolling } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
 import { median, ms, percentile, timed, times } from '../statistics.ts';
 
@@ -81,8 +82,8 @@ export async function served(bench: Bench): Promise<Line[]> {
 
 /** How long polls wait while a commit that changes all ten thousand apps is applied. */
 async function largeCommit(bench: Bench, fleet: Fleet, manager: Manager): Promise<Line> {
-  const idle = await pollDuring(manager, () => sleep(2000));
-  const busy = await pollDuring(manager, async () => {
+  const idle = await pollDuring(bench, manager, () => sleep(2000));
+  const busy = await pollDuring(bench, manager, async () => {
     await importFiles(fleet.folder, allApps(fleet, 7000));
     const taken = await timed(() => waitUntilServed(manager, 499, 'service-9999:1.7000.0'));
     bench.say(`a commit of ${fleet.apps} files was served after ${ms(taken)}`);
@@ -102,17 +103,8 @@ function* allApps(fleet: Fleet, version: number): Generator<[string, string]> {
 }
 
 /** Polls one group every few milliseconds while something goes on; milliseconds of each poll. */
-async function pollDuring(manager: Manager, work: () => Promise<unknown>): Promise<number[]> {
-  const latencies: number[] = [];
-  const state = { isOver: false };
-  const polling = (async () => {
-    while (!state.isOver) {
-      latencies.push(await timed(() => manager.request('GET', `/api/v2/device_groups/${groupName(0)}/info`)));
-      await sleep(3);
-    }
-  })();
+async function pollDuring(bench: Bench, manager: Manager, work: () => Promise<unknown>): Promise<number[]> {
+  const stopPolling = startPolling(bench, manager.address, `/api/v2/device_groups/${groupName(0)}/info`, 3);
   await work();
-  state.isOver = true;
-  await polling;
-  return latencies;
+  return stopPolling();
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyInstance } from 'fastify';
 import { type Api, REVISION_HEADER } from './api.ts';
 import type { Authenticator } from './authentication.ts';
-import type { InfoEntry } from './info-cache.ts';
+import type { InfoEntry } from './info-entries.ts';
 import { newRequestId, REQUEST_ID } from './request-id.ts';
 import { INFO_ROUTE, INFO_TYPE, isKnown } from './routes/info.ts';
 

@@ -51,7 +51,8 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
-    version: () => versionOf(store),
+    state: () => store.state(),
+    changedForDevices: (since) => store.changedForDevices(since),
     render: (group) => JSON.stringify(infoRecord(group)),
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
@@ -85,12 +86,6 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     patience: config.GIT_TIMEOUT * 2000,
   });
   return { reconciler, recorder, writer, info };
-}
-
-/** Every change of an object or of an id changes one of these. */
-async function versionOf(store: Store): Promise<string> {
-  const { fleet, sequence, idSequence, applied } = await store.state();
-  return [fleet, sequence, idSequence, applied?.revision].join(' ');
 }
 
 /** The cache is told of every id that rises, so the record learns of them by the same word. */

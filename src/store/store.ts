@@ -188,6 +188,12 @@ export interface Store {
    * it keeps no marks, the mark is too old, or the store was restored since. Then everything may have changed.
    */
   changedObjects(mark: string): Promise<ChangedObjects | null>;
+  /**
+   * The objects of which devices may have to be told something else than when this state was read, and perhaps more: every
+   * group whose `groupInfo` is another now is among them, or an app that it had. The applied revision, which comes with
+   * each `groupInfo`, does not count. Null where the store cannot tell; then every group may have changed.
+   */
+  changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
 
   /** Names in ascending order. */
   appNames(): Promise<AtRevision<string[]>>;

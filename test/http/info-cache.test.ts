@@ -1,27 +1,37 @@
 import { expect, it } from 'vitest';
+import type { ObjectKey } from '../../src/desired/name.ts';
 import { createInfoCache } from '../../src/http/info-cache.ts';
-import type { GroupInfo } from '../../src/store/store.ts';
+import type { GroupInfo, StoreState } from '../../src/store/store.ts';
 
 /** A cache before something that answers when the test says so, with a clock to move. */
 function openCache(lifetime = 10_000) {
   const clock = { now: 0 };
-  const store = { version: '1', isAway: false, looks: 0 };
+  const store = {
+    version: '1',
+    isAway: false,
+    looks: 0,
+    changed: null as ObjectKey[] | null,
+    slowness: Promise.resolve(),
+  };
   const asked: { resolve(version: string | null): void; reject(error: Error): void }[] = [];
   const infoOf = (version: string): GroupInfo => ({
     group: { name: 'edge', oid: '', deviceGroupId: 1, pruneId: 1, content: { apps: ['web'] } },
     apps: [{ name: 'web', oid: version, appId: 1, content: {} as never }],
-    revision: null,
+    revision: store.version,
   });
   const cache = createInfoCache({
     groupInfo: () =>
       new Promise((resolve, reject) => {
         asked.push({ resolve: (version) => resolve(version === null ? null : infoOf(version)), reject });
       }),
-    version: async () => {
+    state: async () => {
       store.looks += 1;
       if (store.isAway) throw new Error('the store is away');
-      return store.version;
+      const state = { applied: { revision: store.version, at: 0 } } as StoreState;
+      await store.slowness;
+      return state;
     },
+    changedForDevices: async () => store.changed,
     render: ({ apps }) => apps[0]?.oid ?? '',
     lifetime,
     elapsed: () => clock.now,
@@ -62,6 +72,52 @@ it('serves a reply on for as long as the store is what it was made of', async ()
   expect(await read()).toBe('one');
   clock.now = 45_000;
   expect(await readWith('two')).toBe('two');
+});
+
+it('serves on what the changes of the store do not touch, under the revision that it holds for', async () => {
+  const { cache, clock, store, asked, read, readWith } = openCache();
+  await readWith('one');
+  for (const [version, now] of [
+    ['2', 10_000],
+    ['3', 20_000],
+    ['4', 35_000],
+  ] as const) {
+    Object.assign(store, { version, changed: [{ kind: 'app', name: 'db' }] });
+    clock.now = now;
+    expect([await read(), (await cache.read('edge'))?.revision]).toEqual(['one', version]);
+  }
+  expect(asked).toHaveLength(1);
+  Object.assign(store, { version: '5', changed: [{ kind: 'app', name: 'web' }] });
+  clock.now = 45_000;
+  expect(await readWith('two')).toBe('two');
+  Object.assign(store, { version: '6', changed: [{ kind: 'device_group', name: 'edge' }] });
+  clock.now = 55_000;
+  expect(await readWith('three')).toBe('three');
+});
+
+it('says no older revision of a reply than it was made at', async () => {
+  const { cache, clock, store, asked, read } = openCache();
+  const early = read();
+  await expect.poll(() => asked.length).toBe(1);
+  let answer = (): void => undefined;
+  store.slowness = new Promise((resolve) => {
+    answer = resolve;
+  });
+  Object.assign(store, { version: '2', changed: [] });
+  clock.now = 10_000;
+  const other = cache.read('other');
+  await expect.poll(() => store.looks).toBe(2);
+  store.version = '3';
+  asked[0]?.resolve('one');
+  await early;
+  answer();
+  await expect.poll(() => asked.length).toBe(2);
+  asked[1]?.resolve('other');
+  await other;
+  const again = cache.read('edge');
+  await expect.poll(() => asked.length).toBe(3);
+  asked[2]?.resolve('two');
+  expect((await again)?.revision).toBe('3');
 });
 
 it('serves none on that a change was told of, whatever the store says', async () => {

@@ -4,7 +4,7 @@ import { createAuthenticator } from '../../src/http/authentication.ts';
 import { createInfoCache } from '../../src/http/info-cache.ts';
 import { useInfoShortcut } from '../../src/http/info-shortcut.ts';
 import { againstPlain } from '../../src/http/password.ts';
-import type { GroupInfo } from '../../src/store/store.ts';
+import type { GroupInfo, StoreState } from '../../src/store/store.ts';
 import { AUTHORIZATION, PASSWORD, startManager, USER } from '../support/manager.ts';
 import { sendRaw } from '../support/raw.ts';
 
@@ -21,7 +21,8 @@ async function startServer({ logsRequests = false } = {}) {
   const info = createInfoCache({
     groupInfo: async (name) =>
       name === 'edge' ? ({ apps: [], revision: 'abc' } as unknown as GroupInfo) : null,
-    version: async () => '1',
+    state: async () => ({ applied: null }) as StoreState,
+    changedForDevices: async () => null,
     render: () => '{"apps":[]}',
     lifetime: 1000,
     elapsed: () => 0,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { absent } from '../../change/view.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
-import type { InfoEntry } from '../info-cache.ts';
+import type { InfoEntry } from '../info-entries.ts';
 import { InfoRecord } from '../records.ts';
 import { documented, plainText, readErrors } from '../replies.ts';
 

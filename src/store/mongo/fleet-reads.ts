@@ -1,5 +1,5 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Kind } from '../../desired/name.ts';
+import type { Kind, ObjectKey } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 import { Pace } from '../pace.ts';
 import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.ts';
@@ -90,6 +90,13 @@ export class FleetReads {
     if (since === null) return null;
     const { documents } = await this.#scan(null, true, since);
     return this.#parse(documents);
+  }
+
+  async changedForDevices({ mark }: StoreState): Promise<ObjectKey[] | null> {
+    const since = mark === null ? null : versionOf(mark, await this.#committer.head());
+    if (since === null) return null;
+    const { documents } = await this.#scan(null, false, since);
+    return documents.map(({ kind, name }) => ({ kind, name }));
   }
 
   async counters(since: number): Promise<CounterRow[]> {

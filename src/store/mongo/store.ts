@@ -1,4 +1,5 @@
 import type { AppDefaults } from '../../desired/app.ts';
+import type { ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import type {
@@ -94,6 +95,10 @@ export class DocumentStore implements Store {
 
   changedObjects(mark: string): Promise<ChangedObjects | null> {
     return this.#call(() => this.#reads.changedObjects(mark));
+  }
+
+  changedForDevices(since: StoreState): Promise<ObjectKey[] | null> {
+    return this.#call(() => this.#reads.changedForDevices(since));
   }
 
   appNames(): Promise<AtRevision<string[]>> {

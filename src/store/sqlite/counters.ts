@@ -1,3 +1,4 @@
+import type { ObjectKey } from '../../desired/name.ts';
 import { FRESH_COUNTER, raise } from '../../plan/ids.ts';
 import type { KeptCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
@@ -56,10 +57,13 @@ type ChangedRow = CounterRow & { changed: number };
 
 /** So many rows are read in a turn. */
 const PAGE = 500;
+/** From so many changes on, whoever asks for what changed may as well take everything for changed. */
+const MOST_CHANGES = 1000;
 
 /** Reads counters for the record outside the store. */
 export class CounterReads {
   readonly #page: Statement<ChangedRow>;
+  readonly #changed: Statement<{ kind: CounterKind; name: string }>;
 
   constructor(db: Database) {
     this.#page = prepare(
@@ -69,6 +73,20 @@ export class CounterReads {
        LEFT JOIN device_groups AS g ON c.kind = 'device_group' AND g.name = c.name
        WHERE (c.changed, c.kind, c.name) > (?, ?, ?) ORDER BY c.changed, c.kind, c.name LIMIT ${PAGE}`,
     );
+    this.#changed = prepare(
+      db,
+      `SELECT kind, name FROM counters WHERE changed > ? LIMIT ${MOST_CHANGES + 1}`,
+    );
+  }
+
+  /**
+   * The objects of which an id changed after this id sequence; null where they are very many. What devices see changes
+   * only with an id, or when an object is made that they could not be told of before.
+   */
+  changedSince(idSequence: number): ObjectKey[] | null {
+    const rows = this.#changed.all(idSequence);
+    if (rows.length > MOST_CHANGES) return null;
+    return rows.map(({ kind, name }) => ({ kind: kind === 'app' ? kind : 'device_group', name }));
   }
 
   /**

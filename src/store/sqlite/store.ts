@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
 import { Pace } from '../pace.ts';
 import { WriteQueue } from '../queue.ts';
@@ -95,6 +96,10 @@ export class SqliteStore implements Store {
   /** One process has this store: whoever does not know what it changed reads everything. */
   changedObjects(): Promise<null> {
     return this.#guard(() => null);
+  }
+
+  changedForDevices({ idSequence }: StoreState): Promise<ObjectKey[] | null> {
+    return this.#read(() => this.#reads.counters.changedSince(idSequence));
   }
 
   appNames(): Promise<AtRevision<string[]>> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/desired/name.ts';
-import type { AppliedObject, Store } from '../../../src/store/store.ts';
+import type { AppliedObject, GroupInfo, Store, StoreState } from '../../../src/store/store.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep, type OpenStore, pass, useStore } from './support.ts';
 
 type Objects = Map<string, AppliedObject>;
@@ -20,6 +20,31 @@ async function caughtUp(store: Store, before: Objects, mark: string | null): Pro
   return now;
 }
 
+/** What devices of each group are told; null where that cannot be said now. */
+async function toldIn(store: Store): Promise<Map<string, Omit<GroupInfo, 'revision'> | null>> {
+  const told = new Map<string, Omit<GroupInfo, 'revision'> | null>();
+  for (const name of (await store.groupNames()).value) {
+    const info = await store.groupInfo(name).catch(() => null);
+    told.set(name, info && { group: info.group, apps: info.apps });
+  }
+  return told;
+}
+
+/** What a caller tells on, of what was told when it looked; null where everything may have changed. */
+async function stillTold(
+  store: Store,
+  { state, told }: { state: StoreState; told: Awaited<ReturnType<typeof toldIn>> },
+): Promise<Awaited<ReturnType<typeof toldIn>> | null> {
+  const changed = await store.changedForDevices(state);
+  if (changed === null) return null;
+  const keys = new Set(changed.map(({ kind, name }) => keyOf(kind, name)));
+  const isTouched = (name: string, info: Omit<GroupInfo, 'revision'> | null): boolean =>
+    info === null ||
+    keys.has(keyOf('device_group', name)) ||
+    info.apps.some((app) => keys.has(keyOf('app', app.name)));
+  return new Map([...told].filter(([name, info]) => !isTouched(name, info)));
+}
+
 const OTHER = { path: 'desired-state/other.yaml', blob: 'aa' };
 
 /** Each changes something, or nothing; in this order each has something to work on. */
@@ -34,7 +59,8 @@ const ACTS: Record<string, (store: Store) => Promise<unknown>> = {
     await store.apply({ revision: 'r6', sequence, at: AT, steps: [], origins, rules: 'r1' });
   },
   'a restart': (store) => store.restartApp('web', CONTEXT),
-  'a prune': (store) => store.pruneAll(CONTEXT),
+  'a prune': (store) => store.pruneGroup('edge', CONTEXT),
+  'a prune of all': (store) => store.pruneAll(CONTEXT),
   'an attempt': (store) => store.markAttempted('r7', AT),
   'a seeding that drops an object': (store) =>
     store.seedCounters([{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }], 0),
@@ -77,5 +103,39 @@ export function changesContract(open: OpenStore): void {
         expect(await test.store.changedObjects(mark)).toBeNull();
       },
     );
+  });
+
+  describe('changedForDevices', () => {
+    it('names each group that is told something else, or an app of it', async () => {
+      const first = [
+        appStep('web', app('v1')),
+        appStep('db', app('pg')),
+        groupStep('edge', group('web')),
+        groupStep('hall', group('db', 'web')),
+        groupStep('none', group()),
+      ];
+      await pass(test.store, first);
+      const looks: Parameters<typeof stillTold>[1][] = [];
+      let spared = 0;
+      for (const [act, run] of Object.entries(ACTS)) {
+        looks.push({ state: await test.store.state(), told: await toldIn(test.store) });
+        await run(test.store);
+        const now = await toldIn(test.store);
+        for (const look of looks) {
+          const still = (await stillTold(test.store, look)) ?? new Map();
+          spared += still.size;
+          expect(new Map([...still.keys()].map((name) => [name, now.get(name)])), act).toEqual(still);
+        }
+      }
+      expect(spared).toBeGreaterThan(0);
+    });
+
+    it('names nothing where only the applied revision is another', async () => {
+      await pass(test.store, [appStep('web', app('v1')), groupStep('edge', group('web'))]);
+      const state = await test.store.state();
+      await pass(test.store, [], 'r2');
+      const changed = await test.store.changedForDevices(state);
+      expect(changed?.length ?? 0).toBe(0);
+    });
   });
 }

@@ -46,6 +46,15 @@ describe('a write at a head that STRICT refuses', () => {
     expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
   });
 
+  it('a write that has nothing to do with a group that names an unknown app: 409, nothing is written', async () => {
+    const manager = await refusing({ 'device-groups/edge.yaml': 'apps: [web, ghost]\n' });
+    const reply = await expectNothingWritten(manager, () =>
+      manager.request('PUT', `${APPS}/odd/update`, { body: { privileged: true } }),
+    );
+    expect(reply.status).toBe(409);
+    expect(namesOf(reply.body.problems)).toEqual(['device-groups/edge.yaml']);
+  });
+
   it.each<[string, Readonly<Record<string, string | null>>, string, string, unknown, number]>([
     [
       'full update of an app',

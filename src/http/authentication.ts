@@ -15,14 +15,14 @@ export interface Account {
   check: CheckPassword;
 }
 
-/** Tells who sent an `Authorization` header; null for nobody we know. */
+/** Tells who sent an `Authorization` header; null for nobody we know. Rejects as `unavailable` while too many are checked. */
 export interface Authenticator {
   authenticate(header: string | undefined): Promise<User | null>;
   /** The same without a check: null for nobody who was let in a short time ago. */
   recall(header: string | undefined): User | null;
 }
 
-/** How long a checked credential is remembered, in milliseconds, and how many of them. */
+/** How long a checked credential is remembered after its last use, in milliseconds, and how many of them. */
 const REMEMBER = 60_000;
 const REMEMBER_AT_MOST = 10_000;
 
@@ -33,13 +33,16 @@ export function allowEverybody(user: User): Authenticator {
 
 /**
  * HTTP Basic (RFC 7617). Names and passwords are compared in constant time; a credential that was right is
- * remembered by a keyed hash for a short time, so that a slow check costs a poller only once.
+ * remembered by a keyed hash until it was not used for a short time, so that a slow check costs a fleet only once: who
+ * is let in never waits behind the guesses of others. The accounts do not change while this lives.
  *
  * `elapsed` gives milliseconds that pass, whatever the clock on the wall does.
  */
 export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
   const known = new Map<string, { user: User; until: number }>();
+  /** A fleet whose manager was restarted comes with one credential at once: it is checked once. */
+  const underWay = new Map<string, Promise<User | null>>();
 
   const remember = (id: string, user: User): void => {
     if (known.size >= REMEMBER_AT_MOST) known.clear();
@@ -49,21 +52,33 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
   /** The key comes first, so that nobody outside can tell which headers have similar hashes. */
   const idOf = (header: string): string => hash('sha256', key + header);
 
-  const recall = (header: string | undefined): User | null => {
-    const found = header === undefined ? undefined : known.get(idOf(header));
-    return found !== undefined && found.until > elapsed() ? found.user : null;
+  const recallId = (id: string): User | null => {
+    const found = known.get(id);
+    const now = elapsed();
+    if (found === undefined || found.until <= now) return null;
+    found.until = now + REMEMBER;
+    return found.user;
   };
 
-  const authenticate = async (header: string | undefined): Promise<User | null> => {
-    if (header === undefined) return null;
-    const recalled = recall(header);
-    if (recalled !== null) return recalled;
-    const id = idOf(header);
+  const checkAndRemember = async (id: string, header: string): Promise<User | null> => {
     const user = await check(header, accounts);
     if (user === null) known.delete(id);
     else remember(id, user);
     return user;
   };
+
+  const authenticate = async (header: string | undefined): Promise<User | null> => {
+    if (header === undefined) return null;
+    const id = idOf(header);
+    const recalled = recallId(id);
+    if (recalled !== null) return recalled;
+    const running = underWay.get(id) ?? checkAndRemember(id, header).finally(() => underWay.delete(id));
+    underWay.set(id, running);
+    return running;
+  };
+
+  const recall = (header: string | undefined): User | null =>
+    header === undefined ? null : recallId(idOf(header));
 
   return { authenticate, recall };
 }

@@ -53,7 +53,22 @@ export function useErrorReplies(app: FastifyInstance): void {
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body } = errorReply(error, request.id);
-  if (status >= 500) request.log.error({ err: error, status }, 'request failed');
+  if (status >= 500) logFault(error, request, status);
   // As it is: what the documented schema does not know (a field that is called "__proto__") must be told too.
   return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
+}
+
+/**
+ * For what workers poll: they take any JSON without `apps` for the end, and stop their containers, so a passing fault is
+ * plain text (decisions, "Everything else"). A refusal that has no cause behind it is not logged at each poll.
+ */
+export function sendFaultAsText(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, body } = errorReply(error, request.id);
+  if (status < 500) return sendError(error, request, reply);
+  if (!(error instanceof HoldfastError) || error.cause !== undefined) logFault(error, request, status);
+  return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
+}
+
+function logFault(error: unknown, request: FastifyRequest, status: number): void {
+  request.log.error({ err: error, status }, 'request failed');
 }

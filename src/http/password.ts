@@ -1,5 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { HoldfastError } from '../errors.ts';
 import { type CheckPassword, sameText } from './authentication.ts';
 import { createTurns } from './turns.ts';
 
@@ -25,6 +26,8 @@ export type PasswordHash = z.infer<typeof PasswordHash>;
 const PARAMETERS = { cost: 32_768, blockSize: 8, parallelization: 1 };
 /** Slow checks that run at once: a flood of wrong passwords must not take all of the machine. */
 const MAX_CHECKS = 2;
+/** Checks that wait for their turn: those before the last one take a few seconds, and a device waits no longer. */
+const MAX_WAITING = 64;
 
 /** A password that nobody has to remember: 160 bits. */
 export function makePassword(): string {
@@ -41,8 +44,12 @@ export async function hashPassword(password: string): Promise<PasswordHash> {
 export function againstHash(kept: PasswordHash): CheckPassword {
   const salt = Buffer.from(kept.salt, 'base64');
   const expected = Buffer.from(kept.hash, 'base64');
-  const takeTurns = createTurns(MAX_CHECKS);
+  const takeTurns = createTurns(MAX_CHECKS, MAX_WAITING, tooMany);
   return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, kept), expected));
+}
+
+function tooMany(): HoldfastError {
+  return new HoldfastError('unavailable', 'too many credentials are being checked; try again later');
 }
 
 /** Checks against a password that the settings hold in plain. */

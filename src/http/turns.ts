@@ -1,13 +1,17 @@
 /** Runs a work when its turn comes. */
 export type TakeTurns = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** At most `limit` works run at once; the others wait, and begin in the order in which they came. */
-export function createTurns(limit: number): TakeTurns {
+/**
+ * At most `limit` works run at once; the others wait, and begin in the order in which they came. Where `mostWaiting` do so
+ * already, a work is turned away with what `refusal` makes.
+ */
+export function createTurns(limit: number, mostWaiting: number, refusal: () => Error): TakeTurns {
   const waiting: (() => void)[] = [];
   let free = limit;
 
   return async (work) => {
     if (free > 0) free -= 1;
+    else if (waiting.length >= mostWaiting) throw refusal();
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work();

@@ -213,4 +213,25 @@ describe('decisions.md: Authentication: First start without any credentials conf
     expect(second.told).toEqual([]);
     expect(await status(second, 'admin', password)).toBe(200);
   });
+
+  it('whoever guesses in a flood neither holds up those who are let in, nor is told JSON by /info', async () => {
+    const repository = await testRepository();
+    await repository.commit({
+      'desired-state/apps/web.yaml': 'container_image: a\n',
+      'desired-state/device-groups/edge.yaml': 'apps: [web]\n',
+    });
+    const started = await start(repository.folder, join(await temporaryFolder(), 'data'));
+    onTestFinished(() => started.service.close());
+    const password = started.told.join(' ').match(/[\w-]{27}/)?.[0] ?? '';
+    const info = `${started.service.address}/api/v2/device_groups/edge/info`;
+    const poll = (word: string) => fetch(info, { headers: { authorization: basic(`admin:${word}`) } });
+    expect((await poll(password)).status).toBe(200);
+
+    const guesses = Array.from({ length: 100 }, (_, index) => poll(`guess ${index}`));
+    const first = await Promise.race(guesses);
+    expect([first.status, first.headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
+    expect((await poll(password)).status).toBe(200);
+    const states = (await Promise.all(guesses)).map(({ status: code }) => code);
+    expect(new Set(states)).toEqual(new Set([401, 503]));
+  });
 });

@@ -28,18 +28,34 @@ function counted(names: readonly string[]) {
 }
 
 describe('the authenticator', () => {
-  it('checks a right credential once, and again after a minute', async () => {
+  it('checks a right credential once, and again after a minute without it', async () => {
     const { authenticator, checks, clock } = counted(['pat']);
     const header = basic('pat', 'pat-secret');
     for (let poll = 0; poll < 100; poll++)
       expect(await authenticator.authenticate(header)).toMatchObject({ name: 'pat' });
     expect(checks).toHaveLength(1);
-    clock.now += 59_999;
+    for (let minute = 0; minute < 3; minute++) {
+      clock.now += 59_999;
+      expect(authenticator.recall(header)).toMatchObject({ name: 'pat' });
+    }
     await authenticator.authenticate(header);
     expect(checks).toHaveLength(1);
-    clock.now += 1;
+    clock.now += 60_000;
+    expect(authenticator.recall(header)).toBeNull();
     await authenticator.authenticate(header);
     expect(checks).toHaveLength(2);
+  });
+
+  it('checks a credential once for all who come with it at the same time, and again after a wrong one', async () => {
+    const { authenticator, checks } = counted(['pat']);
+    for (const [header, after] of [
+      [basic('pat', 'pat-secret'), 1],
+      [basic('pat', 'guess'), 2],
+      [basic('pat', 'guess'), 3],
+    ] as const) {
+      await Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(header)));
+      expect(checks).toHaveLength(after);
+    }
   });
 
   it('remembers no wrong one, and lets none in because of what it remembers', async () => {
@@ -83,7 +99,8 @@ describe('a hash', () => {
 
 describe('turns', () => {
   it('lets so many work at once, the others in their order, and goes on after a failure', async () => {
-    const takeTurns = createTurns(2);
+    const takeTurns = createTurns(2, 8, () => new Error('full'));
+    const turnedAway = () => expect(takeTurns(async () => 'late')).rejects.toThrow('full');
     const order: number[] = [];
     let running = 0;
     let most = 0;
@@ -98,6 +115,7 @@ describe('turns', () => {
         return index;
       }),
     );
+    await turnedAway();
     const outcomes = await Promise.allSettled(works);
     expect(outcomes.map(({ status }) => status === 'rejected')).toEqual(
       outcomes.map((_, index) => index % 3 === 0),

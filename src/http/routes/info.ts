@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { absent } from '../../change/view.ts';
+import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
+import { sendFaultAsText } from '../errors.ts';
 import type { InfoEntry } from '../info-entries.ts';
 import { InfoRecord } from '../records.ts';
 import { documented, plainText, readErrors } from '../replies.ts';
@@ -24,10 +26,8 @@ export const INFO_TYPE = 'application/json; charset=utf-8';
 
 /** The hot path: devices poll it by the thousand, most of them by `info-shortcut.ts`. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
-  app.get(INFO_ROUTE, docs, async (request, reply) => {
-    const name = nameIn(request, 'device_group');
-    const entry = await readInfo(api, name, request, reply);
-    if (entry === 'nothing') return reply;
+  app.get(INFO_ROUTE, { ...docs, errorHandler: sendFaultAsText }, async (request, reply) => {
+    const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
     if (isKnown(request.headers['if-none-match'], entry.etag)) {
       // Of nothing at all, the framework would tell a HEAD the length 0, which is not that of the reply (RFC 9110, 8.6).
@@ -38,35 +38,20 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 }
 
 /**
- * Workers take any JSON without `apps` for the end, and stop their containers: a passing fault with nothing good
- * to serve is told as plain text (decisions, "Everything else"). So is a group that has a file and could never be applied, as
- * after the loss of a store while one of its apps is invalid.
+ * Rejects as `absent` where there is no such group; as `unavailable` while the store fails and there is no last good
+ * reply, and for a group that has a file and could never be applied, as after the loss of a store while one of its apps is
+ * invalid.
  */
-async function readInfo(
-  api: Api,
-  name: string,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<InfoEntry | 'nothing'> {
-  let entry: InfoEntry | null;
-  try {
-    entry = await api.info.read(name);
-  } catch (error) {
-    request.log.error({ err: error }, 'info failed');
-    await reply
-      .code(503)
-      .type('text/plain; charset=utf-8')
-      .send('The manager cannot read its store; try again.\n');
-    return 'nothing';
-  }
+async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
+  const entry = await info.read(name).catch((error: unknown) => {
+    throw new HoldfastError('unavailable', 'the manager cannot read its store; try again', {}, error);
+  });
   if (entry !== null) return entry;
-  const isMeant = api.reconciler.passes.desired.pathsOf('device_group', name).length > 0;
-  if (!isMeant && api.reconciler.status().applied !== null) throw absent('device_group', name);
-  const reason = isMeant
-    ? 'The group is not applied; see its problems.'
-    : 'Nothing is applied yet; try again.';
-  await reply.code(503).type('text/plain; charset=utf-8').send(`${reason}\n`);
-  return 'nothing';
+  if (reconciler.passes.desired.pathsOf('device_group', name).length > 0)
+    throw new HoldfastError('unavailable', 'the group is not applied; see its problems');
+  if (reconciler.status().applied === null)
+    throw new HoldfastError('unavailable', 'nothing is applied yet; try again');
+  throw absent('device_group', name);
 }
 
 /** `If-None-Match` (RFC 9110, 13.1.2): the comparison is the weak one. */

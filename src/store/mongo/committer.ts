@@ -45,9 +45,8 @@ export class Committer<H extends Head> {
   readonly #id: HeadId;
   readonly #options: CommitterOptions;
   readonly #queue = new WriteQueue();
-  /** One settling for each version, whoever asks in this process. */
-  #settling: { version: number; done: Promise<void> } | null = null;
-  #settledVersion = 0;
+  /** One settling for each write, whoever asks in this process. */
+  #settling: { writer: string; done: Promise<void> } | null = null;
 
   constructor(documents: Documents, id: HeadId, options: CommitterOptions) {
     this.#documents = documents;
@@ -139,14 +138,16 @@ export class Committer<H extends Head> {
     throw unknown;
   }
 
-  /** Brings the changes of a head to their places; once in this process for each version. */
+  /**
+   * Brings the changes of a head to their places; once at a time for each write. Again does no harm, and nothing says that it
+   * is not needed: a database that was restored can be at a write that was settled before.
+   */
   async #settle(head: Head): Promise<void> {
-    if (head.version <= this.#settledVersion) return;
-    if (this.#settling?.version !== head.version) {
+    if (this.#settling?.writer !== head.writer) {
       const done = this.#settleNow(head).finally(() => {
         if (this.#settling?.done === done) this.#settling = null;
       });
-      this.#settling = { version: head.version, done };
+      this.#settling = { writer: head.writer, done };
     }
     await this.#settling.done;
   }
@@ -154,7 +155,6 @@ export class Committer<H extends Head> {
   async #settleNow({ version, writer, changes }: Head): Promise<void> {
     await this.#documents.put(changes ?? (await this.#documents.staged(writer)));
     await this.#documents.settleHead(this.#id, version);
-    this.#settledVersion = Math.max(this.#settledVersion, version);
     if (changes === null) await this.#documents.dropStaged(this.#id, version);
   }
 }

@@ -23,10 +23,24 @@ const CLEAR = `
   DELETE FROM apps; DELETE FROM device_groups; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports;
   DELETE FROM copied_from;`;
 
+/** What a copy that has begun works with. */
+interface Open {
+  db: Database;
+  contents: SqliteContents;
+  puts: Puts;
+}
+
+/** Each puts one row. */
+interface Puts {
+  object(row: ContentsObject): void;
+  operation(row: OperationEntry): void;
+  report(row: ContentsReport): void;
+}
+
 /** A new store at `path`, which is under another name until it is finished. */
 export class SqliteTarget implements ContentsTarget {
   readonly #path: string;
-  #open: { db: Database; contents: SqliteContents } | null = null;
+  #open: Open | null = null;
 
   constructor(path: string) {
     this.#path = path;
@@ -38,7 +52,7 @@ export class SqliteTarget implements ContentsTarget {
     createFile(work);
     const db = openFiller(work);
     migrate(db, MIGRATIONS, head.fleet);
-    this.#open = { db, contents: new SqliteContents(db) };
+    this.#open = { db, contents: new SqliteContents(db), puts: putsOn(db) };
     if ((await this.head()).fleet !== head.fleet)
       throw new HoldfastError(
         'invalid',
@@ -81,28 +95,23 @@ export class SqliteTarget implements ContentsTarget {
   }
 
   async putObjects(rows: readonly ContentsObject[]): Promise<void> {
-    const { db } = this.#begun;
+    const { db, puts } = this.#begun;
     inTransaction(db, () => {
-      for (const row of rows) putObject(db, row);
+      for (const row of rows) puts.object(row);
     });
   }
 
   async putOperations(rows: readonly OperationEntry[]): Promise<void> {
-    const { db } = this.#begun;
-    const put = prepare(db, 'INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
+    const { db, puts } = this.#begun;
     inTransaction(db, () => {
-      for (const { id, at, actor, action, name, requestId, ids } of rows)
-        put.run(id, at, actor, action, name, requestId, JSON.stringify(ids));
+      for (const row of rows) puts.operation(row);
     });
   }
 
   async putReports(rows: readonly ContentsReport[]): Promise<void> {
-    const { db } = this.#begun;
-    const reports = new Reports(db);
-    const isThere = prepare<{ oid: string }>(db, 'SELECT oid FROM reports WHERE oid = ?');
+    const { db, puts } = this.#begun;
     inTransaction(db, () => {
-      for (const { oid, arrived, body } of rows)
-        if (isThere.get(oid) === undefined) reports.insert(oid, JSON.parse(body) as Report, arrived);
+      for (const row of rows) puts.report(row);
     });
   }
 
@@ -140,34 +149,41 @@ export class SqliteTarget implements ContentsTarget {
     open?.db.close();
   }
 
-  get #begun(): { db: Database; contents: SqliteContents } {
+  get #begun(): Open {
     if (this.#open === null) throw new HoldfastError('internal', 'the copy has not begun');
     return this.#open;
   }
 }
 
-function putObject(db: Database, { kind, name, own, prune, stored }: ContentsObject): void {
+/** Statements are prepared once: the driver gives their memory back only when they are collected. */
+function putsOn(db: Database): Puts {
+  const operation = prepare(db, 'INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const reports = new Reports(db);
+  const report = prepare<{ oid: string }>(db, 'SELECT oid FROM reports WHERE oid = ?');
+  return {
+    object: putObjectsOn(db),
+    operation: ({ id, at, actor, action, name, requestId, ids }) =>
+      void operation.run(id, at, actor, action, name, requestId, JSON.stringify(ids)),
+    report: ({ oid, arrived, body }) => {
+      if (report.get(oid) === undefined) reports.insert(oid, JSON.parse(body) as Report, arrived);
+    },
+  };
+}
+
+function putObjectsOn(db: Database): Puts['object'] {
   const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
-  if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
-  if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
-  if (stored === null) return;
-  const { oid, content, hash, origin } = stored;
-  const [path, blob] = [origin?.path ?? null, origin?.blob ?? null];
-  const id = own?.last ?? 0;
-  if (kind === 'app') {
-    prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?, ?)').run(
-      name,
-      oid,
-      id,
-      content,
-      hash,
-      path,
-      blob,
-    );
-  } else {
-    const sql = 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
-    prepare(db, sql).run(name, oid, id, prune?.last ?? 0, content, hash, path, blob);
-  }
+  const app = prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const group = prepare(db, 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+  return ({ kind, name, own, prune, stored }) => {
+    if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
+    if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
+    if (stored === null) return;
+    const { oid, content, hash, origin } = stored;
+    const id = own?.last ?? 0;
+    const rest = [content, hash, origin?.path ?? null, origin?.blob ?? null];
+    if (kind === 'app') app.run(name, oid, id, ...rest);
+    else group.run(name, oid, id, prune?.last ?? 0, ...rest);
+  };
 }
 
 /** The head that the rows were copied from, as JSON; null where that is not known. Is kept in a table that goes in the end. */

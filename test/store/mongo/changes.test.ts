@@ -66,4 +66,20 @@ describe('what changed in a store that many managers share', () => {
     await pass(store, [appStep('db', app('v4'))], 'r4');
     expect(await changedSince(since)).toBeNull();
   });
+
+  it('is there after a backup of the moment between a write and its changes is restored', async () => {
+    const before = structuredClone(database.primary);
+    await pass(store, [appStep('web', app('v2'))], 'r2');
+    const after = structuredClone(database.primary);
+    const head = after.heads.get('fleet');
+    const changes = [...after.objects]
+      .filter(([id, document]) => document.version !== before.objects.get(id)?.version)
+      .map(([, document]) => ({ in: 'objects' as const, document }));
+    if (head !== undefined) before.heads.set('fleet', { ...head, isSettled: false, changes });
+    for (let write = 0; write < 3; write += 1) await store.restartApp('db', CONTEXT);
+
+    database.restore(before);
+    await store.restartApp('db', CONTEXT);
+    expect((await store.app('web')).value?.content.container_image).toBe('v2');
+  });
 });

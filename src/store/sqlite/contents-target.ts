@@ -179,8 +179,9 @@ function putObjectsOn(db: Database): Puts['object'] {
     if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
     if (stored === null) return;
     const { oid, content, hash, origin } = stored;
+    const { path, blob } = origin ?? { path: null, blob: null };
+    const rest = [content, hash, path, blob];
     const id = own?.last ?? 0;
-    const rest = [content, hash, origin?.path ?? null, origin?.blob ?? null];
     if (kind === 'app') app.run(name, oid, id, ...rest);
     else group.run(name, oid, id, prune?.last ?? 0, ...rest);
   };

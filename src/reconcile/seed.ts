@@ -75,7 +75,7 @@ async function seed(
   const history = await reader.history();
   const stored = await store.counters(0);
   const floor = floorAbove(context, history, [stored, 'record' in standing ? standing.record.rows : []]);
-  const isTrusted = known === null ? () => false : await trustOf(known.meta, followed.revision, reader);
+  const isTrusted = known === null ? () => false : await trustOf(known, followed.revision, reader);
   const scope = cause === 'other-history' || context.breach === 'retake' ? context.breach : null;
   const seeds = seedsOf(
     { paths: history.paths, stored, recorded, scope: scope ?? 'raise' },

@@ -13,7 +13,7 @@ import {
   WEB_FILE,
 } from '../support/lived-fleet.ts';
 import { copyData, loseStore, putRecord, recordTip, restoreCopy } from '../support/loss.ts';
-import type { TestManager } from '../support/manager.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 
 describe('a store that was restored from an old copy', () => {
   it('is noticed by the sequence of the record; ids go on from there', async () => {
@@ -133,6 +133,22 @@ describe('a record that is behind', () => {
     // The device is away while the old content is served.
     const next = await loseStore(manager, () => putRecord(manager, tip));
     expect(await idsOf(next)).toEqual({ ...before, 'app web': (await seededOf(next)).floor });
+    await expectFollows(worker, next);
+  });
+
+  it('a lost store: a group that another file held back can have changed, too', async () => {
+    const [manager, worker] = await livedFleet();
+    const group = 'desired-state/device-groups/edge.yaml';
+    const late = 'desired-state/apps/late.yaml';
+    await push(manager, { [group]: 'apps: [web, cron, late]\n', [late]: 'container_image: [\n' });
+    const tip = await recorded(manager);
+    await push(manager, { [late]: 'container_image: late\n' });
+    await worker.poll(manager);
+    expect([...worker.containers.keys()]).toContain('late');
+    await push(manager, { [late]: null });
+    const next = await loseStore(manager, () => putRecord(manager, tip));
+    await push(next, { [group]: SMALL_FLEET['device-groups/edge.yaml'] });
+    expect((await idsOf(next))['group edge']).toBeGreaterThanOrEqual((await seededOf(next)).floor);
     await expectFollows(worker, next);
   });
 

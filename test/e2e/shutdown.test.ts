@@ -81,6 +81,21 @@ it.each([
   expect(program.output()).not.toContain('"stopped"');
 });
 
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s that its git processes get too, as from systemd or a terminal: the last ids are recorded',
+  async (signal) => {
+    const place = await makePlace();
+    const program = await serve(place, ACCOUNT);
+    const sent = await beginWrite(program);
+    sent.end(BODY);
+    expect((await replyTo(sent)).status).toBe(202);
+    process.kill(-(program.child.pid as number), signal);
+    expect(await program.ended).toBe(0);
+    const { revision } = JSON.parse(await place.repository.show('meta.json', 'refs/holdfast/ids'));
+    expect(revision).toBe(await place.repository.git('rev-parse', 'HEAD'));
+  },
+);
+
 async function isListening({ address }: Program): Promise<boolean> {
   return fetch(`${address}/healthz`).then(
     () => true,

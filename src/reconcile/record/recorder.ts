@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
 import { createSingleFlight } from '../single-flight.ts';
@@ -6,6 +7,10 @@ import { Book, type BookDependencies, type BookOutcome } from './book.ts';
 /** Milliseconds after the last change until it is written, and after the first one at the most. */
 const QUIET = 1000;
 const LONGEST = 5000;
+/** How often the last version is tried again, and after how many milliseconds. */
+const LAST_TRIES = 2;
+const LAST_PAUSE = 100;
+
 /** How the record stands. Times are Unix milliseconds. */
 export interface RecordStatus {
   /** What stands there, as this process wrote or found it; `at` is null where it found it. Null before that. */
@@ -50,7 +55,8 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const before = status;
     let failure: unknown;
     try {
-      status = statusAfter(await book.bringUp(), before, now());
+      const outcome = isClosed ? await bringUpAtLast(book) : await book.bringUp();
+      status = statusAfter(outcome, before, now());
       failures = 0;
     } catch (error) {
       failure = error;
@@ -77,6 +83,22 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       timers.stop();
     },
   };
+}
+
+/**
+ * Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of a group.
+ * New ones are started then. Nobody tries later.
+ */
+async function bringUpAtLast(book: Book): Promise<BookOutcome> {
+  for (let tries = 0; tries < LAST_TRIES; tries++) {
+    try {
+      return await book.bringUp();
+    } catch (error) {
+      if (kindOf(error) !== 'unavailable') throw error;
+      await wait(LAST_PAUSE);
+    }
+  }
+  return book.bringUp();
 }
 
 function statusAfter(

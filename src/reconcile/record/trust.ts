@@ -1,7 +1,11 @@
+import { appDefaults } from '../../desired/app.ts';
 import { classifyPath } from '../../desired/file.ts';
+import { loadFile } from '../../desired/load.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Reader } from '../../source/source.ts';
-import type { RecordMeta } from './format.ts';
+import { contentHash } from '../../store/content-hash.ts';
+import { inTurns } from '../../store/pace.ts';
+import type { RecordContent } from './format.ts';
 
 /**
  * Tells whether an object was surely not changed after the record was written. Only then its recorded id belongs
@@ -13,10 +17,14 @@ const NONE: Trust = () => false;
 
 /**
  * Everything that was served since lies at a commit between the record's revision and the head, or at one that the
- * branch was at and has left since. An object is trusted where none of these touched its file; nothing is where
- * the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
+ * branch was at and has left since. An object is trusted where none of these touched its file, and no other file has a say in
+ * it; nothing is where the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
  */
-export async function trustOf(meta: RecordMeta, head: string | null, reader: Reader): Promise<Trust> {
+export async function trustOf(
+  { meta, rows }: RecordContent,
+  head: string | null,
+  reader: Reader,
+): Promise<Trust> {
   const { revision, folder } = meta;
   if (revision === null || head === null) return NONE;
   if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
@@ -25,7 +33,31 @@ export async function trustOf(meta: RecordMeta, head: string | null, reader: Rea
   const left = touched === null ? null : await changedAtVisits(revision, folder, reader);
   if (touched === null || left === null) return NONE;
   const changed = new Set([...touched, ...left].flatMap(keysOfPath));
+  for (const key of await heldBack(rows, folder, reader)) changed.add(key);
   return (key) => !changed.has(key);
+}
+
+/**
+ * Groups that had another content than their file when the record was written: they waited for an app. That app's file can have
+ * let such a group change since, and can hold it back again.
+ */
+async function heldBack(
+  rows: RecordContent['rows'],
+  folder: string | null,
+  reader: Reader,
+): Promise<Set<string>> {
+  const keys = new Set<string>();
+  const groupRows = rows.filter(({ kind }) => kind === 'device_group');
+  const recorded = new Map(groupRows.map(({ name, hash }) => [name, hash]));
+  const entries = folder === null ? [] : await reader.list(folder);
+  const groups = entries.filter(({ path }) => isGroupFile(path));
+  const files = await Promise.all(groups.map((entry) => loadFile(entry, reader.blob, appDefaults([]))));
+  await inTurns(files, (file) => {
+    if (file === null || file.kind === null || !file.parsed.ok) return;
+    const hash = contentHash(file.kind, file.parsed.content);
+    if (recorded.get(file.name) !== hash) keys.add(keyOf(file.kind, file.name));
+  });
+  return keys;
 }
 
 /** Paths in which the folder at any commit that was visited since differs; null where it cannot be compared. */
@@ -54,6 +86,11 @@ function visitsSince(lists: readonly string[][], revision: string): Set<string> 
       return first < 0 ? visits : visits.slice(0, first);
     }),
   );
+}
+
+function isGroupFile(path: string): boolean {
+  const role = classifyPath(path);
+  return role.role === 'object' && role.kind === 'device_group';
 }
 
 function keysOfPath(path: string): string[] {

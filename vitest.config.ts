@@ -7,6 +7,7 @@ export default defineConfig({
     globalSetup: 'test/support/announce-server.ts',
     // Most of the time is spent waiting for git and for disks.
     maxWorkers: 3,
+    reporters: ['default', './test/support/tell-retries.ts'],
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 30_000,
     hookTimeout: 30_000,

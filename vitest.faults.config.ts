@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
+    reporters: ['default', './test/support/tell-retries.ts'],
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,0 +1,16 @@
+import type { Reporter, TestModule } from 'vitest/node';
+
+/** Names the tests that passed only when they were tried again: a race must not hide behind a retry. */
+export default class TellRetries implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const lucky = modules.flatMap((module) =>
+      [...module.children.allTests()].flatMap((test) => {
+        const tries = test.diagnostic()?.retryCount ?? 0;
+        return tries > 0 && test.ok()
+          ? [`  ${module.relativeModuleId}: ${test.fullName} (${tries + 1} tries)`]
+          : [];
+      }),
+    );
+    if (lucky.length > 0) process.stdout.write(`Passed only when tried again:\n${lucky.join('\n')}\n`);
+  }
+}

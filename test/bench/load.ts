@@ -2,14 +2,22 @@ import type { Bench } from './bench.ts';
 import { AUTHORIZATION } from './manager.ts';
 import { askHelper, startHelper } from './process.ts';
 
-/** A load on paths of one server, in turns: each connection goes round its share of them. */
+/** A load on one server: each connection goes round its share of the requests. */
 export interface Load {
   address: string;
-  paths: readonly string[];
+  requests: readonly LoadRequest[];
   headers?: Readonly<Record<string, string>>;
   connections?: number;
-  /** Seconds. */
-  duration: number;
+  /** Seconds; unless `amount` says how many requests there are. */
+  duration?: number;
+  amount?: number;
+}
+
+interface LoadRequest {
+  /** GET, unless given. */
+  method?: string;
+  path: string;
+  body?: string;
 }
 
 interface LoadResult {
@@ -26,8 +34,9 @@ export async function sendLoad(
   statuses: readonly string[] = ['200'],
 ): Promise<LoadResult> {
   const { connections = 50 } = load;
-  const headers = { authorization: AUTHORIZATION, ...load.headers };
-  const result = await askHelper<Result>(bench, 'load', [JSON.stringify({ ...load, connections, headers })]);
+  const headers = { ...OWN_HEADERS, ...load.headers };
+  const input = JSON.stringify({ ...load, connections, headers });
+  const result = await askHelper<Result>(bench, 'load', [], input);
   const wrong = Object.keys(result.statusCodeStats).filter((status) => !statuses.includes(status));
   if (result.errors > 0 || result.timeouts > 0 || wrong.length > 0)
     throw new Error(

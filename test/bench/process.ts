@@ -74,9 +74,15 @@ export function startHelper(bench: Bench, name: string, args: readonly string[] 
   return startChild(bench, process.execPath, [`${PROJECT}/test/bench/processes/${name}.mjs`, ...args]);
 }
 
-/** Starts a helper and resolves to what it says at its end, as JSON. */
-export async function askHelper<T>(bench: Bench, name: string, args: readonly string[]): Promise<T> {
+/** Starts a helper with this standard input, and resolves to what it says at its end, as JSON. */
+export async function askHelper<T>(
+  bench: Bench,
+  name: string,
+  args: readonly string[],
+  input = '',
+): Promise<T> {
   const child = startHelper(bench, name, args);
+  child.process.stdin?.end(input);
   const code = await child.ended;
   if (code !== 0) throw new Error(`${name} ended with ${code}:\n${child.output()}`);
   return JSON.parse(child.output().trim().split('\n').at(-1) ?? '') as T;

@@ -1,21 +1,23 @@
+import { text } from 'node:stream/consumers';
 import autocannon from 'autocannon';
 
 /**
- * Sends a load by autocannon. Its list of requests is copied for each connection, which with a thousand paths is more
- * than the processor's caches hold and then measures the load; so each connection takes its share of the paths.
+ * Sends a load by autocannon, for `duration` seconds or until `amount` requests were sent. Its list of requests is copied for
+ * each connection, which with a thousand of them is more than the processor's caches hold and then measures the load; so each
+ * connection takes its share of them.
  */
-const { address, paths, headers, connections, duration } = JSON.parse(process.argv[2]);
+const { address, requests, headers, connections, duration, amount } = JSON.parse(await text(process.stdin));
 let started = 0;
 const result = await autocannon({
   url: address,
   connections,
-  duration,
+  ...(amount === undefined ? { duration } : { amount }),
   setupClient: (client) => {
-    const own = paths.filter(
-      (_, index) => index % connections === started % Math.min(connections, paths.length),
+    const own = requests.filter(
+      (_, index) => index % connections === started % Math.min(connections, requests.length),
     );
     started += 1;
-    client.setRequests(own.map((path) => ({ method: 'GET', path, headers })));
+    client.setRequests(own.map((request) => ({ method: 'GET', headers, ...request })));
   },
 });
 process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -66,7 +66,7 @@ async function measureSize(bench: Bench, apps: number): Promise<Figures> {
   const figures = await measureServed(fleet, manager, 10, 12);
   const writes: number[] = [];
   for (let index = 0; index < WRITES; index++) writes.push(await timed(() => writeOnce(manager, index)));
-  const load = { address: manager.address, paths: [infoPath(0)], duration: 4 };
+  const load = { address: manager.address, requests: [{ path: infoPath(0) }], duration: 4 };
   await sendLoad(bench, { ...load, duration: 1 });
   const { rate } = await sendLoad(bench, load);
   await manager.stop();

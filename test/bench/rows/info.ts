@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bench, Line } from '../bench.ts';
 import { appName, type Fleet, groupName, makeFleet } from '../fleet.ts';
-import { sendLoad } from '../load.ts';
+import { type Load, sendLoad } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
 import { startHelper } from '../process.ts';
 import { inTurns, perSecond, times } from '../statistics.ts';
@@ -31,7 +31,7 @@ export async function info(bench: Bench): Promise<Line[]> {
   const manager = await startManager(bench, { folder: fleet.folder });
   const bare = await startBare(bench, manager);
   const rate = (address: string) => async (): Promise<number> =>
-    (await sendLoad(bench, { address, paths: [infoPath(0)], duration: DURATION })).rate;
+    (await sendLoad(bench, { address, requests: [{ path: infoPath(0) }], duration: DURATION })).rate;
   await Promise.all([rate(manager.address)(), rate(bare)()]);
   const [ours, theirs] = await inTurns(ROUNDS, rate(manager.address), rate(bare));
   return [rateLine('/info, 4 apps, 50 connections', ours, theirs)];
@@ -41,10 +41,10 @@ export async function info(bench: Bench): Promise<Line[]> {
 export async function groups(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4000, 1000);
   const manager = await startManager(bench, { folder: fleet.folder });
-  const rate = (paths: string[]) => async (): Promise<number> =>
-    (await sendLoad(bench, { address: manager.address, paths, duration: DURATION })).rate;
-  const one = rate([infoPath(0)]);
-  const all = rate(Array.from({ length: fleet.groups }, (_, group) => infoPath(group)));
+  const rate = (requests: Load['requests']) => async (): Promise<number> =>
+    (await sendLoad(bench, { address: manager.address, requests, duration: DURATION })).rate;
+  const one = rate([{ path: infoPath(0) }]);
+  const all = rate(Array.from({ length: fleet.groups }, (_, group) => ({ path: infoPath(group) })));
   await one();
   await all();
   const [many, single] = await inTurns(ROUNDS - 2, all, one);
@@ -95,7 +95,7 @@ export async function notModified(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4, 1);
   const manager = await startManager(bench, { folder: fleet.folder });
   const { headers } = await manager.request('GET', infoPath(0));
-  const load = { address: manager.address, paths: [infoPath(0)], duration: DURATION };
+  const load = { address: manager.address, requests: [{ path: infoPath(0) }], duration: DURATION };
   const known = { ...load, headers: { 'if-none-match': headers.get('etag') ?? '' } };
   const [ours, theirs] = await inTurns(
     ROUNDS,

@@ -48,7 +48,7 @@ export async function memory(bench: Bench): Promise<Line[]> {
   ];
 }
 
-/** All groups in turns, at a rate that a fleet has, and five writes a second. */
+/** All groups in turns, as fast as they come, and five writes a second. */
 async function poll(bench: Bench, manager: Manager, seconds: number): Promise<void> {
   let count = Math.floor(performance.now());
   let last: Promise<unknown> = Promise.resolve();
@@ -60,9 +60,9 @@ async function poll(bench: Bench, manager: Manager, seconds: number): Promise<vo
       manager.request('PUT', `/api/v2/apps/${appName(count % 10_000)}/update`, body),
     ]);
   }, 200);
-  const paths = Array.from({ length: 500 }, (_, group) => infoPath(group));
+  const requests = Array.from({ length: 500 }, (_, group) => ({ path: infoPath(group) }));
   try {
-    await sendLoad(bench, { address: manager.address, paths, duration: seconds, connections: 50 });
+    await sendLoad(bench, { address: manager.address, requests, duration: seconds });
   } finally {
     clearInterval(timer);
   }

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bench, Line } from '../bench.ts';
 import { appName, appPath, appText, DURABLE, type Fleet, makeBare, makeFleet } from '../fleet.ts';
+import { sendLoad } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
 import { median, ms, percentile, perSecond, timed, times } from '../statistics.ts';
 
@@ -92,33 +93,35 @@ function writeLine(row: string, { ours, theirs }: WriteFigures): Line {
   };
 }
 
-/** 64 writes at once, again and again; each has to be in the history afterwards. */
+const AT_ONCE = 64;
+const ROUNDS = 12;
+
+/** 64 clients that write one after another; each write has to be in the history afterwards. */
 export async function writesAtOnce(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 1000, 50);
   const manager = await startManager(bench, { folder: fleet.folder });
-  const rounds = 12;
-  const atOnce = 64;
   const before = Number(await fleet.git('rev-list', '--count', 'HEAD'));
-  const rates: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const taken = await timed(() =>
-      Promise.all(
-        Array.from({ length: atOnce }, (_, index) => {
-          const body = { container_image: `registry.example.com/many/service:${round}.${index}` };
-          return manager.request('PUT', `/api/v2/apps/${appName(index * 11)}/update`, body);
-        }),
-      ),
-    );
-    rates.push((atOnce / taken) * 1000);
-  }
+  const write = (index: number) => ({
+    method: 'PUT',
+    path: `/api/v2/apps/${appName((index % AT_ONCE) * 11)}/update`,
+    body: JSON.stringify({ container_image: `registry.example.com/many/service:${index}` }),
+  });
+  const send = async (from: number, amount: number): Promise<number> => {
+    const requests = Array.from({ length: amount }, (_, index) => write(from + index));
+    const headers = { 'content-type': 'application/json' };
+    const load = { address: manager.address, requests, headers, connections: AT_ONCE, amount };
+    return (await sendLoad(bench, load, ['202'])).rate;
+  };
+  await send(0, AT_ONCE);
+  const rate = await send(AT_ONCE, ROUNDS * AT_ONCE);
   const single: number[] = [];
   for (let index = 0; index < COUNT; index++) single.push(await timed(() => writeOnce(manager, index)));
   // A fsck that runs while the manager joins packs would miss those that are gone.
   await manager.stop();
   const made = Number(await fleet.git('rev-list', '--count', 'HEAD')) - before;
   const isWhole = (await fleet.git('fsck', '--no-dangling', '--no-progress')).trim() === '';
-  const [rate, one] = [median(rates), 1000 / median(single)];
-  const isComplete = made === rounds * atOnce + COUNT && isWhole;
+  const one = 1000 / median(single);
+  const isComplete = made === (ROUNDS + 1) * AT_ONCE + COUNT && isWhole;
   return [
     {
       row: '64 API writes at once, one commit each',

@@ -7,6 +7,8 @@
  */
 export const layers = {
   errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
+  async: { may: ['errors'], promise: 'queues, lanes and turns: when things run, not what they do' },
+  disk: { may: ['async'], promise: 'files that outlive a loss of power' },
   faults: { may: ['errors'], pure: [], promise: 'points at which tests let the process die' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
   config: {
@@ -24,18 +26,24 @@ export const layers = {
     pure: [],
     promise: 'desired and applied to ordered steps; ids; how to tell people',
   },
-  source: { may: ['errors', 'faults', 'desired'], promise: 'where revisions come from and where commits go' },
-  store: { may: ['errors', 'desired', 'plan'], promise: 'applied objects, ids, operations, reports' },
+  source: {
+    may: ['errors', 'async', 'disk', 'faults', 'desired'],
+    promise: 'where revisions come from and where commits go',
+  },
+  store: {
+    may: ['errors', 'async', 'disk', 'desired', 'plan'],
+    promise: 'applied objects, ids, operations, reports',
+  },
   reconcile: {
-    may: ['errors', 'faults', 'desired', 'plan', 'source', 'store'],
+    may: ['errors', 'async', 'faults', 'desired', 'plan', 'source', 'store'],
     promise: 'one pass, the loop, the status',
   },
   change: {
-    may: ['errors', 'faults', 'desired', 'plan', 'source', 'store', 'reconcile'],
+    may: ['errors', 'async', 'faults', 'desired', 'plan', 'source', 'store', 'reconcile'],
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
   http: {
-    may: ['errors', 'desired', 'plan', 'store', 'reconcile', 'change'],
+    may: ['errors', 'async', 'desired', 'plan', 'store', 'reconcile', 'change'],
     promise: 'the manager API, served from the store',
   },
   cli: {

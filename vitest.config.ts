@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { TellRetries } from './test/support/tell-retries.ts';
 
 export default defineConfig({
   test: {
@@ -7,7 +8,7 @@ export default defineConfig({
     globalSetup: 'test/support/announce-server.ts',
     // Most of the time is spent waiting for git and for disks.
     maxWorkers: 3,
-    reporters: ['default', './test/support/tell-retries.ts'],
+    reporters: ['default', new TellRetries()],
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -1,10 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { TellRetries } from './test/support/tell-retries.ts';
 
 /** What takes long, or needs a machine that lets it: processes that are killed, full disks, large repositories. */
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
-    reporters: ['default', './test/support/tell-retries.ts'],
+    reporters: ['default', new TellRetries()],
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 120_000,
     hookTimeout: 120_000,

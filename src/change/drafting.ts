@@ -1,3 +1,4 @@
+import { Pace } from '../async/pace.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { FileChange } from '../desired/state.ts';
 import { MAX_FILE_BYTES, readOnce } from '../desired/yaml/document.ts';
@@ -5,7 +6,6 @@ import { HoldfastError, kindOf } from '../errors.ts';
 import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { PassRunner } from '../reconcile/pass.ts';
 import type { Reader } from '../source/source.ts';
-import { Pace } from '../store/pace.ts';
 import type { Store } from '../store/store.ts';
 import { type Draft, draftWrite } from './draft.ts';
 import { filesOf, type WriteView } from './view.ts';

@@ -1,8 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { createTurns } from '../async/turns.ts';
 import { HoldfastError } from '../errors.ts';
 import { type CheckPassword, sameText } from './authentication.ts';
-import { createTurns } from './turns.ts';
 
 const HASH_BYTES = 32;
 /** So many bytes in base64. */

@@ -1,3 +1,4 @@
+import { inPieces, inTurns } from '../async/pace.ts';
 import { compareDiagnostics, type Diagnostic } from '../desired/diagnostic.ts';
 import { type Kind, keyOf, parseKey } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
@@ -5,7 +6,6 @@ import type { Faults } from '../faults.ts';
 import { planning } from '../plan/plan.ts';
 import type { Origin, Step } from '../plan/step.ts';
 import type { Reader } from '../source/source.ts';
-import { inPieces, inTurns } from '../store/pace.ts';
 import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
 import { refuseEmptied, refuseInvalid } from './guard.ts';
 import type { Memory } from './memory.ts';

@@ -1,3 +1,4 @@
+import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { keyOf } from '../desired/name.ts';
 import { HoldfastError, kindOf, messageOf } from '../errors.ts';
 import type { Source } from '../source/source.ts';
@@ -13,7 +14,6 @@ import {
   type PassReport,
   type PassRunner,
 } from './pass.ts';
-import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { ageProblems, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */

@@ -1,9 +1,10 @@
+import { inLanes } from '../async/lanes.ts';
+import { inTurns, Pace } from '../async/pace.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import { DesiredState, type FileChange, type StateFile } from '../desired/state.ts';
 import type { Reader, TreeChange } from '../source/source.ts';
-import { inTurns, Pace } from '../store/pace.ts';
 import type { KnownFiles } from './memory.ts';
 import type { TellProgress } from './progress.ts';
 
@@ -14,7 +15,7 @@ const LANES = 200;
 export interface Snapshot {
   readonly state: DesiredState;
   /**
-   * Brings the state to a revision (null: a branch without a commit), reading only the files that differ.
+   * Brings the state to a revision (null: a branch without a commit), reading only the files that differ,
    * and of those only what is not remembered. Resolves to the keys of the objects that may mean something else now. A
    * rejection leaves the state as it was.
    */
@@ -86,30 +87,13 @@ async function loadChanges(
   const loaded: FileChange[] = [];
   const pace = new Pace();
   let done = 0;
-  await inLanes(changes, async ({ path, entry }, index) => {
+  await inLanes(LANES, changes, async ({ path, entry }, index) => {
     loaded[index] = { path, file: entry === null ? null : await load(entry) };
     done += 1;
     tell({ phase: 'reading', done, total: changes.length });
     await pace.step();
   });
   return refuseTwins(loaded);
-}
-
-/** Works on some items at once. Rejects with the first failure, when nothing is under way any more. */
-async function inLanes<T>(
-  items: readonly T[],
-  work: (item: T, index: number) => Promise<void>,
-): Promise<void> {
-  const rest = items.entries();
-  const failures: unknown[] = [];
-  const lane = async (): Promise<void> => {
-    for (const [index, item] of rest) {
-      if (failures.length > 0) return;
-      await work(item, index).catch((error: unknown) => failures.push(error));
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-  if (failures.length > 0) throw failures[0];
 }
 
 /**

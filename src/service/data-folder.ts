@@ -3,8 +3,8 @@ import { access, chmod, mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { syncFoldersUpTo } from '../disk/sync.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
-import { syncFoldersUpTo } from '../source/git/sync.ts';
 import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
 
 /** Bits of a mode by which others than the owner may do something. */

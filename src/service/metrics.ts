@@ -1,3 +1,4 @@
+import { once } from '../async/once.ts';
 import type { Metrics } from '../http/api.ts';
 import type { PassOutcome } from '../reconcile/pass.ts';
 import type { Status } from '../reconcile/status.ts';
@@ -72,12 +73,4 @@ function createPassFigures() {
     if (status.origin?.reachedAt != null) last.reachedAt = status.origin.reachedAt / 1000;
   };
   return { count, figures: () => ({ ...last, passes: passes.all() }) };
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

@@ -1,7 +1,7 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
 /** Names the tests that passed only when they were tried again: a race must not hide behind a retry. */
-export default class TellRetries implements Reporter {
+export class TellRetries implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const lucky = modules.flatMap((module) =>
       [...module.children.allTests()].flatMap((test) => {

@@ -1,4 +1,4 @@
-import { inTurns } from '../../store/pace.ts';
+import { inTurns } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
 import { encodeMeta, encodeShard, MAX_ROWS, type RecordContent, type RecordMeta, shardOf } from './format.ts';
 

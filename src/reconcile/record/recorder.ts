@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { createSingleFlight } from '../../async/single-flight.ts';
 import { kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
-import { createSingleFlight } from '../single-flight.ts';
 import { Book, type BookDependencies, type BookOutcome } from './book.ts';
 
 /** Milliseconds after the last change until it is written, and after the first one at the most. */
@@ -55,16 +55,15 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const before = status;
     let failure: unknown;
     try {
-      const outcome = isClosed ? await bringUpAtLast(book) : await book.bringUp();
+      const outcome = await bringUp(book, isClosed ? LAST_TRIES : 0);
       status = statusAfter(outcome, before, now());
       failures = 0;
     } catch (error) {
       failure = error;
       failures += 1;
-      const since = before.problem?.since ?? now();
-      status = { ...before, problem: { message: messageOf(error), since } };
-      const delay = retryDelay(kindOf(error) === 'conflict' ? 'stalled' : 'waiting', failures, random());
-      if (delay !== null && !isClosed) timers.start(delay);
+      status = statusFailing(error, before, now());
+      const delay = isClosed ? null : delayAfter(error, failures, random());
+      if (delay !== null) timers.start(delay);
     }
     if (isNews(before, status)) onStatus(status, failure);
   };
@@ -89,8 +88,8 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
  * Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of a group.
  * New ones are started then. Nobody tries later.
  */
-async function bringUpAtLast(book: Book): Promise<BookOutcome> {
-  for (let tries = 0; tries < LAST_TRIES; tries++) {
+async function bringUp(book: Book, triesBefore: number): Promise<BookOutcome> {
+  for (let tries = 0; tries < triesBefore; tries++) {
     try {
       return await book.bringUp();
     } catch (error) {
@@ -112,6 +111,14 @@ function statusAfter(
     problem: null,
     replaced: replaced === null ? before.replaced : { message: replaced, at: now },
   };
+}
+
+function delayAfter(error: unknown, failures: number, random: number): number | null {
+  return retryDelay(kindOf(error) === 'conflict' ? 'stalled' : 'waiting', failures, random);
+}
+
+function statusFailing(error: unknown, before: RecordStatus, now: number): RecordStatus {
+  return { ...before, problem: { message: messageOf(error), since: before.problem?.since ?? now } };
 }
 
 function isNews(before: RecordStatus, after: RecordStatus): boolean {

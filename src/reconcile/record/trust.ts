@@ -1,10 +1,10 @@
+import { inTurns } from '../../async/pace.ts';
 import { appDefaults } from '../../desired/app.ts';
 import { classifyPath } from '../../desired/file.ts';
 import { loadFile } from '../../desired/load.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Reader } from '../../source/source.ts';
 import { contentHash } from '../../store/content-hash.ts';
-import { inTurns } from '../../store/pace.ts';
 import type { RecordContent } from './format.ts';
 
 /**

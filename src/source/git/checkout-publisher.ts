@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { refName } from './commands.ts';
@@ -11,7 +12,6 @@ import { openRefMover } from './ref-mover.ts';
 import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure } from './run.ts';
 import { openSwitchNotes } from './switch-note.ts';
-import { syncFolder } from './sync.ts';
 import { dirtyFiles, dirtyPaths, refuseCheckedOutElsewhere, refuseDirtyFiles } from './work-tree.ts';
 
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import { commands } from './commands.ts';
 import { withoutFilters } from './filters.ts';
@@ -9,7 +10,6 @@ import type { RefMover } from './ref-mover.ts';
 import { currentBranch, type Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
-import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from './sync.ts';
 import { undoSwitch } from './undo-switch.ts';
 import { switchTree } from './work-tree.ts';
 

@@ -1,10 +1,10 @@
 import { mkdir, open, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import { commands } from './commands.ts';
 import { contextOf, findRepository, type Machine, type Repository } from './repository.ts';
 import { type GitContext, runGit } from './run.ts';
-import { syncFolder } from './sync.ts';
 
 /** In a repository that has it, the first commit is not made yet, and all of it is ours. */
 const UNFINISHED = 'holdfast-unfinished';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
+import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { IdsRecord, RecordDraft, RecordText } from '../source.ts';
 import { commands, objectId, refName } from './commands.ts';
@@ -7,7 +8,6 @@ import { COMMITTER } from './environment.ts';
 import { type ObjectReader, openObjects } from './objects.ts';
 import type { Repository } from './repository.ts';
 import { GitFailure, runGit } from './run.ts';
-import { syncFolder } from './sync.ts';
 import { parseTreeList } from './tree.ts';
 
 /** Where the record stands (decisions, "Ids"). */

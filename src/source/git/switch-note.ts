@@ -1,9 +1,9 @@
 import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises';
 import { z } from 'zod';
+import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import { isHeld } from './holders.ts';
 import type { Repository } from './repository.ts';
-import { syncFolder } from './sync.ts';
 
 const Id = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 

@@ -1,5 +1,5 @@
+import { Queue } from '../../async/queue.ts';
 import { HoldfastError, kindOf } from '../../errors.ts';
-import { WriteQueue } from '../queue.ts';
 import type { Change, Documents, Head, HeadId, StagedChange } from './documents.ts';
 
 /** What a write wants: other fields of the head, changes of other documents, and what its caller gets. */
@@ -44,7 +44,7 @@ export class Committer<H extends Head> {
   readonly #documents: Documents;
   readonly #id: HeadId;
   readonly #options: CommitterOptions;
-  readonly #queue = new WriteQueue();
+  readonly #queue = new Queue();
   /** One settling for each write, whoever asks in this process. */
   #settling: { writer: string; done: Promise<void> } | null = null;
 

@@ -1,7 +1,7 @@
+import { Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind, ObjectKey } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
-import { Pace } from '../pace.ts';
 import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.ts';
 import type {
   AppliedObject,

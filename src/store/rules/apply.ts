@@ -1,9 +1,10 @@
+import { once } from '../../async/once.ts';
+import { Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Content } from '../../desired/parse.ts';
 import { sameContent } from '../../plan/content.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';
-import { Pace } from '../pace.ts';
 import type { ApplyBatch, GivenId } from '../store.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
 import type { Work } from './work.ts';
@@ -95,12 +96,4 @@ function isSame(stored: ObjectRow, { kind, after }: Wanted, defaults: AppDefault
   if (stored.content === json) return true;
   const seen = kind === 'app' ? appContent(stored.content, defaults) : groupContent(stored.content);
   return sameContent(seen, JSON.parse(json));
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

@@ -1,5 +1,5 @@
+import { Pace } from '../../async/pace.ts';
 import { HoldfastError } from '../../errors.ts';
-import { Pace } from '../pace.ts';
 import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';

@@ -1,4 +1,4 @@
-import { Pace } from '../pace.ts';
+import { Pace } from '../../async/pace.ts';
 import type { CounterSeed, Followed } from '../store.ts';
 import type { Work } from './work.ts';
 

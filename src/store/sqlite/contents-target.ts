@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type {
   ContentsHead,
@@ -195,10 +196,4 @@ function readFrom(db: Database): string | null {
 
 function reachedBy<Place>(db: Database, sql: string): Reached<Place> {
   return prepare<Reached<Place>>(db, sql).get() ?? { rows: 0, last: null };
-}
-
-/** Makes the new name of a file outlive a loss of power. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
 }

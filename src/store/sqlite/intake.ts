@@ -1,4 +1,4 @@
-import { Pace } from '../pace.ts';
+import { Pace } from '../../async/pace.ts';
 import type { Report } from '../report.ts';
 import type { Writes } from './tables.ts';
 

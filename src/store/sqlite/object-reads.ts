@@ -1,7 +1,7 @@
+import { Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
-import { Pace } from '../pace.ts';
 import { appContent, groupContent, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';

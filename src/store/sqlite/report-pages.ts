@@ -1,4 +1,4 @@
-import { Pace } from '../pace.ts';
+import { Pace } from '../../async/pace.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { reportFilter, timeCondition } from './report-query.ts';

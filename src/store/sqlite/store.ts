@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import { Pace } from '../../async/pace.ts';
+import { Queue } from '../../async/queue.ts';
 import type { ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
-import { Pace } from '../pace.ts';
-import { WriteQueue } from '../queue.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
@@ -49,7 +49,7 @@ export class SqliteStore implements Store {
   readonly #connections: Connections;
   readonly #reads: Reads;
   readonly #writes: Writes;
-  readonly #queue = new WriteQueue();
+  readonly #queue = new Queue();
   readonly #intake: ReportIntake;
   #isClosed = false;
 

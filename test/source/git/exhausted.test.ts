@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { syncFiles } from '../../../src/source/git/sync.ts';
+import { syncFiles } from '../../../src/disk/sync.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 
 const run = promisify(execFile);
@@ -22,7 +22,7 @@ it('syncs any number of files with few descriptors at once', async () => {
   const folder = await temporaryFolder();
   const paths = Array.from({ length: 300 }, (_, index) => `apps/${index % 30}/${index}.yaml`);
   await writeFiles(folder, Object.fromEntries(paths.map((path) => [path, 'x\n'])));
-  const sync = fileURLToPath(new URL('../../../src/source/git/sync.ts', import.meta.url));
+  const sync = fileURLToPath(new URL('../../../src/disk/sync.ts', import.meta.url));
   const script = `import(${JSON.stringify(sync)}).then(({ syncFiles }) => syncFiles(process.argv[1], JSON.parse(process.argv[2])))`;
   const command = 'ulimit -n 80; exec "$0" --import tsx -e "$1" "$2" "$3"';
   await run('sh', ['-c', command, process.execPath, script, folder, JSON.stringify(paths)]);

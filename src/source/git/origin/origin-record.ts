@@ -1,9 +1,9 @@
+import type { Exclusive } from '../../../async/exclusive.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
 import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } from '../record.ts';
 import type { Repository } from '../repository.ts';
 import type { OriginAccess } from './access.ts';
-import type { Exclusive } from './exclusive.ts';
 import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';
 

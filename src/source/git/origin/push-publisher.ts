@@ -1,3 +1,4 @@
+import type { Exclusive } from '../../../async/exclusive.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
@@ -6,7 +7,6 @@ import type { CommitWriter } from '../commit-writer.ts';
 import type { Maintenance } from '../maintenance.ts';
 import type { RefMover } from '../ref-mover.ts';
 import { GitFailure } from '../run.ts';
-import type { Exclusive } from './exclusive.ts';
 import { type Origin, OriginUnavailable } from './origin.ts';
 
 /** What publishing at origin needs. */

@@ -1,3 +1,4 @@
+import { createExclusive } from '../../../async/exclusive.ts';
 import type { Faults } from '../../../faults.ts';
 import type { Source } from '../../source.ts';
 import { refName, trackingRef } from '../commands.ts';
@@ -7,7 +8,6 @@ import { openObjects } from '../objects.ts';
 import { createReader } from '../reader.ts';
 import { openRefMover } from '../ref-mover.ts';
 import type { Repository } from '../repository.ts';
-import { createExclusive } from './exclusive.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
 import { mirrorReader } from './mirror-reader.ts';
 import { createMirrorState } from './mirror-state.ts';

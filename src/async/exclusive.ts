@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../../errors.ts';
+import { HoldfastError } from '../errors.ts';
 
 /**
  * Runs one thing after the other, in the order of the calls. What has not begun within `patience` milliseconds never

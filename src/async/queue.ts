@@ -1,5 +1,5 @@
 /** Runs tasks one after another, in the order in which they came. A task that fails does not hold up the next. */
-export class WriteQueue {
+export class Queue {
   #tail: Promise<unknown> = Promise.resolve();
 
   /** Resolves or rejects as the task does, once its turn has come. */

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { inLanes } from '../async/lanes.ts';
 
 /** Makes what was renamed, made or removed in a folder outlive a loss of power. */
 export function syncFolder(path: string): Promise<void> {
@@ -44,20 +45,12 @@ export async function syncChanged(
     if (isThere && existed(path)) return;
     for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) folders.add(dirname(folder));
   };
-  await someAtOnce(paths, syncOne);
-  await someAtOnce([...folders], (folder) => syncIfThere(join(top, folder)));
+  await inLanes(AT_ONCE, paths, syncOne);
+  await inLanes(AT_ONCE, [...folders], (folder) => syncIfThere(join(top, folder)));
 }
 
 /** Each needs a descriptor, and those of devices must not be used up. */
 const AT_ONCE = 16;
-
-/** Waits for all that it began, also where one fails. */
-async function someAtOnce<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  for (let start = 0; start < items.length; start += AT_ONCE) {
-    const ended = await Promise.allSettled(items.slice(start, start + AT_ONCE).map(work));
-    for (const result of ended) if (result.status === 'rejected') throw result.reason;
-  }
-}
 
 /** A folder goes with its last file; a file can lie behind one that is none. */
 async function syncIfThere(path: string): Promise<boolean> {

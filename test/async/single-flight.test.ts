@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createSingleFlight } from '../../src/reconcile/single-flight.ts';
+import { createSingleFlight } from '../../src/async/single-flight.ts';
 
 it('gives every caller a run that began after the call, and never two at once', async () => {
   const act = fc.constantFrom('request', 'finish', 'fail', 'turn');

@@ -1,0 +1,20 @@
+/**
+ * Works on items, `lanes` of them at once, in their order. Rejects with the first failure, when nothing is under way any more;
+ * what had not begun by then never begins.
+ */
+export async function inLanes<T>(
+  lanes: number,
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<unknown>,
+): Promise<void> {
+  const rest = items.entries();
+  const failures: unknown[] = [];
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of rest) {
+      if (failures.length > 0) return;
+      await work(item, index).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(lanes, items.length) }, lane));
+  if (failures.length > 0) throw failures[0];
+}

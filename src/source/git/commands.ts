@@ -99,6 +99,8 @@ export const commands = {
   /** The commit that a ref of ours or a branch is at. */
   tip: (ref: string) =>
     command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(ref)}^{commit}`),
+  /** The id that a ref names, whether there is such an object or not. */
+  named: (ref: string) => command('rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)),
   /** Makes few large packs of many small ones; what no ref reaches stays. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   init: () => command('init', '--quiet'),

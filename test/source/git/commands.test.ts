@@ -105,6 +105,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'fetchIds', takes: [] },
   { name: 'push', takes: ['ref', 'id', 'id'] },
   { name: 'tip', takes: ['ref'] },
+  { name: 'named', takes: ['ref'] },
   { name: 'repack', takes: [] },
   { name: 'init', takes: [] },
   { name: 'addAll', takes: [] },

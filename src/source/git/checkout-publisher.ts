@@ -34,8 +34,8 @@ export interface CheckoutPublisher extends Publisher {
  */
 export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   const { repository, faults, maintenance } = checkout;
-  const { context, prefix } = repository;
-  const writer = openCommitWriter(context, prefix);
+  const { prefix } = repository;
+  const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
 

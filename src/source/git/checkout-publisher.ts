@@ -93,8 +93,15 @@ async function refuseMove(
   const { repository } = checkout;
   const isCheckedOut = (await currentBranch(repository)) === branch;
   if (isCheckedOut) await refuseDirtyFiles(checkout, base ?? repository.emptyTree, lastEdits(drafts));
-  else await refuseCheckedOutElsewhere(repository, branch);
+  else await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
   return isCheckedOut;
+}
+
+/** A person who switches to the branch just now holds it in this very work tree: the write is made again. */
+function unlessHere(repository: Repository, branch: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    throw (await currentBranch(repository)) === branch ? movedOn(error) : error;
+  };
 }
 
 async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {

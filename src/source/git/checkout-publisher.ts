@@ -3,6 +3,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
+import { withTrouble } from './disk-trouble.ts';
 import { withoutFilters } from './filters.ts';
 import type { Checkout } from './held-index.ts';
 import { isLocked } from './locks.ts';
@@ -132,5 +133,6 @@ function publishError(error: unknown, paths: string[], prefix: string): Holdfast
     const message = 'another git process holds a lock of the repository; end it, or remove the lock it left';
     return new HoldfastError('conflict', message, {}, error);
   }
-  return new HoldfastError('unavailable', 'git could not publish the commit', {}, error);
+  const message = withTrouble('git could not publish the commit', error);
+  return new HoldfastError('unavailable', message, {}, error);
 }

@@ -1,5 +1,6 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands } from '../commands.ts';
+import { diskTrouble } from '../disk-trouble.ts';
 import { GitFailure, redact } from '../run.ts';
 import type { TransferLimit, Transfers } from './transfer.ts';
 
@@ -199,6 +200,13 @@ function unreachable(error: unknown): OriginUnavailable {
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   // The reasons above are those for which a connection does not come about; later, texts like them say other things.
+  const trouble = diskTrouble(error);
+  if (trouble !== null)
+    return new OriginUnavailable(
+      `the mirror of origin cannot be written: ${trouble}`,
+      { isSent, isLate },
+      error,
+    );
   const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
   const [, status] = ANSWERED.exec(text) ?? [];
   const broken =

@@ -73,7 +73,6 @@ export const commands = {
   objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
   /** A repository without a work tree, for what is fetched. */
   initBare: () => command('init', '--quiet', '--bare'),
-  bareFolder: () => command('rev-parse', '--absolute-git-dir'),
   /** Whether every object is whole, and everything that a ref needs is there. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */

@@ -80,8 +80,8 @@ export function makeMirror(folder: string, options: MirrorOptions): Promise<void
 export async function isUsable(context: GitContext, url: string): Promise<boolean> {
   try {
     const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
-    await runGit(context, commands.bareFolder());
-    return address === url;
+    const format = await runGit(context, commands.objectFormat());
+    return address === url && format.startsWith('sha1\n');
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
     if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);

@@ -61,6 +61,22 @@ describe('a place that cannot be used is told with its path, the reason and what
     }
   });
 
+  it('what an earlier manager of another user left for GIT_REMOTE', async () => {
+    const origin = await testOrigin();
+    for (const name of ['mirror.git', 'transfer.gitconfig']) {
+      const dataFolder = await ownFolder();
+      await mkdir(join(dataFolder, name, 'objects'), { recursive: true });
+      await chmod(join(dataFolder, name), 0);
+      if (NOBODY !== undefined) await chown(join(dataFolder, name), NOBODY.uid, NOBODY.gid);
+      const { code, text } = await failureOf(dataFolder, {
+        GIT_REMOTE: origin.url,
+        DESIRED_STATE: 'desired-state',
+      });
+      expect(code).toBe(3);
+      expect(text).toMatch(new RegExp(`${name} in DATA_DIR cannot be used \\(E[A-Z]+\\)`));
+    }
+  });
+
   it('a lock that is none', async () => {
     const { dataFolder, env } = await makePlace();
     await mkdir(join(dataFolder, 'manager.lock'), { recursive: true });

@@ -176,6 +176,7 @@ describe('a read-only folder', () => {
     await chmod(path, 0o500);
     const reply = await changeWeb(manager, 'refused:1');
     expect(reply.status, reply.text).toBe(503);
+    expect(reply.text).toContain('the user who runs the manager may not write there; look at owners');
     expect(await git('rev-parse', 'HEAD')).toBe(head);
     expect(await readFile(join(repository.folder, 'desired-state/apps/web.yaml'), 'utf8')).toBe(
       SMALL_FLEET['apps/web.yaml'],

@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { HAS_OPENSSL, serveHttps } from '../support/https-origin.ts';
+import { HAS_OPENSSL, redirectTo, serveHttps } from '../support/https-origin.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 
@@ -71,7 +71,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
     const origin = await testOrigin(SMALL_FLEET);
     const thief = await serveHttps(origin.url, 'nobody:knows');
     const elsewhere = `https://127.0.0.1:${thief.port}/fleet.git`;
-    const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`, elsewhere);
+    const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`, redirectTo(elsewhere));
     const both = join(await temporaryFolder(), 'both.pem');
     await writeFile(both, (await readFile(caFile, 'utf8')) + (await readFile(thief.caFile, 'utf8')));
     const manager = await startFollower({ ...origin, url }, { settings: settingsFor(both) });

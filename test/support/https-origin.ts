@@ -25,11 +25,22 @@ export interface HttpsOrigin {
   seen: (string | null)[];
 }
 
-/** Serves a bare repository over https until the test is over; `redirectTo` sends everybody elsewhere instead. */
+/** What is answered instead of git's own server; false lets that answer. */
+export type Instead = (response: ServerResponse, request: IncomingMessage) => boolean;
+
+/** Sends everybody elsewhere. */
+export function redirectTo(address: string): Instead {
+  return (response, { url }) => {
+    response.writeHead(302, { location: `${address}${url?.replace(/^\/[^/]*/, '')}` }).end();
+    return true;
+  };
+}
+
+/** Serves a bare repository over https until the test is over. */
 export async function serveHttps(
   bare: string,
   credentials: string,
-  redirectTo?: string,
+  instead: Instead = () => false,
 ): Promise<HttpsOrigin> {
   const folder = await temporaryFolder();
   const [keyFile, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')];
@@ -42,9 +53,8 @@ export async function serveHttps(
     { key: await readFile(keyFile), cert: await readFile(caFile) },
     (request, response) => {
       seen.push(request.headers.authorization ?? null);
-      if (redirectTo !== undefined) {
-        response.writeHead(302, { location: `${redirectTo}${request.url?.replace(/^\/[^/]*/, '')}` }).end();
-      } else if (request.headers.authorization !== expected) {
+      if (instead(response, request)) return;
+      if (request.headers.authorization !== expected) {
         response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
       } else runBackend(bare, request, response);
     },

@@ -4,6 +4,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { refName } from './commands.ts';
 import { openCommitWriter } from './commit-writer.ts';
+import { withTrouble } from './disk-trouble.ts';
 import { withoutFilters } from './filters.ts';
 import type { Checkout } from './held-index.ts';
 import { isLocked } from './locks.ts';
@@ -34,8 +35,8 @@ export interface CheckoutPublisher extends Publisher {
  */
 export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   const { repository, faults, maintenance } = checkout;
-  const { context, prefix } = repository;
-  const writer = openCommitWriter(context, prefix);
+  const { prefix } = repository;
+  const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
 
@@ -93,8 +94,15 @@ async function refuseMove(
   const { repository } = checkout;
   const isCheckedOut = (await currentBranch(repository)) === branch;
   if (isCheckedOut) await refuseDirtyFiles(checkout, base ?? repository.emptyTree, lastEdits(drafts));
-  else await refuseCheckedOutElsewhere(repository, branch);
+  else await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
   return isCheckedOut;
+}
+
+/** A person who switches to the branch just now holds it in this very work tree: the write is made again. */
+function unlessHere(repository: Repository, branch: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    throw (await currentBranch(repository)) === branch ? movedOn(error) : error;
+  };
 }
 
 async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {
@@ -125,5 +133,6 @@ function publishError(error: unknown, paths: string[], prefix: string): Holdfast
     const message = 'another git process holds a lock of the repository; end it, or remove the lock it left';
     return new HoldfastError('conflict', message, {}, error);
   }
-  return new HoldfastError('unavailable', 'git could not publish the commit', {}, error);
+  const message = withTrouble('git could not publish the commit', error);
+  return new HoldfastError('unavailable', message, {}, error);
 }

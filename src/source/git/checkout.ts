@@ -7,7 +7,7 @@ import { refName } from './commands.ts';
 import { clearLeftPacks } from './leftovers.ts';
 import { createLocks } from './locks.ts';
 import { createMaintenance } from './maintenance.ts';
-import { requireBranch } from './missing-branch.ts';
+import { requireBranch, requireReadable } from './missing-branch.ts';
 import type { Undone } from './move-branch.ts';
 import { createRepository, dropUnfinished } from './new-repository.ts';
 import { openObjects } from './objects.ts';
@@ -58,9 +58,10 @@ export async function openCheckout(
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
-  const all = createReader(repository, objects, () =>
+  const plain = createReader(repository, objects, () =>
     fixed === null ? followedBranch(repository) : Promise.resolve(fixed),
   );
+  const all = requireReadable(plain, repository);
   const maintenance = createMaintenance(repository, onPacksLeft);
   const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
   const { reader, watch } = await followReplaced({

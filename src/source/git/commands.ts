@@ -73,7 +73,6 @@ export const commands = {
   objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
   /** A repository without a work tree, for what is fetched. */
   initBare: () => command('init', '--quiet', '--bare'),
-  bareFolder: () => command('rev-parse', '--absolute-git-dir'),
   /** Whether every object is whole, and everything that a ref needs is there. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
@@ -99,6 +98,8 @@ export const commands = {
   /** The commit that a ref of ours or a branch is at. */
   tip: (ref: string) =>
     command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(ref)}^{commit}`),
+  /** The id that a ref names, whether there is such an object or not. */
+  named: (ref: string) => command('rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)),
   /** Makes few large packs of many small ones; what no ref reaches stays. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   init: () => command('init', '--quiet'),

@@ -3,7 +3,9 @@ import type { CommitDraft, FileEdit } from '../source.ts';
 import { commands, objectId } from './commands.ts';
 import { type AnswerReader, Conversation } from './conversation.ts';
 import { COMMITTER } from './environment.ts';
-import { type GitContext, GitFailure } from './run.ts';
+import { clearFailedWriter } from './leftovers.ts';
+import type { Repository } from './repository.ts';
+import { GitFailure } from './run.ts';
 
 const NEWLINE = 0x0a;
 const FOLDER_MODE = '040000';
@@ -24,8 +26,12 @@ export interface CommitWriter {
   close(): Promise<void>;
 }
 
-/** One long-lived `git fast-import` in the repository; `prefix` is the folder that the drafts' paths are in. */
-export function openCommitWriter(context: GitContext, prefix: string): CommitWriter {
+/** Where commits are made; `prefix` is the folder that the drafts' paths are in. */
+type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix'>;
+
+/** One long-lived `git fast-import` in the repository. */
+export function openCommitWriter(place: Place): CommitWriter {
+  const { context, prefix } = place;
   const git = new Conversation(context, commands.fastImport());
   const close = (): Promise<void> => git.close('done\n');
   let idle: NodeJS.Timeout | undefined;
@@ -53,6 +59,7 @@ export function openCommitWriter(context: GitContext, prefix: string): CommitWri
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       // The process was ended, or a clean-up took its packs away. No branch has moved: a new one can do it again.
+      await clearFailedWriter(place);
       return await attempt(base, drafts);
     } finally {
       idle = setTimeout(() => void close(), IDLE_LIMIT).unref();

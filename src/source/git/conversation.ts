@@ -53,6 +53,16 @@ export class Conversation {
   }
 }
 
+const ENDED_BY = 'ended by ';
+
+/**
+ * Whether a process was ended by a signal that was not ours: of a stop of the whole group of processes, or of a machine
+ * short of memory.
+ */
+export function wasEnded(error: unknown): boolean {
+  return error instanceof GitFailure && error.stderr.startsWith(ENDED_BY);
+}
+
 class Session implements AnswerReader {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #context: GitContext;
@@ -76,7 +86,9 @@ class Session implements AnswerReader {
     });
     this.#ended = new Promise((resolve) => {
       this.#child.on('error', (error) => this.#end(null, String(error), resolve));
-      this.#child.on('close', (code) => this.#end(code, this.#stderr, resolve));
+      this.#child.on('close', (code, signal) => {
+        this.#end(code, `${signal === null ? '' : `${ENDED_BY}${signal} `}${this.#stderr}`, resolve);
+      });
     });
     this.#isStarted = hasPipes(this.#child);
     if (!this.#isStarted) {

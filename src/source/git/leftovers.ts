@@ -9,6 +9,8 @@ const UNFINISHED = /^tmp_(pack|idx|rev)_/;
 const KEPT = /^pack-.*\.keep$/;
 /** What the first kind of them holds, where a `fast-import` made it. */
 const KEPT_BY_WRITER = 'fast-import';
+/** What a `fast-import` that fails writes about it. */
+const REPORT = /^fast_import_crash_\d+$/;
 
 /**
  * Takes away what a writer of commits that was killed left among the packs: nobody would ever join the packs that it
@@ -34,4 +36,26 @@ async function isLeft(path: string, age: number): Promise<boolean> {
   if (found === null || Date.now() - found.mtimeMs < age) return false;
   if (!path.endsWith('.keep')) return (await isOpen(path)) !== true;
   return (await readFile(path, 'latin1').catch(() => '')).trim() === KEPT_BY_WRITER;
+}
+
+/**
+ * Takes away what a writer of commits of this process left when it failed: the mark of a pack that never came to be, which
+ * would keep the next writer from making the same pack, and its report.
+ */
+export async function clearFailedWriter({
+  gitFolder,
+  commonFolder,
+}: Pick<Repository, 'gitFolder' | 'commonFolder'>): Promise<void> {
+  const folder = `${commonFolder}/objects/pack`;
+  const names = new Set(await readdir(folder).catch((): string[] => []));
+  const marks = [...names].filter((name) => KEPT.test(name) && !names.has(name.replace(/keep$/, 'pack')));
+  for (const mark of marks) {
+    if (await isLeft(`${folder}/${mark}`, 0)) await unlink(`${folder}/${mark}`).catch(() => undefined);
+  }
+  const reports = (await readdir(gitFolder).catch((): string[] => [])).filter((name) => REPORT.test(name));
+  for (const report of reports) {
+    const text = await readFile(`${gitFolder}/${report}`, 'latin1').catch(() => '');
+    const isOurs = new RegExp(`^ *parent process *: ${process.pid}$`, 'm').test(text);
+    if (isOurs) await unlink(`${gitFolder}/${report}`).catch(() => undefined);
+  }
 }

@@ -1,6 +1,6 @@
 import type { Blob } from '../../desired/entry.ts';
 import { commands, objectId } from './commands.ts';
-import { type AnswerReader, Conversation } from './conversation.ts';
+import { type AnswerReader, Conversation, wasEnded } from './conversation.ts';
 import type { GitContext } from './run.ts';
 
 const NEWLINE = 0x0a;
@@ -12,7 +12,7 @@ interface ObjectInfo {
   size: number;
 }
 
-/** Objects of one repository, read through one long-lived `git cat-file`. */
+/** Objects of one repository, read through one long-lived `git cat-file`; one that somebody ends is replaced. */
 export interface ObjectReader {
   /** Looks up `<revision>^{commit}`, `<revision>:<path>` and the like; null where there is no such object. */
   info(expression: string): Promise<ObjectInfo | null>;
@@ -26,14 +26,21 @@ export interface ObjectReader {
 export function openObjects(context: GitContext): ObjectReader {
   const git = new Conversation(context, commands.batchObjects());
 
+  /** Reading twice does no harm. At a stop of the whole group git ends first, and the last record of ids is still to come. */
+  const ask = <T>(request: string, answer: (reader: AnswerReader) => Promise<T>): Promise<T> =>
+    git.ask(request, answer).catch((error: unknown) => {
+      if (wasEnded(error)) return git.ask(request, answer);
+      throw error;
+    });
+
   const info = (expression: string): Promise<ObjectInfo | null> => {
     // A line break would be a second request; no object has such a name.
     if (/[\r\n]/.test(expression)) return Promise.resolve(null);
-    return git.ask(`info ${expression}\n`, async (reader) => parseInfo(await reader.until(NEWLINE)));
+    return ask(`info ${expression}\n`, async (reader) => parseInfo(await reader.until(NEWLINE)));
   };
 
   const contents = (id: string): Promise<Buffer | null> =>
-    git.ask(`contents ${objectId(id)}\n`, async (reader) => {
+    ask(`contents ${objectId(id)}\n`, async (reader) => {
       const found = parseInfo(await reader.until(NEWLINE));
       return found === null ? null : readBody(reader, found.size);
     });

@@ -99,7 +99,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'locate', takes: [] },
   { name: 'objectFormat', takes: [] },
   { name: 'initBare', takes: [] },
-  { name: 'bareFolder', takes: [] },
+  { name: 'named', takes: ['ref'] },
   { name: 'checkObjects', takes: [] },
   { name: 'fetch', takes: ['ref'] },
   { name: 'fetchIds', takes: [] },

@@ -24,8 +24,12 @@ async function mirrorOf(origin: TestOrigin) {
     faults: NO_FAULTS,
     onRecordRefused: () => undefined,
   };
-  const source = await openRemote(options);
-  onTestFinished(source.close);
+  const open = async () => {
+    const source = await openRemote(options);
+    onTestFinished(source.close);
+    return source;
+  };
+  const source = await open();
   await source.origin.refresh();
   const folder = source.repository.gitFolder;
   const names = await readdir(join(folder, 'objects/pack'));
@@ -36,6 +40,7 @@ async function mirrorOf(origin: TestOrigin) {
   return {
     folder,
     packs,
+    open,
     isWhole: () => isWhole({ options, repository, limits: options.limits }),
   };
 }
@@ -63,10 +68,17 @@ it.each<[string, (mirror: { folder: string; packs: string[] }) => Promise<unknow
     ({ packs }) => Promise.all(packs.map((path) => rm(path).then(() => writeFile(path, 'PACK, not really')))),
   ],
   ['with a config that git cannot read', ({ folder }) => appendFile(join(folder, 'config'), '\n[[[')],
+  [
+    'with a list of shallow commits that git cannot read',
+    ({ folder }) => writeFile(join(folder, 'shallow'), 'junk\n'),
+  ],
   ['of another address', ({ folder }) => writeFile(join(folder, 'holdfast-origin'), '/elsewhere')],
   ['that is gone', ({ folder }) => rm(folder, { recursive: true })],
 ])('is not whole %s', async (_, damage) => {
   const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
   await damage(mirror);
   expect(await mirror.isWhole()).toBe(false);
+  const again = await mirror.open();
+  await again.origin.refresh().catch(() => again.origin.refresh());
+  expect((await again.reader.head()).revision).not.toBeNull();
 });

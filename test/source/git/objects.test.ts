@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openObjects } from '../../../src/source/git/objects.ts';
-import { contextAt, repositoryOfFile } from './support.ts';
+import { contextAt, notingGit, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();
 const revision = await repository.commit({
@@ -107,5 +107,21 @@ describe('blob', () => {
       'bytes' in blob ? blob.bytes.length : null,
     );
     expect(sizes).toEqual(all.map((_, index) => [4, 0, 6][index % 3]));
+  });
+});
+
+describe('the process', () => {
+  it('that is ended while it reads is replaced, and nobody notices', async () => {
+    const noting = await notingGit();
+    const reader = openObjects(noting.use(contextAt(repository.folder)));
+    onTestFinished(() => reader.close());
+    const file = await idOf('a.txt');
+    await reader.info('HEAD');
+    const id = (await noting.last()) as number;
+    process.kill(id, 'SIGSTOP');
+    const answers = Promise.all([reader.info(revision), reader.contents(file)]);
+    process.kill(id, 'SIGKILL');
+    const [head, text] = await answers;
+    expect([head?.id, text?.toString()]).toEqual([revision, 'one\n']);
   });
 });

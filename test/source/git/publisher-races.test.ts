@@ -120,6 +120,23 @@ describe('a person who switches branches while a write is on its way', () => {
   });
 
   // HEAD follows a moment after the index, without its lock.
+  it('to the branch in the moment when the work trees are looked at: the write is made again', async () => {
+    const { repository, base } = await twoBranches();
+    await repository.git('checkout', '--quiet', 'other');
+    const folder = await temporaryFolder();
+    const path = process.env['PATH'];
+    const script = `#!/bin/sh\nPATH='${path}'\n[ "$1" != worktree ] || env -i PATH="$PATH" git switch -q main\nexec git "$@"\n`;
+    await writeFile(join(folder, 'git'), script, { mode: 0o755 });
+    const machine = { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+    const source = await openCheckout(join(repository.folder, 'ds'), 'main', machine);
+    onTestFinished(() => source.close());
+    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'moved-on' });
+    expect(await repository.git('rev-parse', 'main')).toBe(base);
+    const id = await publishOne(source, WRITE);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
+    expect(await status(repository)).toBe('');
+  });
+
   it('in the moment after the index was switched for the write: it is taken back', async () => {
     const { repository, base } = await twoBranches();
     const source = await interrupted(repository, 'switch-noted', () => {

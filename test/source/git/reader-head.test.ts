@@ -1,4 +1,4 @@
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
@@ -8,6 +8,10 @@ import { newRepository, openSource } from './support.ts';
 async function repositoryWithCommit(): Promise<{ repository: TestRepository; revision: string }> {
   const repository = await testRepository();
   return { repository, revision: await repository.commit({ 'ds/apps/web.yaml': 'container_image: a\n' }) };
+}
+
+function objectFile(folder: string, id: string): string {
+  return join(folder, '.git/objects', id.slice(0, 2), id.slice(2));
 }
 
 describe('head', () => {
@@ -37,6 +41,46 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision: null });
     const revision = await repository.commit({ 'ds/a': '' });
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+  });
+
+  it.each<[string, (repository: TestRepository, revision: string) => Promise<unknown>]>([
+    ['is missing', ({ folder }, revision) => rm(objectFile(folder, revision))],
+    ['was emptied by a loss of power', ({ folder }) => writeFile(join(folder, '.git/refs/heads/main'), '')],
+  ])('of a branch whose commit %s cannot be told, and is no branch without a commit', async (_, damage) => {
+    const { repository, revision } = await repositoryWithCommit();
+    await damage(repository, revision);
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await expect(reader.head()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'the commit of the branch "main" cannot be read: it is missing or damaged; see git fsck',
+    });
+  });
+
+  it('of a branch whose commit is damaged cannot be told', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const file = objectFile(repository.folder, revision);
+    await rm(file);
+    await writeFile(file, '');
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    await expect(reader.head()).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+
+  it('is there again with the objects that another repository keeps for this one', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const clone = repositoryAt(join(await temporaryFolder(), 'clone'));
+    await repository.git('clone', '--quiet', '--shared', repository.folder, clone.folder);
+    const { reader } = await openSource(join(clone.folder, 'ds'));
+    await rename(repository.folder, `${repository.folder}.away`);
+    await expect(reader.head()).rejects.toMatchObject({ kind: 'unavailable' });
+    await rename(`${repository.folder}.away`, repository.folder);
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
+  });
+
+  it('of another name for a branch without a commit has no revision', async () => {
+    const repository = await newRepository();
+    await repository.git('symbolic-ref', 'refs/heads/main', 'refs/heads/trunk');
+    const { reader } = await openSource(repository.folder);
+    expect((await reader.head()).revision).toBeNull();
   });
 
   it('is a fixed branch whatever is checked out', async () => {

@@ -63,8 +63,9 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
     // What an ended fetch left is in the way of the next one.
     if (failure !== null) await tidyMirror(folder, trackingRef(branch));
-    const isThere = await origin.fetch(pace).catch(fail);
-    if (!isThere) await refuseMissing(parts, isFirst).catch(fail);
+    const others = await origin.fetch(pace).catch(fail);
+    const refusal = others === null ? null : missing(branch, others, isFirst);
+    if (refusal !== null) fail(refusal);
     failure = null;
     wasLate = false;
     isReached = true;
@@ -92,13 +93,11 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   };
 }
 
-/** Only an origin without any branch is one that nobody has written to. */
-async function refuseMissing({ branch, origin }: MirrorStateParts, isFirst: boolean): Promise<void> {
-  if (!isFirst) {
-    throw new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
-  }
-  const others = await origin.branches();
-  if (others.length > 0) throw noSuchBranch('origin', branch, others);
+/** Only an origin without any branch is one that nobody has written to: null. */
+function missing(branch: string, others: readonly string[], isFirst: boolean): HoldfastError | null {
+  if (!isFirst)
+    return new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
+  return others.length > 0 ? noSuchBranch('origin', branch, others) : null;
 }
 
 async function isTracked({ context }: Repository, branch: string): Promise<boolean> {

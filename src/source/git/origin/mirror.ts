@@ -1,7 +1,9 @@
 import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { HoldfastError } from '../../../errors.ts';
 import { commands } from '../commands.ts';
+import { withTrouble } from '../disk-trouble.ts';
 import { gitEnvironment } from '../environment.ts';
 import { describeRepository, gitCannotRun, type Machine, type Repository } from '../repository.ts';
 import { type GitContext, GitFailure, runGit } from '../run.ts';
@@ -25,6 +27,7 @@ export interface Mirror {
 }
 
 const FOLDER = 'mirror.git';
+const SETTINGS = 'transfer.gitconfig';
 /** Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked. */
 const LOGGED: readonly (readonly [string, string])[] = [['core.logAllRefUpdates', 'true']];
 /** In the mirror: the address of what it mirrors. */
@@ -38,30 +41,47 @@ const ADDRESS_FILE = 'holdfast-origin';
 export async function openMirror(options: MirrorOptions, tracking: string): Promise<Mirror> {
   const folder = join(options.dataFolder, FOLDER);
   const context = localContext(folder, options);
-  if (await isUsable(context, options.access.url)) {
-    await removeLeftovers(folder);
-    await removeOtherBranches(folder, tracking);
-  } else await makeMirror(folder, options);
-  return describeMirror(folder, options);
+  return sayingWhat(async () => {
+    if (await isUsable(context, options.access.url)) {
+      await removeLeftovers(folder);
+      await removeOtherBranches(folder, tracking);
+    } else await makeMirror(folder, options);
+    return describeMirror(folder, options);
+  });
+}
+
+/** Files of an earlier manager can belong to another user: an error of Node says with its code what must be looked at. */
+async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const { code = '', path = '' } = error as NodeJS.ErrnoException;
+    if (!/^E[A-Z0-9]+$/.test(code)) throw error;
+    const name = path.endsWith(SETTINGS) ? SETTINGS : FOLDER;
+    const message = withTrouble(`${name} in DATA_DIR cannot be used (${code})`, error);
+    throw new HoldfastError('unavailable', message, {}, error);
+  }
 }
 
 /** Puts an empty mirror in the place of the present one. */
-export async function makeMirror(folder: string, options: MirrorOptions): Promise<void> {
+export function makeMirror(folder: string, options: MirrorOptions): Promise<void> {
   const fresh = `${folder}.new`;
-  await rm(fresh, { recursive: true, force: true });
-  await mkdir(fresh, { recursive: true, mode: 0o700 });
-  await runGit(localContext(fresh, options), commands.initBare());
-  await writeFile(join(fresh, ADDRESS_FILE), options.access.url);
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-  await rename(fresh, folder);
+  return sayingWhat(async () => {
+    await rm(fresh, { recursive: true, force: true });
+    await mkdir(fresh, { recursive: true, mode: 0o700 });
+    await runGit(localContext(fresh, options), commands.initBare());
+    await writeFile(join(fresh, ADDRESS_FILE), options.access.url);
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await rename(fresh, folder);
+  });
 }
 
 /** Whether git takes the mirror for a repository, and whether it is one of this origin. */
 export async function isUsable(context: GitContext, url: string): Promise<boolean> {
   try {
     const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
-    await runGit(context, commands.bareFolder());
-    return address === url;
+    const format = await runGit(context, commands.objectFormat());
+    return address === url && format.startsWith('sha1\n');
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
     if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);
@@ -87,7 +107,7 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;
   const env = gitEnvironment(machine.env, [folder], [...LOGGED, ...accessConfig(access)]);
-  const file = join(options.dataFolder, 'transfer.gitconfig');
+  const file = join(options.dataFolder, SETTINGS);
   const safe = access.url.startsWith('/') ? [access.url, join(access.url, '.git')] : [];
   const lines = [
     '[core]\n\tfsync = committed,reference\n\tfsyncMethod = fsync\n',

@@ -1,5 +1,6 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands } from '../commands.ts';
+import { diskTrouble } from '../disk-trouble.ts';
 import { GitFailure, redact } from '../run.ts';
 import type { TransferLimit, Transfers } from './transfer.ts';
 
@@ -33,12 +34,11 @@ export class OriginUnavailable extends HoldfastError {
 /** A repository elsewhere, as seen from the mirror. */
 export interface Origin {
   /**
-   * Brings the branch and the refs of ours into the mirror. Resolves to false when origin answers but has no such
-   * branch; the refs of ours are brought all the same. Rejects with an OriginUnavailable, whose message says what to look at.
+   * Brings the branch and the refs of ours into the mirror; resolves to null. When origin answers but has no such branch,
+   * the refs of ours are brought all the same, and it resolves to the full names of the branches that origin has.
+   * Rejects with an OriginUnavailable, whose message says what to look at.
    */
-  fetch(pace: keyof TransferLimits): Promise<boolean>;
-  /** Full names of the branches that origin has. Rejects with an OriginUnavailable. */
-  branches(): Promise<string[]>;
+  fetch(pace: keyof TransferLimits): Promise<readonly string[] | null>;
   /**
    * Moves a ref from one commit to another (null: it must not be there yet), and does nothing when it is elsewhere.
    * Rejects as `conflict` when origin refuses the change, with an OriginUnavailable when it cannot be reached.
@@ -52,21 +52,14 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
       const isTalkative = pace !== 'usual';
       try {
         await transfers.run(commands.fetch(branch, isTalkative), limits[pace]);
-        return true;
+        return null;
       } catch (error) {
         if (!isWithoutBranch(error)) throw unreachable(error);
       }
+      const branches = await branchesOf(transfers, limits.usual);
       try {
         await transfers.run(commands.fetchIds(isTalkative), limits[pace]);
-        return false;
-      } catch (error) {
-        throw unreachable(error);
-      }
-    },
-    branches: async () => {
-      try {
-        const lines = await transfers.run(commands.originBranches(), limits.usual);
-        return lines.split('\n').flatMap((line) => line.split('\t')[1] ?? []);
+        return branches;
       } catch (error) {
         throw unreachable(error);
       }
@@ -80,6 +73,16 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
       }
     },
   };
+}
+
+/** A web page in which git finds no refs looks like a repository without branches: one that is served as plain files. */
+async function branchesOf(transfers: Transfers, limit: TransferLimit): Promise<string[]> {
+  const { out, isGit } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
+    throw unreachable(error);
+  });
+  const branches = out.split('\n').flatMap((line) => line.split('\t')[1] ?? []);
+  if (branches.length > 0 || isGit) return branches;
+  throw new OriginUnavailable(NO_SERVER, { isSent: false, isLate: false }, null);
 }
 
 function isWithoutBranch(error: unknown): boolean {
@@ -106,8 +109,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
     }
   };
   return {
-    fetch: (pace) => telling('fetch', origin.fetch(pace), (isThere) => (isThere ? 'done' : 'gone')),
-    branches: () => origin.branches(),
+    fetch: (pace) => telling('fetch', origin.fetch(pace), (others) => (others === null ? 'done' : 'gone')),
     push: (ref, from, to) => telling('push', origin.push(ref, from, to), (outcome) => outcome),
   };
 }
@@ -145,6 +147,9 @@ function shown({ stderr }: GitFailure, why: string): string {
     .slice(0, 300);
 }
 
+const NO_SERVER =
+  'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
+
 /** What git or ssh say, and what it means for people. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/^the manager is shutting down$/, 'the manager is shutting down'],
@@ -171,6 +176,12 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     /not appear to be a git repository|repository .*not found|not found$|does not exist/im,
     'there is no repository at GIT_REMOTE',
   ],
+  [/info\/refs not valid|bad line length character/, NO_SERVER],
+  [
+    /redirects followed|unable to update url base from redirection/,
+    'GIT_REMOTE sends git on to another address; set it to that of the repository itself',
+  ],
+  [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
   [/mismatched algorithms/, 'the repository at GIT_REMOTE has another object format than sha1'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
   [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
@@ -178,6 +189,8 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
 
 /** What a push says once it sends commits; before that, origin has nothing that it could take. */
 const SENDING = /Writing objects:/;
+/** Origin, or what is before it, has answered with an error. */
+const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
 /** Origin itself has answered, and did not look at what was sent. */
 const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
@@ -187,7 +200,17 @@ function unreachable(error: unknown): OriginUnavailable {
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   // The reasons above are those for which a connection does not come about; later, texts like them say other things.
+  const trouble = diskTrouble(error);
+  if (trouble !== null)
+    return new OriginUnavailable(
+      `the mirror of origin cannot be written: ${trouble}`,
+      { isSent, isLate },
+      error,
+    );
   const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
-  const otherwise = isLate ? 'origin does not answer in time' : 'the connection to origin broke';
+  const [, status] = ANSWERED.exec(text) ?? [];
+  const broken =
+    status === undefined ? 'the connection to origin broke' : `origin answers with HTTP status ${status}`;
+  const otherwise = isLate ? 'origin does not answer in time' : broken;
   return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
 }

@@ -4,6 +4,7 @@ import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
 import { trackingRef } from '../commands.ts';
 import type { CommitWriter } from '../commit-writer.ts';
+import { withTrouble } from '../disk-trouble.ts';
 import type { Maintenance } from '../maintenance.ts';
 import type { RefMover } from '../ref-mover.ts';
 import { GitFailure } from '../run.ts';
@@ -57,7 +58,8 @@ async function makeCommits(
     return await writer.write(base.revision, drafts);
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
-    throw new HoldfastError('unavailable', 'git could not make the commit', {}, error);
+    const message = withTrouble('git could not make the commit', error);
+    throw new HoldfastError('unavailable', message, {}, error);
   }
 }
 

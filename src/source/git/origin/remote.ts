@@ -46,7 +46,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const transfers = createTransfers(transfer);
   const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
   const inner = createReader(repository, openObjects(context), async () => trackingRef(branch));
-  const writer = openCommitWriter(context, repository.prefix);
+  const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);
   const maintenance = createMaintenance(repository);
   const letGo = async (): Promise<void> => {

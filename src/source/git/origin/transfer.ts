@@ -19,6 +19,8 @@ export interface Transfers {
    * limit; nothing that it started lives on then.
    */
   run(command: GitCommand, limit: TransferLimit): Promise<string>;
+  /** The same; tells also whether the other side has said anything in git's protocol. */
+  ask(command: GitCommand, limit: TransferLimit): Promise<{ out: string; isGit: boolean }>;
   /** Ends what is under way. */
   end(): void;
   /** The same, and begins nothing more: later calls reject. */
@@ -47,43 +49,69 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     if (running.size === 0) process.off('exit', end);
   };
 
-  const run = (command: GitCommand, limit: TransferLimit): Promise<string> =>
-    new Promise((resolve, reject) => {
-      if (isClosed) return reject(new GitFailure(command, null, 'the manager is shutting down'));
-      const child = startGroup(context, command);
-      if (!hasPipes(child)) {
-        child.on('error', (error) => reject(new GitFailure(command, null, String(error))));
-        return undefined;
-      }
-      begin(child);
-      const said = { out: '', err: '' };
-      const watch = watchLimit(limit, () => endGroup(child, signal));
-      collect(child.stdout, (text) => {
-        said.out = (said.out + text).slice(-MAX_OUTPUT);
-      });
-      collect(child.stderr, (text) => {
-        watch.heard();
-        said.err = (said.err + text).slice(-MAX_OUTPUT);
-      });
-      const finish = (code: number | null, reason: string): void => {
-        forget(child);
-        const why = watch.end() ?? `${reason}${said.out}`;
-        if (code === 0) resolve(said.out);
-        else reject(new GitFailure(command, code, why));
-      };
-      child.on('error', (error) => finish(null, String(error)));
-      child.on('close', (code) => finish(code, said.err));
-      return undefined;
-    });
+  const carryOut = async (command: GitCommand, limit: TransferLimit, more = {}): Promise<Said> => {
+    if (isClosed) throw new GitFailure(command, null, 'the manager is shutting down');
+    const child = startGroup({ ...context, env: { ...context.env, ...more } }, command);
+    if (!hasPipes(child)) return failureToStart(child, command);
+    begin(child);
+    try {
+      return await endOf(
+        child,
+        command,
+        watchLimit(limit, () => endGroup(child, signal)),
+      );
+    } finally {
+      forget(child);
+    }
+  };
 
   return {
-    run,
+    run: async (command, limit) => (await carryOut(command, limit)).out,
+    ask: async (command, limit) => {
+      const { out, err } = await carryOut(command, limit, { GIT_TRACE_PACKET: '1' });
+      return { out, isGit: err.search(TRACED) >= 0 };
+    },
     end,
     close: () => {
       isClosed = true;
       end();
     },
   };
+}
+
+/** What a transfer has printed. */
+interface Said {
+  out: string;
+  err: string;
+}
+
+/** A line about what was said in git's protocol. */
+const TRACED = /^[\d:.]+ \S+ +packet: .*\n?/gm;
+
+function endOf(child: Child, command: GitCommand, watch: LimitWatch): Promise<Said> {
+  const said = { out: '', err: '' };
+  collect(child.stdout, (text) => {
+    said.out = (said.out + text).slice(-MAX_OUTPUT);
+  });
+  collect(child.stderr, (text) => {
+    watch.heard();
+    said.err = (said.err + text).slice(-MAX_OUTPUT);
+  });
+  return new Promise((resolve, reject) => {
+    const finish = (code: number | null, reason: string): void => {
+      const why = watch.end() ?? `${reason.replaceAll(TRACED, '')}${said.out}`;
+      if (code === 0) resolve(said);
+      else reject(new GitFailure(command, code, why));
+    };
+    child.on('error', (error) => finish(null, String(error)));
+    child.on('close', (code) => finish(code, said.err));
+  });
+}
+
+function failureToStart(child: Child, command: GitCommand): Promise<never> {
+  return new Promise((_, reject) => {
+    child.on('error', (error) => reject(new GitFailure(command, null, String(error))));
+  });
 }
 
 interface LimitWatch {

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { commands } from '../../../src/source/git/commands.ts';
+import { diskTrouble } from '../../../src/source/git/disk-trouble.ts';
+import { GitFailure } from '../../../src/source/git/run.ts';
+
+const RIGHTS = 'the user who runs the manager may not write there; look at owners and rights';
+const FULL = 'the disk is full; make room';
+
+/** What git has said. */
+const SAID = [
+  {
+    text: "error: cannot lock ref 'refs/remotes/origin/main': Unable to create '/d/mirror.git/refs/remotes/origin/main.lock': Permission denied\nwarning: fetch normally indicates",
+    means: RIGHTS,
+  },
+  {
+    text: "fatal: Unable to create temporary file '/r/.git/objects/pack/tmp_pack_XXXXXX': Permission denied",
+    means: RIGHTS,
+  },
+  { text: "error: unable to unlink old 'desired-state/apps/web.yaml': Permission denied", means: RIGHTS },
+  {
+    text: "fatal: commit: cannot update the ref 'refs/heads/main': unable to append to '.git/logs/refs/heads/main': Permission denied",
+    means: RIGHTS,
+  },
+  { text: 'fatal: write error: No space left on device', means: FULL },
+  {
+    text: "fatal: Unable to create '/r/.git/index.lock': Read-only file system",
+    means: 'the file system is read-only',
+  },
+  { text: 'git@forge.example: Permission denied (publickey).', means: null },
+  { text: "fatal: cannot exec 'ssh': Permission denied", means: null },
+  { text: 'remote: fatal: unable to create temporary file: No space left on device', means: null },
+  { text: "fatal: couldn't find remote ref refs/heads/main", means: null },
+];
+
+it.each(SAID)('$text', ({ text, means }) => {
+  expect(diskTrouble(new GitFailure(commands.version(), 128, text))).toBe(means);
+});
+
+it('is known of an error of Node, too', () => {
+  expect(diskTrouble(new Error("EACCES: permission denied, open '/r/.git/index.lock'"))).toBe(RIGHTS);
+  expect(diskTrouble(new Error('ENOSPC: no space left on device, write'))).toBe(FULL);
+  expect(diskTrouble(new Error("ENOENT: no such file or directory, stat '/r/.git'"))).toBeNull();
+});

@@ -1,3 +1,4 @@
+import { Queue } from '../../async/queue.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit } from '../source.ts';
 import { commands, objectId } from './commands.ts';
@@ -36,6 +37,8 @@ export function openCommitWriter(place: Place): CommitWriter {
   const close = (): Promise<void> => git.close('done\n');
   let idle: NodeJS.Timeout | undefined;
   let writes = 0;
+  /** A caller that gave up does not end its write: the next one must not talk into it. */
+  const queue = new Queue();
 
   const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
     writes += 1;
@@ -67,7 +70,7 @@ export function openCommitWriter(place: Place): CommitWriter {
   };
 
   return {
-    write,
+    write: (base, drafts) => queue.run(() => write(base, drafts)),
     close: () => {
       clearTimeout(idle);
       return close();

@@ -35,6 +35,17 @@ async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n'
 }
 
 describe('a commit', () => {
+  it('is whole, and in its turn, where the next one is asked for before it is done', async () => {
+    const { repository, base, writer } = await start();
+    const texts = ['one\n', 'two\n', 'three\n'];
+    const made = await Promise.all(
+      texts.map((text) => writer.write(base, [draftOf({ 'apps/web.yaml': text }, { message: text })])),
+    );
+    const shown = made.map(([id = '']) => repository.show('ds/apps/web.yaml', id));
+    expect(await Promise.all(shown)).toEqual(texts);
+    expect(await readdir(join(repository.folder, '.git'))).not.toContainEqual(expect.stringMatching(/crash/));
+  });
+
   it('has the draft as its content, the base as its parent, and moves no branch', async () => {
     const { repository, base, writer } = await start();
     const draft = draftOf(

@@ -31,6 +31,17 @@ export function runProgram(
   return startProcess(NODE, [MAIN, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
+/** The same with its standard output or standard error led elsewhere, as a shell writes it: `> /dev/full`. */
+export function runProgramInto(
+  redirection: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = PROJECT,
+): TestProcess {
+  const command = ['-c', `exec "$0" "$@" ${redirection}`, NODE, MAIN, ...args];
+  return startProcess('sh', command, { cwd, env: { PATH: process.env['PATH'], ...env } });
+}
+
 /** A fleet on this machine, as a manager is pointed to it. */
 export interface Place {
   repository: TestRepository;

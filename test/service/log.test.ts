@@ -50,6 +50,20 @@ describe('the logger', () => {
     expect(() => JSON.parse(text)).toThrow();
   });
 
+  it('lets no more than a little wait for a reader who does not read, and goes on when it reads', async () => {
+    const out = new PassThrough();
+    const logger = await createLogger('info', out);
+    for (let line = 0; line < 100; line++) logger.info('x'.repeat(100_000));
+    expect(out.writableLength).toBeLessThan(2_000_000);
+    let text = '';
+    out.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await expect.poll(() => out.writableLength).toBe(0);
+    logger.info('here I am');
+    await expect.poll(() => text).toContain('here I am');
+  });
+
   it('keeps to its level', async () => {
     const { lines, out } = collect();
     const logger = await createLogger('warn', out);

@@ -15,7 +15,7 @@ export async function createLogger(level: string, out: Writable & { isTTY?: bool
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: {
       paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
-      censor: '(secret)',
+      censor: (value: unknown) => (value === null ? null : '(secret)'),
     },
   };
   if (out.isTTY !== true) {

@@ -50,6 +50,14 @@ describe('the logger', () => {
     expect(() => JSON.parse(text)).toThrow();
   });
 
+  it('says of a secret whether it is set', async () => {
+    const { lines, out } = collect();
+    const logger = await createLogger('info', out);
+    logger.info({ settings: { MONGODB_URI: null, BASIC_AUTH_PASSWORD: 'hunter-2' } }, 'x');
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines[0]).toMatchObject({ settings: { MONGODB_URI: null, BASIC_AUTH_PASSWORD: '(secret)' } });
+  });
+
   it('lets no more than a little wait for a reader who does not read, and goes on when it reads', async () => {
     const out = new PassThrough();
     const logger = await createLogger('info', out);

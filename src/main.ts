@@ -74,6 +74,7 @@ const code = await runCommand(process.argv.slice(2), {
     write: output.write,
     complain: (text) => void process.stderr.write(text),
     isTerminal: process.stdout.isTTY === true,
+    hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },
   version: await productVersion(),
   serve,

@@ -50,7 +50,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     effects: effectsOf(steps, applied),
     summary: summarize(steps, problems),
   };
-  io.write(renderFindings(findings, format, io.isTerminal));
+  io.write(renderFindings(findings, format, io.hasColors));
   const isNews = options['exit-code'] === true && steps.length > 0;
   return countErrors(problems) > 0 || isNews ? EXIT.problems : EXIT.ok;
 }

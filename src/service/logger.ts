@@ -8,7 +8,10 @@ const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'MONGODB_UR
 const MAX_WAITING = 1_048_576;
 
 /** One line of JSON an event; on a terminal, lines for people. Never a credential. */
-export async function createLogger(level: string, out: Writable & { isTTY?: boolean }): Promise<Logger> {
+export async function createLogger(
+  level: string,
+  out: Writable & { isTTY?: boolean; hasColors?(): boolean },
+): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -25,6 +28,11 @@ export async function createLogger(level: string, out: Writable & { isTTY?: bool
   const { default: pretty } = await import('pino-pretty');
   return pino(
     options,
-    pretty({ destination: out, colorize: true, sync: true, translateTime: 'SYS:HH:MM:ss' }),
+    pretty({
+      destination: out,
+      colorize: out.hasColors?.() === true,
+      sync: true,
+      translateTime: 'SYS:HH:MM:ss',
+    }),
   );
 }

@@ -42,6 +42,17 @@ export function runProgramInto(
   return startProcess('sh', command, { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
+/** The same on a terminal that `script` makes. */
+export function runProgramOnTerminal(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd = PROJECT,
+): TestProcess {
+  const command = [NODE, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+  const settings = { PATH: process.env['PATH'], ...env };
+  return startProcess('script', ['-qec', command, '/dev/null'], { cwd, env: settings });
+}
+
 /** A fleet on this machine, as a manager is pointed to it. */
 export interface Place {
   repository: TestRepository;

@@ -50,6 +50,20 @@ describe('the logger', () => {
     expect(() => JSON.parse(text)).toThrow();
   });
 
+  it.each([true, false])(
+    'has colours where the terminal shows them and its user wants them: %s',
+    async (has) => {
+      const out = Object.assign(new PassThrough(), { isTTY: true, hasColors: () => has });
+      let text = '';
+      out.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      (await createLogger('info', out)).info('here I am');
+      await expect.poll(() => text).toContain('here I am');
+      expect(text.includes('\u001b[')).toBe(has);
+    },
+  );
+
   it('says of a secret whether it is set', async () => {
     const { lines, out } = collect();
     const logger = await createLogger('info', out);

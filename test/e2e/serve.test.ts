@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { lastCommit } from '../support/world.ts';
-import { makePlace, type Program, serve, stop } from './program.ts';
+import { makePlace, type Program, runProgram, serve, stop } from './program.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
 const WEB = '/api/v2/apps/web';
@@ -36,7 +38,30 @@ function imageIn(info: Info): string | undefined {
   return info.apps.find(({ app_name: name }) => name === 'web')?.container_image;
 }
 
+/** An origin that takes connections and never answers. */
+async function silentOrigin(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await once(server, 'listening');
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/fleet.git`;
+}
+
 describe('the built program', () => {
+  it('says in its data folder where it listens, also while its first look takes long', async () => {
+    const { dataFolder } = await makePlace();
+    const GIT_REMOTE = await silentOrigin();
+    const env = { PORT: '0', DATA_DIR: dataFolder, GIT_REMOTE, GIT_TIMEOUT: '600', AUTH_ENABLED: 'false' };
+    const program = runProgram(['serve'], env);
+    const [, address] = await program.waitFor(/"address":"([^"]+)"/);
+    const told = JSON.parse(await readFile(join(dataFolder, 'manager.json'), 'utf8'));
+    expect(told).toMatchObject({ pid: program.child.pid, address });
+    expect(await stop(program)).toBe(0);
+  });
+
   it('serves a fleet from its first start on, through commits, writes and restarts', async () => {
     const place = await makePlace();
     const first = await serve(place);

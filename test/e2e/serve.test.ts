@@ -116,6 +116,26 @@ describe('the built program', () => {
     }
   });
 
+  it('logs writes and refused reports, and neither polls nor reports that it takes', async () => {
+    const program = await serve(await makePlace(), {
+      BASIC_AUTH_USER: 'pat',
+      BASIC_AUTH_PASSWORD: 'hunter-2',
+    });
+    const ask = client(program, { user: 'pat', password: 'hunter-2' });
+    const report = { hostname: 'till-1', device_group: 'edge', report_creation_time: 1_700_000_000 };
+    const send = (body: unknown) => ask('/api/v2/reports', { method: 'POST', body: JSON.stringify(body) });
+    expect((await ask(INFO)).status).toBe(200);
+    expect((await send(report)).status).toBe(200);
+    expect((await send({ hostname: 'till-1' })).status).toBe(400);
+    expect((await ask(`${WEB}/stop`, { method: 'POST' })).status).toBe(202);
+    expect(await stop(program)).toBe(0);
+    const requests = program.log().filter(({ msg, url }) => msg === 'request' && url !== '/readyz');
+    expect(requests.map(({ url, status }) => [url, status])).toEqual([
+      ['/api/v2/reports', 400],
+      [`${WEB}/stop`, 202],
+    ]);
+  });
+
   it('writes one line of JSON an event, and says why each object was applied', async () => {
     const place = await makePlace();
     const settings = { BASIC_AUTH_USER: 'pat', BASIC_AUTH_PASSWORD: 'hunter-2\u00e9', LOG_LEVEL: 'trace' };

@@ -53,16 +53,37 @@ async function serve(config: Config): Promise<ExitCode> {
   return EXIT.ok;
 }
 
+/**
+ * Writes results, and keeps why one could not be written. Without a listener the process would end with the first such
+ * error, and what the manager does for devices is worth more than its log: where a disk is full or a reader left, lines are lost.
+ */
+function openOutput(): { write(text: string): void; failure(): Error | null } {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  let failure: Error | null = null;
+  const keep = (error?: NodeJS.ErrnoException | null): void => {
+    // A reader such as `head` that had enough is none.
+    if (error != null && error.code !== 'EPIPE') failure ??= error;
+  };
+  return { write: (text) => void process.stdout.write(text, keep), failure: () => failure };
+}
+
+const output = openOutput();
 const code = await runCommand(process.argv.slice(2), {
   io: {
     env: process.env,
-    write: (text) => void process.stdout.write(text),
+    write: output.write,
     complain: (text) => void process.stderr.write(text),
     isTerminal: process.stdout.isTTY === true,
+    hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },
   version: await productVersion(),
   serve,
   copyStore: async (...copy) => (await import('./service/copy-store.ts')).copyStore(...copy),
 });
 // What was written to a pipe is still on its way: end when it has arrived.
-process.stdout.write('', () => process.exit(code));
+process.stdout.write('', () => {
+  const failure = output.failure();
+  if (failure !== null)
+    process.stderr.write(`holdfast: the output could not be written: ${failure.message}\n`);
+  process.exit(failure === null ? code : EXIT.failed);
+});

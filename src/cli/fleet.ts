@@ -38,7 +38,7 @@ export async function loadFolder(
   const reader = createFolderReader(fs, folder);
   const entries = await reader.list().catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
-    throw new UsageError(`${folder} is not a folder`);
+    throw new UsageError(`${folder === '' ? '""' : folder} is not a folder`);
   });
   return loadEntries(entries, reader.blob, defaults);
 }

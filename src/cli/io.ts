@@ -5,8 +5,10 @@ export interface CommandIo {
   write(text: string): void;
   /** What is wrong, for people. */
   complain(text: string): void;
-  /** Whether results go to a terminal, which shows colours. */
+  /** Whether results go to a terminal. */
   isTerminal: boolean;
+  /** Whether that shows colours, and its user wants them. */
+  hasColors: boolean;
 }
 
 /** Exit codes of all commands (decisions, "Settings and command line"). */

@@ -26,6 +26,10 @@ import { type Findings, renderFindings } from './report.ts';
 /** Milliseconds that one git call may take. */
 const GIT_TIME_LIMIT = 60_000;
 
+/** CI makes such clones, where most revisions that people name are missing. */
+const FETCH_MORE =
+  ', or of what this clone has of it, which is shallow; fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
+
 /** `holdfast plan`: what a folder, as it lies on the disk, would change in what a revision has. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const {
@@ -50,7 +54,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     effects: effectsOf(steps, applied),
     summary: summarize(steps, problems),
   };
-  io.write(renderFindings(findings, format, io.isTerminal));
+  io.write(renderFindings(findings, format, io.hasColors));
   const isNews = options['exit-code'] === true && steps.length > 0;
   return countErrors(problems) > 0 || isNews ? EXIT.problems : EXIT.ok;
 }
@@ -80,7 +84,9 @@ async function appliedAt(
     const base = await baseAt(revisions, against ?? 'HEAD', defaults);
     // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
     if (base === null && against !== undefined)
-      throw new UsageError(`"${against}" is no commit of this repository`);
+      throw new UsageError(
+        `"${against}" is no commit of this repository${revisions.isShallow ? FETCH_MORE : ''}`,
+      );
     if (base !== null) warnOf(base, against ?? 'HEAD', io);
     return base?.applied ?? new AppliedState();
   } finally {

@@ -27,6 +27,6 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
     [...state.problems(), ...[...between.values()].flat()].sort(compareDiagnostics),
   );
   const summary = `${folder}: ${countObjects(state)}, ${countProblems(problems)}`;
-  io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.isTerminal));
+  io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
   return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;
 }

@@ -123,7 +123,6 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, url, user } = request;
-    const isRead = method === 'GET' || method === 'HEAD';
     const facts = {
       method,
       url,
@@ -131,8 +130,14 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
       user: user?.name,
       ms: Math.round(reply.elapsedTime * 10) / 10,
     };
-    request.log[isRead && reply.statusCode < 500 ? 'debug' : 'info'](facts, 'request');
+    request.log[isRoutine(request, reply.statusCode) ? 'debug' : 'info'](facts, 'request');
   });
+}
+
+/** What comes from every device all the time would bury everything else: reads that are answered, and reports that are taken. */
+function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
+  if (method === 'GET' || method === 'HEAD') return status < 500;
+  return routeOptions.url === '/api/v2/reports' && status < 400;
 }
 
 /** Before the body is read: what is wrong with that is told later. */

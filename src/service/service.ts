@@ -57,8 +57,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const data = await openDataFolder(config.DATA_DIR, logger);
   const lock = await lockDataFolder(data, environment.clock.now());
   try {
-    const service = await serveFrom(data, config, environment);
-    await lock.tell(service.address);
+    const service = await serveFrom(data, config, environment, lock.tell);
     return { ...service, close: () => service.close().finally(lock.release) };
   } catch (error) {
     lock.release();
@@ -66,8 +65,13 @@ export async function startService(config: Config, environment: ServiceEnvironme
   }
 }
 
-/** The service on a data folder that is its own. */
-async function serveFrom(data: string, config: Config, environment: ServiceEnvironment): Promise<Service> {
+/** The service on a data folder that is its own; tells its address as soon as it listens there. */
+async function serveFrom(
+  data: string,
+  config: Config,
+  environment: ServiceEnvironment,
+  tell: (address: string) => Promise<void>,
+): Promise<Service> {
   const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const { authenticator, settle } = await openAuthenticator(config, data, environment);
@@ -89,6 +93,7 @@ async function serveFrom(data: string, config: Config, environment: ServiceEnvir
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await settle();
+  await tell(address);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);

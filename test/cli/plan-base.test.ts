@@ -124,3 +124,17 @@ describe('plan, where the base has invalid files', () => {
     expect((await planOf(repository)).err).toBe('');
   });
 });
+
+it('a revision that a shallow clone lacks: says what to do', async () => {
+  const repository = await testRepository();
+  await repository.commit(below(SMALL_FLEET));
+  await repository.commit(below(LONGER));
+  const clone = join(await temporaryFolder(), 'clone');
+  await repository.git('clone', '--quiet', '--depth', '1', `file://${repository.folder}`, clone);
+  const planAgainst = (revision: string) =>
+    runCli(['plan', join(clone, 'desired-state'), '--against', revision]);
+  const missing = await planAgainst('HEAD~1');
+  expect(missing.code).toBe(2);
+  expect(missing.err).toMatch(/"HEAD~1" is no commit .* shallow; fetch the whole history first/);
+  expect((await planAgainst('HEAD')).code).toBe(0);
+});

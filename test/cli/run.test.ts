@@ -80,6 +80,7 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     [['--format'], /^holdfast: Option '--format <value>' argument missing\n/],
     [['--port', '1'], /^holdfast: Unknown option '--port'/],
     [['no-such-folder'], /^holdfast: no-such-folder is not a folder\n/],
+    [[''], /^holdfast: "" is not a folder\n/],
     [['package.json'], /^holdfast: package\.json is not a folder\n/],
   ])('refuses %j', async (args, err) => {
     const result = await runCli([command, ...args]);

@@ -27,6 +27,7 @@ async function run(argv: string[], env: Record<string, string> = {}): Promise<Ru
         err += text;
       },
       isTerminal: false,
+      hasColors: false,
     },
     version: '1.2.3',
     copyStore: () => Promise.resolve({}),

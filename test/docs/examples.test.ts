@@ -24,13 +24,16 @@ async function readYaml(name: string): Promise<any> {
   return document.toJS();
 }
 
-/** The fleet of this project on a branch that is one commit ahead of `origin/main`, as CI has a pull request. */
+/** The fleet of this project on a branch with one commit of its own, as CI has a pull request; `origin/main` has gone on since it began. */
 async function pullRequest(): Promise<TestRepository> {
   const repository = await testRepository();
   await cp(join(PROJECT, 'desired-state'), join(repository.folder, 'desired-state'), { recursive: true });
   await repository.commit({});
-  await repository.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
   await repository.git('checkout', '--quiet', '-b', 'change');
+  await repository.git('checkout', '--quiet', 'main');
+  await repository.commit({ 'desired-state/apps/of-others.yaml': 'container_image: others:1\n' });
+  await repository.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+  await repository.git('checkout', '--quiet', 'change');
   await repository.commit({ 'desired-state/apps/shop/spring-sale.yaml': 'container_image: sale:2\n' });
   return repository;
 }
@@ -76,15 +79,16 @@ describe('commands of holdfast in documents and examples run as they stand there
     const outputs = [];
     for (const command of commands) outputs.push(await run(command));
     expect(outputs.join('')).toContain('spring-sale');
+    expect(outputs.join('')).not.toContain('of-others');
   });
 
   it('in gitlab-ci.yaml', async () => {
     const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
-    const commands: string[] = job.script.filter((line: string) => line.startsWith('npx holdfast'));
-    expect(commands).toHaveLength(3);
+    const [install, ...commands]: string[] = job.script;
+    expect(install).toBe('npm ci');
+    expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(3);
     const clone = await pullRequest();
-    const run = runner(clone);
-    for (const command of commands) await run(command.replace(' || true', ''));
+    await runner(clone)(commands.join('\n').replace(' || true', ''));
     for (const file of job.artifacts.paths) {
       const report = JSON.parse(await readFile(join(clone.folder, file), 'utf8'));
       expect(report).toMatchObject({ problems: [], steps: [{ name: 'spring-sale' }] });

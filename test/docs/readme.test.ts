@@ -66,4 +66,8 @@ it('shows commands that do what it says, on a fresh clone', { timeout: 120_000 }
       }
     }
   }
+  // A supervisor signals npm alone.
+  manager.child.kill('SIGTERM');
+  expect(await manager.ended).toBe(0);
+  expect(manager.stdout()).toMatch(/"msg":"stopped"}\n$/);
 });

@@ -1,8 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/settings.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { makePlace, runProgram } from './program.ts';
+import { makePlace, runProgram, runProgramOnTerminal } from './program.ts';
+
+/** The one of util-linux, which gives a program a terminal. */
+const HAS_SCRIPT = spawnSync('sh', ['-c', 'script --version']).stdout?.includes('util-linux') === true;
 
 const FIXED = { 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' };
 const BROKEN = { 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\nports: [80]\n' };
@@ -46,6 +50,19 @@ describe('the built program: commands', () => {
     const unknown = await inFolder('--against', 'no-such-branch');
     expect([unknown.code, unknown.stdout]).toEqual([expect.toSatisfy((code) => code >= 2), '']);
     expect(unknown.output).toContain('no-such-branch');
+  });
+
+  it.skipIf(!HAS_SCRIPT).each([
+    ['a terminal', { TERM: 'xterm' }, true],
+    ['NO_COLOR', { TERM: 'xterm', NO_COLOR: '1' }, false],
+    ['a terminal without colours', { TERM: 'dumb' }, false],
+  ])('colours: %s', async (_name, env, isColored) => {
+    const { repository } = await makePlace();
+    await repository.commit(BROKEN);
+    const program = runProgramOnTerminal(['validate'], env, repository.folder);
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toContain('web.yaml:2:1');
+    expect(program.output().includes('\u001b[')).toBe(isColored);
   });
 
   it('wrong settings: 2, every problem at once, nothing started and no secret shown', async () => {

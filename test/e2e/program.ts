@@ -31,6 +31,28 @@ export function runProgram(
   return startProcess(NODE, [MAIN, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
+/** The same with its standard output or standard error led elsewhere, as a shell writes it: `> /dev/full`. */
+export function runProgramInto(
+  redirection: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = PROJECT,
+): TestProcess {
+  const command = ['-c', `exec "$0" "$@" ${redirection}`, NODE, MAIN, ...args];
+  return startProcess('sh', command, { cwd, env: { PATH: process.env['PATH'], ...env } });
+}
+
+/** The same on a terminal that `script` makes. */
+export function runProgramOnTerminal(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd = PROJECT,
+): TestProcess {
+  const command = [NODE, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+  const settings = { PATH: process.env['PATH'], ...env };
+  return startProcess('script', ['-qec', command, '/dev/null'], { cwd, env: settings });
+}
+
 /** A fleet on this machine, as a manager is pointed to it. */
 export interface Place {
   repository: TestRepository;

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { lastCommit } from '../support/world.ts';
-import { makePlace, type Program, serve, stop } from './program.ts';
+import { makePlace, type Program, runProgram, serve, stop } from './program.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
 const WEB = '/api/v2/apps/web';
@@ -36,7 +38,30 @@ function imageIn(info: Info): string | undefined {
   return info.apps.find(({ app_name: name }) => name === 'web')?.container_image;
 }
 
+/** An origin that takes connections and never answers. */
+async function silentOrigin(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await once(server, 'listening');
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/fleet.git`;
+}
+
 describe('the built program', () => {
+  it('says in its data folder where it listens, also while its first look takes long', async () => {
+    const { dataFolder } = await makePlace();
+    const GIT_REMOTE = await silentOrigin();
+    const env = { PORT: '0', DATA_DIR: dataFolder, GIT_REMOTE, GIT_TIMEOUT: '600', AUTH_ENABLED: 'false' };
+    const program = runProgram(['serve'], env);
+    const [, address] = await program.waitFor(/"address":"([^"]+)"/);
+    const told = JSON.parse(await readFile(join(dataFolder, 'manager.json'), 'utf8'));
+    expect(told).toMatchObject({ pid: program.child.pid, address });
+    expect(await stop(program)).toBe(0);
+  });
+
   it('serves a fleet from its first start on, through commits, writes and restarts', async () => {
     const place = await makePlace();
     const first = await serve(place);
@@ -89,6 +114,26 @@ describe('the built program', () => {
     for (const program of [first, second, third]) {
       for (const secret of [shown.password, basic]) expect(program.stdout()).not.toContain(secret);
     }
+  });
+
+  it('logs writes and refused reports, and neither polls nor reports that it takes', async () => {
+    const program = await serve(await makePlace(), {
+      BASIC_AUTH_USER: 'pat',
+      BASIC_AUTH_PASSWORD: 'hunter-2',
+    });
+    const ask = client(program, { user: 'pat', password: 'hunter-2' });
+    const report = { hostname: 'till-1', device_group: 'edge', report_creation_time: 1_700_000_000 };
+    const send = (body: unknown) => ask('/api/v2/reports', { method: 'POST', body: JSON.stringify(body) });
+    expect((await ask(INFO)).status).toBe(200);
+    expect((await send(report)).status).toBe(200);
+    expect((await send({ hostname: 'till-1' })).status).toBe(400);
+    expect((await ask(`${WEB}/stop`, { method: 'POST' })).status).toBe(202);
+    expect(await stop(program)).toBe(0);
+    const requests = program.log().filter(({ msg, url }) => msg === 'request' && url !== '/readyz');
+    expect(requests.map(({ url, status }) => [url, status])).toEqual([
+      ['/api/v2/reports', 400],
+      [`${WEB}/stop`, 202],
+    ]);
   });
 
   it('writes one line of JSON an event, and says why each object was applied', async () => {

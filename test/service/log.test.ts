@@ -50,6 +50,42 @@ describe('the logger', () => {
     expect(() => JSON.parse(text)).toThrow();
   });
 
+  it.each([true, false])(
+    'has colours where the terminal shows them and its user wants them: %s',
+    async (has) => {
+      const out = Object.assign(new PassThrough(), { isTTY: true, hasColors: () => has });
+      let text = '';
+      out.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      (await createLogger('info', out)).info('here I am');
+      await expect.poll(() => text).toContain('here I am');
+      expect(text.includes('\u001b[')).toBe(has);
+    },
+  );
+
+  it('says of a secret whether it is set', async () => {
+    const { lines, out } = collect();
+    const logger = await createLogger('info', out);
+    logger.info({ settings: { MONGODB_URI: null, BASIC_AUTH_PASSWORD: 'hunter-2' } }, 'x');
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines[0]).toMatchObject({ settings: { MONGODB_URI: null, BASIC_AUTH_PASSWORD: '(secret)' } });
+  });
+
+  it('lets no more than a little wait for a reader who does not read, and goes on when it reads', async () => {
+    const out = new PassThrough();
+    const logger = await createLogger('info', out);
+    for (let line = 0; line < 100; line++) logger.info('x'.repeat(100_000));
+    expect(out.writableLength).toBeLessThan(2_000_000);
+    let text = '';
+    out.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await expect.poll(() => out.writableLength).toBe(0);
+    logger.info('here I am');
+    await expect.poll(() => text).toContain('here I am');
+  });
+
   it('keeps to its level', async () => {
     const { lines, out } = collect();
     const logger = await createLogger('warn', out);

@@ -15,6 +15,7 @@ export interface CommandResult {
 export interface CommandEnvironment {
   env?: Readonly<Record<string, string | undefined>>;
   isTerminal?: boolean;
+  hasColors?: boolean;
   /** What `serve` does instead of serving. */
   serve?: (config: Config) => Promise<0>;
   /** What `store copy` does instead of copying. */
@@ -27,6 +28,7 @@ export async function runCli(
   {
     env = {},
     isTerminal = false,
+    hasColors = false,
     serve = async () => 0,
     copyStore = async () => ({}),
   }: CommandEnvironment = {},
@@ -42,6 +44,7 @@ export async function runCli(
         result.err += text;
       },
       isTerminal,
+      hasColors,
     },
     version: '1.2.3',
     copyStore,

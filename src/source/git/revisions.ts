@@ -11,6 +11,8 @@ export interface RevisionReader {
   /** Entries of the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null where that is no commit. */
   entriesAt(revision: string): Promise<TreeEntry[] | null>;
   blob(id: string, maxBytes: number): Promise<Blob>;
+  /** Whether the clone has only a part of the history. */
+  isShallow: boolean;
   close(): Promise<void>;
 }
 
@@ -28,6 +30,7 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
     blob: (id, maxBytes) => objects.blob(id, maxBytes),
+    isShallow: repository.isShallow,
     close: () => objects.close(),
   };
 }

@@ -8,7 +8,7 @@ import {
 } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
-import { isNoServer, storeError } from './errors.ts';
+import { isNoServer, openError, storeError } from './errors.ts';
 import { describeServer, type ServerInfo } from './server-info.ts';
 
 export interface ConnectionOptions {
@@ -124,7 +124,7 @@ export class Connection {
       setTimeout(() => {
         this.#opening = null;
       }, TRY_AGAIN).unref();
-      throw storeError(error);
+      throw openError(error);
     }
   }
 

@@ -41,6 +41,21 @@ export function storeError(error: unknown): unknown {
   return new HoldfastError('unavailable', `the store ${wordsFor(error)}`, { code }, plain(error));
 }
 
+/**
+ * The same for a connection that is being opened. The driver looks up the servers of a `mongodb+srv` address, and reads the
+ * files that an address names; it lets through what the system says of that.
+ */
+export function openError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof MongoError) return storeError(error);
+  const { code, syscall = '' } = error as NodeJS.ErrnoException;
+  if (syscall.startsWith('query')) {
+    const message = 'the store cannot be reached: DNS does not tell the servers of MONGODB_URI';
+    return new HoldfastError('unavailable', message, { code }, error);
+  }
+  if (syscall !== 'open' && syscall !== 'read') return error;
+  return new HoldfastError('invalid', `MONGODB_URI names a file that cannot be read (${code})`, {}, error);
+}
+
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoError && error.code === DUPLICATE_KEY;
 }

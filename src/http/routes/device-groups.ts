@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { present } from '../../change/view.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { HoldfastError } from '../../errors.ts';
+import { Pace } from '../../store/pace.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
 import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
@@ -120,7 +121,9 @@ function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
 async function refuseUnknownApps({ store, reconciler }: Api, request: FastifyRequest): Promise<void> {
   const { desired } = reconciler.passes;
   const unknown: string[] = [];
+  const pace = new Pace();
   for (const app of new Set(listIn(request, 'apps'))) {
+    await pace.step();
     if (desired.app(app) === undefined && (await store.app(app)).value === null) unknown.push(app);
   }
   if (unknown.length === 0) return;

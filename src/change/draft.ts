@@ -5,7 +5,7 @@ import { parseObjectText } from '../desired/parse.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
-import { KIND_NOUNS, summarizeStep } from '../plan/describe.ts';
+import { subjectLine, summarizeStep } from '../plan/describe.ts';
 import { makePlan, type Plan } from '../plan/plan.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
@@ -101,7 +101,9 @@ function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<
 function messageOf(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
   const sentences = plan.steps.map(summarizeStep);
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
-  const subject = sentences[own] ?? `${KIND_NOUNS[write.kind]} ${write.name}: mend the file`;
+  // A file that never was applied, or that devices see no difference of, is in no step.
+  const otherwise = write.op === 'delete' ? 'delete' : 'mend the file';
+  const subject = sentences[own] ?? subjectLine(write, [otherwise]);
   const others = sentences.filter((_, index) => index !== own);
   const paragraphs = [
     subject,

@@ -4,7 +4,7 @@ import { present } from '../../change/view.ts';
 import type { AppWrite } from '../../change/write.ts';
 import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
-import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, readFields } from '../body.ts';
 import { AppRecord, appRecord } from '../records.ts';
 import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
@@ -55,7 +55,8 @@ export async function writeApp(
   status: number,
   write: AppWrite,
 ): Promise<FastifyReply> {
-  const { object } = await writer.write(write, writeContext(request));
+  const context = write.op === 'create' ? createContext(request) : writeContext(request);
+  const { object } = await writer.write(write, context);
   return sendApp(reply, status, found(object, 'app', write.name));
 }
 

@@ -6,7 +6,7 @@ import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { HoldfastError } from '../../errors.ts';
 import { Pace } from '../../store/pace.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
-import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
 import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
@@ -61,7 +61,8 @@ async function writeGroup(
   status: number,
   write: DeviceGroupWrite,
 ): Promise<FastifyReply> {
-  const { object } = await writer.write(write, writeContext(request));
+  const context = write.op === 'create' ? createContext(request) : writeContext(request);
+  const { object } = await writer.write(write, context);
   return sendGroup(reply, status, found(object, 'device_group', write.name));
 }
 

@@ -104,7 +104,7 @@ function attempt(
 function storeSide(passes: DraftingDependencies['passes']): Pick<WriteView, 'applied' | 'faulty'> {
   const memory = passes.memory();
   if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
-  return { applied: memory.applied, faulty: memory.problems.keys() };
+  return { applied: memory.applied, faulty: [...memory.problems.keys()] };
 }
 
 /**

@@ -13,7 +13,7 @@ export interface WriteView {
   desired: DesiredState;
   applied: AppliedState;
   /** Keys of the objects that had problems with others when the last pass looked. */
-  faulty: Iterable<string>;
+  faulty: readonly string[];
   defaults: AppDefaults;
   /** Texts of the files that the write may edit, by path. */
   texts: ReadonlyMap<string, string>;

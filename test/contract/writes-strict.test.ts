@@ -46,6 +46,20 @@ describe('a write at a head that STRICT refuses', () => {
     expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
   });
 
+  it.each<[string, string, string, unknown]>([
+    ['a partial update', 'PUT', `${APPS}/web/update`, { privileged: true }],
+    ['a full update', 'POST', `${APPS}/web/update`, { container_image: 'web:2' }],
+    ['a delete', 'DELETE', `${APPS}/odd`, undefined],
+    ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
+    ['a create of a group', 'POST', `${GROUPS}/new`, { apps: ['web'] }],
+  ])('%s where only what a group lists is wrong: 409 too', async (_, method, path, body) => {
+    const manager = await refusing({ 'device-groups/edge.yaml': 'apps: [web, bad, no]\n' });
+    const reply = await expectNothingWritten(manager, () =>
+      manager.request(method, path, body === undefined ? {} : { body }),
+    );
+    expect([reply.status, namesOf(reply.body.problems)]).toEqual([409, ['device-groups/edge.yaml']]);
+  });
+
   it.each<[string, Readonly<Record<string, string | null>>, string, string, unknown, number]>([
     [
       'full update of an app',

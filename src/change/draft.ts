@@ -10,7 +10,7 @@ import { makePlan, type Plan } from '../plan/plan.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
-import { blocked, type WriteView } from './view.ts';
+import { blocked, exists, isApplied, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
 /** A commit to be made, and the same edits as changes of the desired state. */
@@ -38,8 +38,9 @@ export function draftWrite(
   view: WriteView,
   rules: DraftRules,
 ): Draft | null {
-  const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   const before = rules.strict ? fleetErrors(view, []) : [];
+  if (before.length > 0) refuseClaimed(write, before, view);
+  const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
     // What the files say is not what devices are told, at a head that is refused.
     if (before.length > 0) throw blocked(before, '');
@@ -89,6 +90,12 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
 function refuseRest({ op }: Write, before: readonly Diagnostic[], after: readonly Diagnostic[]): void {
   const isMending = (op === 'replace' || op === 'delete') && after.length < before.length;
   if (after.length > 0 && !isMending) throw blocked(after, '');
+}
+
+/** At a head that is refused, a sound file can have the name of an object that nobody was ever told of. */
+function refuseClaimed({ op, kind, name }: Write, before: readonly Diagnostic[], view: WriteView): void {
+  if (op !== 'create' || isApplied(kind, name, view.applied) || !exists(kind, name, view)) return;
+  if (problemsAt(kind, name, view).length === 0) throw blocked(before, '');
 }
 
 /** All that STRICT refuses the state for, as it would be with these objects changed. */

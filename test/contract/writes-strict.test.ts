@@ -174,3 +174,52 @@ describe('a write at a head that STRICT refuses', () => {
     expect([reply.status, reply.body.error]).toEqual([409, expect.stringContaining('missing or empty')]);
   });
 });
+
+describe('a first head that STRICT refuses', () => {
+  const GOOD = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/lab.yaml': 'apps: [web]\n' };
+  const start = () =>
+    startManager({
+      files: {
+        ...GOOD,
+        'apps/bad.yaml': '[',
+        'apps/odd.yaml': 'container_image: [\n',
+        'device-groups/edge.yaml': 'apps: [web, bad]\n',
+      },
+      settings: { STRICT: 'true' },
+    });
+  const BAD = new Set(['apps/bad.yaml', 'apps/odd.yaml', 'device-groups/edge.yaml']);
+
+  it('is mended file by file; nothing is served before the last one', async () => {
+    const manager = await start();
+    for (const [method, path, body, left] of [
+      ['POST', `${APPS}/bad/update`, { container_image: 'bad:1' }, ['apps/odd.yaml']],
+      ['DELETE', `${APPS}/odd`, undefined, []],
+    ] as const) {
+      expect((await manager.get(`${APPS}/web`)).status).toBe(503);
+      expect((await manager.get(`${GROUPS}/lab/info`)).text).not.toContain('{');
+      const reply = await manager.request(method, path, body === undefined ? {} : { body });
+      expect(reply.status).toBe(left.length === 0 ? 200 : 503);
+      if (left.length === 0) continue;
+      expect(reply.body).toMatchObject({ revision: await head(manager), applied: false });
+      expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(left));
+    }
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', problems: [] });
+    expect((await manager.get(APPS)).body.apps).toEqual(['bad', 'web']);
+    expect((await manager.get(`${GROUPS}/edge/info`)).body.apps_list).toEqual(['web', 'bad']);
+  });
+
+  it.each<[string, string, string, unknown]>([
+    ['a create of an app that has a sound file', 'POST', `${APPS}/web`, { container_image: 'z' }],
+    ['a create of a device group that has a sound file', 'POST', `${GROUPS}/lab`, { apps: [] }],
+    ['a create of an app', 'POST', `${APPS}/new`, { container_image: 'z' }],
+    ['a stop', 'POST', `${APPS}/web/stop`, undefined],
+    ['a restart', 'POST', `${APPS}/web/restart`, undefined],
+  ])('%s: 409 with all that is to be mended', async (_, method, path, body) => {
+    const manager = await start();
+    const before = await head(manager);
+    const reply = await manager.request(method, path, body === undefined ? {} : { body });
+    expect(reply.status).toBe(409);
+    expect(new Set(namesOf(reply.body.problems ?? []))).toEqual(BAD);
+    expect(await head(manager)).toBe(before);
+  });
+});

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { refName } from './commands.ts';
-import { openCommitWriter } from './commit-writer.ts';
+import { type CommitWriter, openCommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
 import type { Checkout } from './held-index.ts';
 import { isLocked } from './locks.ts';
@@ -17,6 +17,9 @@ import { dirtyFiles, dirtyPaths, refuseCheckedOutElsewhere, refuseDirtyFiles } f
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
 /** Said of what a tree that was made by hand can hold, and a disk cannot. */
 const IMPOSSIBLE = /invalid path '|File name too long/;
+
+/** Said of an object that is missing. */
+const MISSING = /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)/;
 
 /** The publisher of a work tree, which can be caught between two of its steps. */
 export interface CheckoutPublisher extends Publisher {
@@ -39,7 +42,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
 
-  const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
+  const attempt = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
     if (base.branch === null) {
       throw new HoldfastError('conflict', 'HEAD is detached; check out a branch, then writes go there');
     }
@@ -72,7 +75,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   };
 
   return {
-    publish,
+    publish: (base, drafts) => againWithout(writer, () => attempt(base, drafts)),
     recover: () =>
       recoverNoted(checkout, notes).catch((error) => {
         throw publishError(error, [], prefix);
@@ -95,6 +98,18 @@ async function refuseMove(
   if (isCheckedOut) await refuseDirtyFiles(checkout, base ?? repository.emptyTree, lastEdits(drafts));
   else await refuseCheckedOutElsewhere(repository, branch);
   return isCheckedOut;
+}
+
+/** A writer may count on an object that it has met, and that a clean-up took away since; a new one writes it again. */
+async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { cause } = error as Error;
+    if (!(cause instanceof GitFailure) || !MISSING.test(cause.stderr)) throw error;
+    await writer.close();
+    return work();
+  }
 }
 
 async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {

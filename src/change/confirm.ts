@@ -2,6 +2,8 @@ import { HoldfastError, messageOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Reader } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
+import { answer } from './answer.ts';
 import { passWithin } from './patience.ts';
 import type { DraftedRequest } from './request.ts';
 
@@ -9,6 +11,7 @@ import type { DraftedRequest } from './request.ts';
 interface ConfirmParts {
   reconciler: Pick<Reconciler, 'reach'>;
   reader: Reader;
+  store: Store;
   faults: Faults;
   /** Milliseconds. */
   patience: number;
@@ -21,24 +24,27 @@ interface ConfirmParts {
 export async function confirm(
   drafted: DraftedRequest[],
   revisions: string[],
-  { reconciler, reader, faults, patience }: ConfirmParts,
+  { reconciler, reader, store, faults, patience }: ConfirmParts,
 ): Promise<void> {
   const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
   faults.pass('write-done');
-  for (const [index, { request }] of drafted.entries()) {
+  const confirmOne = async ({ request }: DraftedRequest, index: number): Promise<void> => {
     const revision = revisions[index] as string;
     const failure = outcome.ok
       ? await lackOf(revision, outcome.report.head.revision, revisions, reader)
       : outcome.error;
-    if (failure === null) request.resolve({ revision });
-    else {
-      const message = `the commit is published, but not applied yet: ${messageOf(failure)}`;
-      // At a head that STRICT refuses: what is left to be mended.
-      const problems = failure instanceof HoldfastError ? failure.details['problems'] : undefined;
-      const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
-      request.reject(new HoldfastError('unavailable', message, details, failure));
-    }
-  }
+    if (failure === null) await answer(request, revision, store);
+    else request.reject(notApplied(revision, failure));
+  };
+  await Promise.all(drafted.map(confirmOne));
+}
+
+function notApplied(revision: string, failure: unknown): HoldfastError {
+  const message = `the commit is published, but not applied yet: ${messageOf(failure)}`;
+  // At a head that STRICT refuses: what is left to be mended.
+  const problems = failure instanceof HoldfastError ? failure.details['problems'] : undefined;
+  const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
+  return new HoldfastError('unavailable', message, details, failure);
 }
 
 /** Why a commit of ours is not in what a pass has applied; null where it is. */

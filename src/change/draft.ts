@@ -5,12 +5,12 @@ import { parseObjectText } from '../desired/parse.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
-import { KIND_NOUNS, summarizeStep } from '../plan/describe.ts';
+import { subjectLine, summarizeStep } from '../plan/describe.ts';
 import { makePlan, type Plan } from '../plan/plan.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
-import { blocked, type WriteView } from './view.ts';
+import { blocked, exists, isApplied, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
 /** A commit to be made, and the same edits as changes of the desired state. */
@@ -38,8 +38,9 @@ export function draftWrite(
   view: WriteView,
   rules: DraftRules,
 ): Draft | null {
-  const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   const before = rules.strict ? fleetErrors(view, []) : [];
+  if (before.length > 0) refuseClaimed(write, before, view);
+  const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
     // What the files say is not what devices are told, at a head that is refused.
     if (before.length > 0) throw blocked(before, '');
@@ -91,6 +92,12 @@ function refuseRest({ op }: Write, before: readonly Diagnostic[], after: readonl
   if (after.length > 0 && !isMending) throw blocked(after, '');
 }
 
+/** At a head that is refused, a sound file can have the name of an object that nobody was ever told of. */
+function refuseClaimed({ op, kind, name }: Write, before: readonly Diagnostic[], view: WriteView): void {
+  if (op !== 'create' || isApplied(kind, name, view.applied) || !exists(kind, name, view)) return;
+  if (problemsAt(kind, name, view).length === 0) throw blocked(before, '');
+}
+
 /** All that STRICT refuses the state for, as it would be with these objects changed. */
 function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<string>): Diagnostic[] {
   const own = desired.problems().filter(({ severity }) => severity === 'error');
@@ -101,7 +108,9 @@ function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<
 function messageOf(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
   const sentences = plan.steps.map(summarizeStep);
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
-  const subject = sentences[own] ?? `${KIND_NOUNS[write.kind]} ${write.name}: mend the file`;
+  // A file that never was applied, or that devices see no difference of, is in no step.
+  const otherwise = write.op === 'delete' ? 'delete' : 'mend the file';
+  const subject = sentences[own] ?? subjectLine(write, [otherwise]);
   const others = sentences.filter((_, index) => index !== own);
   const paragraphs = [
     subject,

@@ -1,5 +1,6 @@
 import type { AppChange, AppFields } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
+import type { AtRevision, StoredApp, StoredGroup } from '../store/store.ts';
 
 /** A wish to change one app's configuration, already checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
@@ -29,9 +30,15 @@ export interface WriteContext {
   ifMatch: readonly number[] | null;
 }
 
-/** What became of a write: the commit that holds it, or null where nothing had to change. */
-export interface Written {
+/** What the store keeps of the object that a write is about. */
+type StoredOf<W extends Write> = W extends AppWrite ? StoredApp : StoredGroup;
+
+/** What became of a write. */
+export interface Written<W extends Write = Write> {
+  /** The commit that holds it, or null where nothing had to change. */
   revision: string | null;
+  /** The object as it is stored once the write is applied, before any write after it; null after a delete. */
+  object: AtRevision<StoredOf<W> | null>;
 }
 
 /** Makes configuration changes through commits; resolves when a change is published and applied. */
@@ -39,9 +46,9 @@ export interface Writer {
   /**
    * Rejects as `absent`, `present` or `invalid` (the request cannot be done), `moved-on` (If-Match), `conflict`
    * (a person has to look at the repository) or `unavailable` (later, perhaps). Nothing was changed then, except
-   * with `details.revision`: that commit is published, and the next pass applies it.
+   * with `details.revision`: that commit is published, and applied now, or by the next pass (`details.applied`).
    */
-  write(write: Write, context: WriteContext): Promise<Written>;
+  write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
   /** Ends what is under way; what still waits is rejected. */
   close(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import type { Faults } from '../faults.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head, Publisher, Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
+import { answer, storedObject } from './answer.ts';
 import { confirm } from './confirm.ts';
 import { draftAll, refusalOf } from './drafting.ts';
 import { passWithin } from './patience.ts';
@@ -49,10 +50,10 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     working = null;
   };
 
-  const write = (wish: Write, context: WriteContext): Promise<Written> =>
+  const write = <W extends Write>(wish: W, context: WriteContext): Promise<Written<W>> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(new HoldfastError('unavailable', 'the manager is shutting down'));
-      queue.push({ write: wish, context, resolve, reject });
+      queue.push({ write: wish, context, resolve: resolve as Request['resolve'], reject });
       working ??= work();
       return undefined;
     });
@@ -129,7 +130,7 @@ async function tryOnce(batch: Request[], dependencies: WriterDependencies): Prom
   for (const [index, outcome] of outcomes.entries()) {
     const request = batch[index] as Request;
     if ('error' in outcome) request.reject(outcome.error);
-    else if (outcome.draft === null) request.resolve({ revision: null });
+    else if (outcome.draft === null) await answer(request, null, dependencies.store);
     else drafted.push({ request, draft: outcome.draft });
   }
   if (drafted.length === 0) return [];
@@ -183,7 +184,7 @@ async function earlierRefusal(
 ): Promise<unknown> {
   const { kind, name, op } = write;
   try {
-    const stored = kind === 'app' ? await store.app(name) : await store.group(name);
+    const stored = await storedObject(write, store);
     const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
     if (op !== 'create' && !isThere) return absent(kind, name);
     return await refusalOf(write, context, store);

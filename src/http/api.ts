@@ -97,6 +97,11 @@ export function writeContext(request: FastifyRequest): WriteContext {
   };
 }
 
+/** The same for a write that makes an object: there is none yet that any `If-Match` could hold for, `*` included. */
+export function createContext(request: FastifyRequest): WriteContext {
+  return { ...writeContext(request), ifMatch: request.headers['if-match'] === undefined ? null : [] };
+}
+
 export function operationContext(request: FastifyRequest, now: number): OperationContext {
   return { actor: request.user.name, requestId: request.id, at: now };
 }

@@ -6,6 +6,8 @@ import { HoldfastError } from '../errors.ts';
 
 /** Deepest nesting of a body; ours need five levels. */
 const MAX_DEPTH = 32;
+/** Problems of one field that are told; more of them tell no more. */
+const MAX_REASONS = 20;
 const NOT_JSON = 'the body is not JSON';
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
@@ -183,7 +185,10 @@ function noFields(known: readonly string[]): HoldfastError {
   return new HoldfastError('invalid', sentence, { missing_parameters: sentence });
 }
 
-/** The problems of a value by field: all of one field in one sentence, except that a refusal stands alone. */
+/**
+ * The problems of a value by field: the first ones of a field in one sentence, except that a refusal stands alone. A body
+ * can have half a million problems in one field; all of them would be a reply that takes minutes to make.
+ */
 export function badFields(
   issues: readonly z.core.$ZodIssue[],
   known: readonly string[],
@@ -194,7 +199,11 @@ export function badFields(
   for (const { path, kind, message } of explain(issues, known)) {
     const field = String(path[0] ?? '');
     if (kind === 'missing') missing.push(field);
-    else invalid.set(field, [...(invalid.get(field) ?? []), within(path) + message]);
+    else {
+      const reasons = invalid.get(field) ?? [];
+      reasons.push(within(path) + message);
+      invalid.set(field, reasons);
+    }
   }
   for (const [field, why] of refused) invalid.set(field, [why]);
   const details = {
@@ -205,7 +214,13 @@ export function badFields(
 }
 
 function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, string> {
-  return Object.fromEntries(Array.from(reasons, ([field, messages]) => [field, messages.join('; ')]));
+  return Object.fromEntries(Array.from(reasons, ([field, messages]) => [field, inOneSentence(messages)]));
+}
+
+function inOneSentence(messages: readonly string[]): string {
+  const told = messages.slice(0, MAX_REASONS);
+  const more = messages.length - told.length;
+  return (more > 0 ? [...told, `and ${more} more`] : told).join('; ');
 }
 
 function within(path: readonly (string | number)[]): string {

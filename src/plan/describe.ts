@@ -19,14 +19,17 @@ export interface PlanLine {
 
 /** One sentence for a commit's subject or a log line: `app web: container_image 1.0 -> 1.1`. */
 export function summarizeStep(step: Step): string {
-  const noun = KIND_NOUNS[step.kind];
-  const texts = summaries(step);
-  const subjects = texts.map((text) => `${noun} ${step.name}: ${text}`);
+  return subjectLine(step, summaries(step));
+}
+
+/** One sentence about an object, short enough for a commit's subject: the first of `texts` that leaves its name whole. */
+export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: readonly string[]): string {
+  const noun = KIND_NOUNS[kind];
+  const subjects = texts.map((text) => `${noun} ${name}: ${text}`);
   const last = texts[texts.length - 1] ?? '';
   const room = MAX_SUBJECT - `${noun} …: ${last}`.length;
   return (
-    subjects.find((subject) => subject.length <= MAX_SUBJECT) ??
-    `${noun} ${step.name.slice(0, room)}…: ${last}`
+    subjects.find((subject) => subject.length <= MAX_SUBJECT) ?? `${noun} ${name.slice(0, room)}…: ${last}`
   );
 }
 

@@ -130,6 +130,14 @@ describe('the commit', () => {
     expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: WEB }]);
   });
 
+  it.each(['odd', 'o'.repeat(128)])('names the delete of a file that never was valid: %s', (name) => {
+    const files = { ...SOUND, [`apps/${name}.yaml`]: '[\n' };
+    const drafted = draft({ kind: 'app', op: 'delete', name }, viewOf(files, SOUND));
+    const [subject = ''] = drafted?.commit.message.split('\n') ?? [];
+    expect(subject).toMatch(/^app o[^:]*: delete$/);
+    expect(subject.length).toBeLessThanOrEqual(72);
+  });
+
   it('is none where the files say it already, and the state is as it was', () => {
     const view = viewOf(SOUND);
     const write: Write = { kind: 'app', op: 'change', name: 'web', fields: { running: true } };

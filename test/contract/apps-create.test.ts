@@ -167,6 +167,19 @@ describe('decisions.md: Apps, create', () => {
     expect(Object.keys(reply.body.invalid_parameters).sort()).toEqual([...fields].sort());
   });
 
+  it.each<[string, unknown]>([
+    ['starting_ports', Array.from({ length: 400_000 }, () => 0)],
+    ['env_vars', Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [index.toString(36), 0]))],
+  ])('Wrong type or range: the first twenty of very many in one field are told: %s', async (field, value) => {
+    const body = { container_image: 'a', [field]: value };
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.body.invalid_parameters)).toEqual([field]);
+    const told = reply.body.invalid_parameters[field] as string;
+    expect(told).toMatch(new RegExp(`; and ${Object.keys(value as object).length - 20} more$`));
+    expect(told.match(/ must be /g)).toHaveLength(20);
+  });
+
   it.each([
     ['at the top', '{"container_image":"a","__proto__":{"running":false}}', '__proto__'],
     ['in env_vars', '{"container_image":"a","env_vars":{"__proto__":"x"}}', 'env_vars'],

@@ -65,6 +65,17 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     expect(await count()).toBe(before);
   });
 
+  it('Bad items: of very many, the first twenty are told', async () => {
+    const reply = await manager().post(REPORTS, [
+      report('a', 1),
+      ...Array.from({ length: 300_000 }, () => 0),
+    ]);
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.body.invalid_parameters)).toEqual(
+      Array.from({ length: 20 }, (_, index) => String(index + 1)),
+    );
+  });
+
   it.each([
     ['absent', undefined],
     ['empty', ''],

@@ -59,6 +59,20 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
     expect([400, 412]).toContain(reply.status);
   });
 
+  it.each([
+    ['an app, a star', '/api/v2/apps/fresh', '*', { container_image: 'a' }],
+    ['an app, an id', '/api/v2/apps/fresh', '"1"', { container_image: 'a' }],
+    ['a device group, a star', '/api/v2/device_groups/fresh', '*', { apps: [] }],
+  ])(
+    'If-Match never holds for what is still to be created (RFC 9110, 13.1.1): %s',
+    async (_, path, tag, body) => {
+      const headers = { 'if-match': tag };
+      const reply = await expectNothingWritten(manager(), () => manager().post(path, body, { headers }));
+      expect(reply.status).toBe(412);
+      expect(reply.body).toMatchObject({ error: REASON });
+    },
+  );
+
   it('of many writers with the same id one is taken', async () => {
     const before = await id();
     const headers = { 'if-match': `"${before}"` };

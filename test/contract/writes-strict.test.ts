@@ -46,13 +46,18 @@ describe('a write at a head that STRICT refuses', () => {
     expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
   });
 
-  it('a write that has nothing to do with a group that names an unknown app: 409, nothing is written', async () => {
-    const manager = await refusing({ 'device-groups/edge.yaml': 'apps: [web, ghost]\n' });
+  it.each<[string, string, string, unknown]>([
+    ['a partial update', 'PUT', `${APPS}/web/update`, { privileged: true }],
+    ['a full update', 'POST', `${APPS}/web/update`, { container_image: 'web:2' }],
+    ['a delete', 'DELETE', `${APPS}/odd`, undefined],
+    ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
+    ['a create of a group', 'POST', `${GROUPS}/new`, { apps: ['web'] }],
+  ])('%s where only what a group lists is wrong: 409 too', async (_, method, path, body) => {
+    const manager = await refusing({ 'device-groups/edge.yaml': 'apps: [web, bad, no]\n' });
     const reply = await expectNothingWritten(manager, () =>
-      manager.request('PUT', `${APPS}/odd/update`, { body: { privileged: true } }),
+      manager.request(method, path, body === undefined ? {} : { body }),
     );
-    expect(reply.status).toBe(409);
-    expect(namesOf(reply.body.problems)).toEqual(['device-groups/edge.yaml']);
+    expect([reply.status, namesOf(reply.body.problems)]).toEqual([409, ['device-groups/edge.yaml']]);
   });
 
   it.each<[string, Readonly<Record<string, string | null>>, string, string, unknown, number]>([
@@ -167,5 +172,54 @@ describe('a write at a head that STRICT refuses', () => {
       manager.post(`${APPS}/web/update`, { container_image: 'web:2' }),
     );
     expect([reply.status, reply.body.error]).toEqual([409, expect.stringContaining('missing or empty')]);
+  });
+});
+
+describe('a first head that STRICT refuses', () => {
+  const GOOD = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/lab.yaml': 'apps: [web]\n' };
+  const start = () =>
+    startManager({
+      files: {
+        ...GOOD,
+        'apps/bad.yaml': '[',
+        'apps/odd.yaml': 'container_image: [\n',
+        'device-groups/edge.yaml': 'apps: [web, bad]\n',
+      },
+      settings: { STRICT: 'true' },
+    });
+  const BAD = new Set(['apps/bad.yaml', 'apps/odd.yaml', 'device-groups/edge.yaml']);
+
+  it('is mended file by file; nothing is served before the last one', async () => {
+    const manager = await start();
+    for (const [method, path, body, left] of [
+      ['POST', `${APPS}/bad/update`, { container_image: 'bad:1' }, ['apps/odd.yaml']],
+      ['DELETE', `${APPS}/odd`, undefined, []],
+    ] as const) {
+      expect((await manager.get(`${APPS}/web`)).status).toBe(503);
+      expect((await manager.get(`${GROUPS}/lab/info`)).text).not.toContain('{');
+      const reply = await manager.request(method, path, body === undefined ? {} : { body });
+      expect(reply.status).toBe(left.length === 0 ? 200 : 503);
+      if (left.length === 0) continue;
+      expect(reply.body).toMatchObject({ revision: await head(manager), applied: false });
+      expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(left));
+    }
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', problems: [] });
+    expect((await manager.get(APPS)).body.apps).toEqual(['bad', 'web']);
+    expect((await manager.get(`${GROUPS}/edge/info`)).body.apps_list).toEqual(['web', 'bad']);
+  });
+
+  it.each<[string, string, string, unknown]>([
+    ['a create of an app that has a sound file', 'POST', `${APPS}/web`, { container_image: 'z' }],
+    ['a create of a device group that has a sound file', 'POST', `${GROUPS}/lab`, { apps: [] }],
+    ['a create of an app', 'POST', `${APPS}/new`, { container_image: 'z' }],
+    ['a stop', 'POST', `${APPS}/web/stop`, undefined],
+    ['a restart', 'POST', `${APPS}/web/restart`, undefined],
+  ])('%s: 409 with all that is to be mended', async (_, method, path, body) => {
+    const manager = await start();
+    const before = await head(manager);
+    const reply = await manager.request(method, path, body === undefined ? {} : { body });
+    expect(reply.status).toBe(409);
+    expect(new Set(namesOf(reply.body.problems ?? []))).toEqual(BAD);
+    expect(await head(manager)).toBe(before);
   });
 });

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { absent } from '../../change/view.ts';
 import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
-import type { StoredApp } from '../../store/store.ts';
-import { type Api, expectedId, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
+import type { AtRevision, StoredApp } from '../../store/store.ts';
+import { type Api, expectedId, found, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
 import { AppRecord } from '../records.ts';
 import { documented, writeErrors } from '../replies.ts';
-import { sendApp } from './apps.ts';
+import { sendApp, writeApp } from './apps.ts';
 
 const params = z.object({ app_name: z.string() });
 
@@ -26,11 +26,7 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
       docs(`Set an app to running: ${running}`),
       async (request, reply) => {
         const name = nameIn(request, 'app');
-        await api.writer.write(
-          { kind: 'app', op: 'change', name, fields: { running } },
-          writeContext(request),
-        );
-        return sendApp(api, reply, 202, name);
+        return writeApp(api, request, reply, 202, { kind: 'app', op: 'change', name, fields: { running } });
       },
     );
   }
@@ -40,31 +36,37 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     const name = nameIn(request, 'app');
     await mustExist(api, 'app', name);
     const { value: stored } = await api.store.app(name);
-    const wasStarted = stored?.content.running !== true && (await startStopped(api, request, name));
-    if (!wasStarted) await restart(api, request, name, stored);
-    return sendApp(api, reply, 202, name);
+    const started = stored?.content.running === true ? null : await startStopped(api, request, name);
+    return sendApp(reply, 202, started ?? (await restart(api, request, name, stored)));
   });
 }
 
-/** Restarting a stopped app is a commit, which raises the id by itself; false where it runs meanwhile. */
-async function startStopped(api: Api, request: FastifyRequest, name: string): Promise<boolean> {
+/** Restarting a stopped app is a commit, which raises the id by itself; null where it runs meanwhile. */
+async function startStopped(
+  api: Api,
+  request: FastifyRequest,
+  name: string,
+): Promise<AtRevision<StoredApp> | null> {
   const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
-  const { revision } = await api.writer.write(write, writeContext(request));
-  if (revision === null) return false;
+  const { revision, object } = await api.writer.write(write, writeContext(request));
+  if (revision === null) return null;
+  const started = found(object, 'app', name);
   try {
-    await logRestart(api, request, name);
+    await logRestart(api, request, started.value);
   } catch (error) {
     const message = `app "${name}" is started, but the restart could not be logged: ${messageOf(error)}`;
     throw new HoldfastError('unavailable', message, { revision, applied: true }, error);
   }
-  return true;
+  return started;
 }
 
-async function logRestart({ store, now }: Api, request: FastifyRequest, name: string): Promise<void> {
-  const { value } = await store.app(name);
+async function logRestart(
+  { store, now }: Api,
+  request: FastifyRequest,
+  { name, appId }: StoredApp,
+): Promise<void> {
   const { actor, requestId, at } = operationContext(request, now());
-  const ids = { [name]: value?.appId ?? 0 };
-  await store.logOperation({ at, actor, requestId, action: 'restart', name, ids });
+  await store.logOperation({ at, actor, requestId, action: 'restart', name, ids: { [name]: appId } });
 }
 
 async function restart(
@@ -72,9 +74,10 @@ async function restart(
   request: FastifyRequest,
   name: string,
   seen: StoredApp | null,
-): Promise<void> {
+): Promise<AtRevision<StoredApp>> {
   const context = operationContext(request, api.now());
   const restarted = await api.store.restartApp(name, context, expectedId(request, seen?.appId));
   if (restarted === null) throw absent('app', name);
   api.info.invalidate([keyOf('app', name)]);
+  return restarted;
 }

@@ -1,8 +1,10 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { present } from '../../change/view.ts';
+import type { AppWrite } from '../../change/write.ts';
 import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
-import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import type { AtRevision, StoredApp } from '../../store/store.ts';
+import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, readFields } from '../body.ts';
 import { AppRecord, appRecord } from '../records.ts';
 import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
@@ -36,15 +38,26 @@ function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodTy
   });
 }
 
-/** Sends an app as it is stored now. */
-export async function sendApp(
-  api: Api,
+/** Sends an app as it was read, with its id as the ETag. */
+export function sendApp(
   reply: FastifyReply,
   status: number,
-  name: string,
-): Promise<FastifyReply> {
-  const { value, revision } = found(await api.store.app(name), 'app', name);
+  { value, revision }: AtRevision<StoredApp>,
+): FastifyReply {
   return send(reply.header('etag', `"${value.appId}"`), status, revision, appRecord(value));
+}
+
+/** Makes a change of an app, and sends the app as it is right after. */
+export async function writeApp(
+  { writer }: Api,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  write: AppWrite,
+): Promise<FastifyReply> {
+  const context = write.op === 'create' ? createContext(request) : writeContext(request);
+  const { object } = await writer.write(write, context);
+  return sendApp(reply, status, found(object, 'app', write.name));
 }
 
 /** Apps as configuration (contract, section 4): list, read, create, update and delete. */
@@ -63,24 +76,24 @@ export function appRoutes(app: FastifyInstance, api: Api): void {
     reply: [200, AppRecord],
     errors: readErrors,
   });
-  app.get('/api/v2/apps/:app_name', readDocs, (request, reply) =>
-    sendApp(api, reply, 200, nameIn(request, 'app')),
-  );
+  app.get('/api/v2/apps/:app_name', readDocs, async (request, reply) => {
+    const name = nameIn(request, 'app');
+    return sendApp(reply, 200, found(await store.app(name), 'app', name));
+  });
 
   const createDocs = docs('Create an app', 200, AppRecord, wholeBody);
   app.post('/api/v2/apps/:app_name', createDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
     if ((await store.app(name)).value !== null) throw present('app', name);
     const fields = readFields(request, whole);
-    await api.writer.write({ kind: 'app', op: 'create', name, fields }, writeContext(request));
-    return sendApp(api, reply, 200, name);
+    return writeApp(api, request, reply, 200, { kind: 'app', op: 'create', name, fields });
   });
 
   const deleteDocs = docs('Delete an app; it leaves every device group', 200, Empty);
   app.delete('/api/v2/apps/:app_name', deleteDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
-    await api.writer.write({ kind: 'app', op: 'delete', name }, writeContext(request));
-    return send(reply, 200, (await store.state()).applied?.revision ?? null, {});
+    const { object } = await api.writer.write({ kind: 'app', op: 'delete', name }, writeContext(request));
+    return send(reply, 200, object.revision, {});
   });
 
   updateRoutes(app, api);
@@ -99,8 +112,7 @@ function updateRoutes(app: FastifyInstance, api: Api): void {
     const name = nameIn(request, 'app');
     await mustExist(api, 'app', name);
     const fields = readFields(request, whole);
-    await api.writer.write({ kind: 'app', op: 'replace', name, fields }, writeContext(request));
-    return sendApp(api, reply, 202, name);
+    return writeApp(api, request, reply, 202, { kind: 'app', op: 'replace', name, fields });
   });
 
   const changeDocs = docs(
@@ -117,8 +129,7 @@ function updateRoutes(app: FastifyInstance, api: Api): void {
       const name = nameIn(request, 'app');
       await mustExist(api, 'app', name);
       const fields = readFields(request, partial);
-      await api.writer.write({ kind: 'app', op: 'change', name, fields }, writeContext(request));
-      return sendApp(api, reply, 202, name);
+      return writeApp(api, request, reply, 202, { kind: 'app', op: 'change', name, fields });
     },
   });
 }

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { Pace } from '../../async/pace.ts';
 import { present } from '../../change/view.ts';
+import type { DeviceGroupWrite } from '../../change/write.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
-import { type Api, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
 import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
@@ -42,18 +44,26 @@ function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodTy
   });
 }
 
-/** Sends a device group as it is stored now. */
-async function sendGroup(api: Api, reply: FastifyReply, status: number, name: string): Promise<FastifyReply> {
-  return sendGroupRecord(reply, status, found(await api.store.group(name), 'device_group', name));
-}
-
 /** Sends a device group as it was read, with its id as the ETag. */
-export function sendGroupRecord(
+export function sendGroup(
   reply: FastifyReply,
   status: number,
   { value, revision }: AtRevision<StoredGroup>,
 ): FastifyReply {
   return send(reply.header('etag', `"${value.deviceGroupId}"`), status, revision, deviceGroupRecord(value));
+}
+
+/** Makes a change of a device group, and sends the group as it is right after. */
+async function writeGroup(
+  { writer }: Api,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  write: DeviceGroupWrite,
+): Promise<FastifyReply> {
+  const context = write.op === 'create' ? createContext(request) : writeContext(request);
+  const { object } = await writer.write(write, context);
+  return sendGroup(reply, status, found(object, 'device_group', write.name));
 }
 
 /** Device groups (contract, section 4). */
@@ -73,21 +83,24 @@ export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
     reply: [200, DeviceGroupRecord],
     errors: readErrors,
   });
-  app.get(url, readDocs, (request, reply) => sendGroup(api, reply, 200, nameIn(request, 'device_group')));
+  app.get(url, readDocs, async (request, reply) => {
+    const name = nameIn(request, 'device_group');
+    return sendGroup(reply, 200, found(await store.group(name), 'device_group', name));
+  });
 
   app.post(url, docs('Create a device group', 200, DeviceGroupRecord, wholeBody), async (request, reply) => {
     const name = nameIn(request, 'device_group');
     if ((await store.group(name)).value !== null) throw present('device_group', name);
     await refuseUnknownApps(api, request);
     const fields = readFields(request, whole);
-    await api.writer.write({ kind: 'device_group', op: 'create', name, fields }, writeContext(request));
-    return sendGroup(api, reply, 200, name);
+    return writeGroup(api, request, reply, 200, { kind: 'device_group', op: 'create', name, fields });
   });
 
   app.delete(url, docs('Delete a device group', 200, Empty), async (request, reply) => {
     const name = nameIn(request, 'device_group');
-    await api.writer.write({ kind: 'device_group', op: 'delete', name }, writeContext(request));
-    return send(reply, 200, (await store.state()).applied?.revision ?? null, {});
+    const write = { kind: 'device_group', op: 'delete', name } as const;
+    const { object } = await api.writer.write(write, writeContext(request));
+    return send(reply, 200, object.revision, {});
   });
 
   updateRoutes(app, api, `${url}/update`);
@@ -103,8 +116,7 @@ function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
       request.method === 'POST' ? whole : partial,
     );
     const fields = { apps: apps ?? [] };
-    await api.writer.write({ kind: 'device_group', op: 'replace', name, fields }, writeContext(request));
-    return sendGroup(api, reply, 202, name);
+    return writeGroup(api, request, reply, 202, { kind: 'device_group', op: 'replace', name, fields });
   };
   app.post(url, docs('Replace the list of apps', 202, DeviceGroupRecord, wholeBody), update);
   const changeDocs = docs(
@@ -120,7 +132,9 @@ function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
 async function refuseUnknownApps({ store, reconciler }: Api, request: FastifyRequest): Promise<void> {
   const { desired } = reconciler.passes;
   const unknown: string[] = [];
+  const pace = new Pace();
   for (const app of new Set(listIn(request, 'apps'))) {
+    await pace.step();
     if (desired.app(app) === undefined && (await store.app(app)).value === null) unknown.push(app);
   }
   if (unknown.length === 0) return;

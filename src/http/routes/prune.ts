@@ -5,7 +5,7 @@ import { keyOf } from '../../desired/name.ts';
 import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';
 import { DeviceGroupRecord } from '../records.ts';
 import { bodyErrors, commonErrors, conditionErrors, documented, readErrors } from '../replies.ts';
-import { sendGroupRecord } from './device-groups.ts';
+import { sendGroup } from './device-groups.ts';
 
 const tag = 'device groups';
 
@@ -40,6 +40,6 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
     const pruned = await api.store.pruneGroup(name, operationContext(request, api.now()), ifId);
     if (pruned === null) throw absent('device_group', name);
     api.info.invalidate([keyOf('device_group', name)]);
-    return sendGroupRecord(reply, 202, pruned);
+    return sendGroup(reply, 202, pruned);
   });
 }

@@ -8,6 +8,9 @@ import { readJson } from '../body.ts';
 import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
 import { bodyErrors, commonErrors, documented, readErrors } from '../replies.ts';
 
+/** Bad reports of one request that are told; a body has room for three hundred thousand. */
+const MAX_BAD = 20;
+
 /** A page's last id, plain or as the JSON that a page shows. */
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
 const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
@@ -103,19 +106,26 @@ function reportQuery(request: FastifyRequest): ReportQuery {
   };
 }
 
-/** One report or many; a bad one keeps all of them out, and its place is named. */
+/** One report or many; a bad one keeps all of them out, and the places of the first bad ones are named. */
 function readReports(request: FastifyRequest): Report[] {
   const body = readJson(request);
   const items: unknown[] = Array.isArray(body) ? body : [body];
-  const invalid: Record<string, string> = {};
-  const reports = items.flatMap((item, index) => {
-    const parsed = Report.safeParse(item, { reportInput: true });
-    if (parsed.success) return [parsed.data];
-    for (const { path, message } of explain(parsed.error.issues)) {
-      invalid[[...(Array.isArray(body) ? [index] : []), ...path].join('.') || 'body'] = message;
+  const reports: Report[] = [];
+  const problems: (readonly [place: string, why: string])[] = [];
+  let bad = 0;
+  for (let index = 0; index < items.length && bad < MAX_BAD; index++) {
+    const parsed = Report.safeParse(items[index], { reportInput: true });
+    if (parsed.success) reports.push(parsed.data);
+    else {
+      problems.push(...problemsOf(parsed.error, Array.isArray(body) ? [index] : []));
+      bad += 1;
     }
-    return [];
-  });
-  if (Object.keys(invalid).length === 0) return reports;
-  throw new HoldfastError('invalid', 'a report is not acceptable', { invalid_parameters: invalid });
+  }
+  if (bad === 0) return reports;
+  const invalid_parameters = Object.fromEntries(problems);
+  throw new HoldfastError('invalid', 'a report is not acceptable', { invalid_parameters });
+}
+
+function problemsOf(error: z.ZodError, place: readonly number[]): (readonly [place: string, why: string])[] {
+  return explain(error.issues).map(({ path, message }) => [[...place, ...path].join('.') || 'body', message]);
 }

@@ -3,7 +3,7 @@ import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { CommitDraft, FileEdit, Head, Publisher } from '../source.ts';
 import { refName } from './commands.ts';
-import { openCommitWriter } from './commit-writer.ts';
+import { type CommitWriter, openCommitWriter } from './commit-writer.ts';
 import { withTrouble } from './disk-trouble.ts';
 import { withoutFilters } from './filters.ts';
 import type { Checkout } from './held-index.ts';
@@ -18,6 +18,9 @@ import { dirtyFiles, dirtyPaths, refuseCheckedOutElsewhere, refuseDirtyFiles } f
 const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
 /** Said of what a tree that was made by hand can hold, and a disk cannot. */
 const IMPOSSIBLE = /invalid path '|File name too long/;
+
+/** Said of an object that is missing. */
+const MISSING = /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)/;
 
 /** The publisher of a work tree, which can be caught between two of its steps. */
 export interface CheckoutPublisher extends Publisher {
@@ -40,7 +43,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
 
-  const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
+  const attempt = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
     if (base.branch === null) {
       throw new HoldfastError('conflict', 'HEAD is detached; check out a branch, then writes go there');
     }
@@ -73,7 +76,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   };
 
   return {
-    publish,
+    publish: (base, drafts) => againWithout(writer, () => attempt(base, drafts)),
     recover: () =>
       recoverNoted(checkout, notes).catch((error) => {
         throw publishError(error, [], prefix);
@@ -103,6 +106,18 @@ function unlessHere(repository: Repository, branch: string): (error: unknown) =>
   return async (error) => {
     throw (await currentBranch(repository)) === branch ? movedOn(error) : error;
   };
+}
+
+/** A writer may count on an object that it has met, and that a clean-up took away since; a new one writes it again. */
+async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { cause } = error as Error;
+    if (!(cause instanceof GitFailure) || !MISSING.test(cause.stderr)) throw error;
+    await writer.close();
+    return work();
+  }
 }
 
 async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {

@@ -73,7 +73,7 @@ export function openCommitWriter(place: Place): CommitWriter {
     write: (base, drafts) => queue.run(() => write(base, drafts)),
     close: () => {
       clearTimeout(idle);
-      return close();
+      return queue.run(close);
     },
   };
 }

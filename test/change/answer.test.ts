@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../src/errors.ts';
+import { CONTEXT, failure, setImage, workshop } from '../support/workshop.ts';
+
+describe('the answer to a write', () => {
+  it('has the object as that write made it, whatever comes right behind', async () => {
+    const { writer } = await workshop();
+    const name = 'new';
+    const [created, stopped, same, deleted, again] = await Promise.all([
+      writer.write({ kind: 'app', op: 'create', name, fields: { container_image: 'new:1' } }, CONTEXT),
+      writer.write({ kind: 'app', op: 'change', name, fields: { running: false } }, CONTEXT),
+      writer.write({ kind: 'app', op: 'change', name, fields: { running: false } }, CONTEXT),
+      writer.write({ kind: 'app', op: 'delete', name }, CONTEXT),
+      writer.write({ kind: 'app', op: 'create', name, fields: { container_image: 'new:2' } }, CONTEXT),
+    ]);
+    expect(created.object).toMatchObject({
+      revision: created.revision,
+      value: { appId: 1, content: { container_image: 'new:1', running: true } },
+    });
+    const second = { revision: stopped.revision, value: { appId: 2, content: { running: false } } };
+    expect(stopped.object).toMatchObject(second);
+    expect(same).toMatchObject({ revision: null, object: second });
+    expect(deleted.object).toEqual({ revision: deleted.revision, value: null });
+    expect(again.object.value).toMatchObject({ appId: 3, content: { container_image: 'new:2' } });
+  });
+
+  it('is a conflict with the revision where a person has deleted the object meanwhile', async () => {
+    let revision = '';
+    const { writer } = await workshop({
+      afterPublish: async ({ repository, commit }) => {
+        revision = await repository.git('rev-parse', 'HEAD');
+        await commit({ 'apps/web.yaml': null });
+      },
+    });
+    expect(await failure(writer.write(setImage('web', '2'), CONTEXT))).toMatchObject({
+      kind: 'conflict',
+      details: { revision, applied: true },
+    });
+  });
+
+  it('names the revision where the store fails once it is applied', async () => {
+    let isApplied = false;
+    const { writer, repository } = await workshop({
+      afterPublish: async () => {
+        isApplied = true;
+      },
+      store: ({ store }) => ({
+        app: async (name) => {
+          if (isApplied) throw new HoldfastError('unavailable', 'the disk is gone');
+          return store.app(name);
+        },
+      }),
+    });
+    const refused = await failure(writer.write(setImage('web', '2'), CONTEXT));
+    const revision = await repository.git('rev-parse', 'HEAD');
+    expect(refused).toMatchObject({ kind: 'unavailable', details: { revision, applied: true } });
+    expect(refused.message).toContain('the disk is gone');
+  });
+});

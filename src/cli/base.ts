@@ -5,7 +5,7 @@ import { parseKey } from '../desired/name.ts';
 import type { DesiredState, FileChange } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
-import type { RevisionReader } from '../source/git/revisions.ts';
+import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { loadEntries } from './fleet.ts';
 
 /** How many commits are looked through for the last good content of what is invalid. */

@@ -7,7 +7,7 @@ import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import { printable } from '../plan/printable.ts';
 import type { Step } from '../plan/step.ts';
-import { openRevisions } from '../source/git/revisions.ts';
+import { openRevisions } from '../source/git/read/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';
 import {

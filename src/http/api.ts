@@ -7,8 +7,8 @@ import { HoldfastError } from '../errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Recorder } from '../reconcile/record/recorder.ts';
 import type { AtRevision, OperationContext, Store } from '../store/store.ts';
-import type { User } from './authentication.ts';
-import type { InfoCache } from './info-cache.ts';
+import type { User } from './access/authentication.ts';
+import type { InfoCache } from './info/cache.ts';
 
 /** Figures for monitoring. */
 export interface Metrics {

@@ -9,12 +9,12 @@ import Fastify, {
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
+import type { Authenticator } from './access/authentication.ts';
+import { passGate, useGate } from './access/gate.ts';
 import { ABOUT_THE_FLEET, type Api, REVISION_HEADER, withRevision } from './api.ts';
-import type { Authenticator } from './authentication.ts';
 import { useJsonBodies } from './body.ts';
 import { sendError, useErrorReplies } from './errors.ts';
-import { passGate, useGate } from './gate.ts';
-import { useInfoShortcut } from './info-shortcut.ts';
+import { useInfoShortcut } from './info/shortcut.ts';
 import { completeMethods } from './methods.ts';
 import { useOpenApi } from './openapi.ts';
 import { useReadiness } from './readiness.ts';

@@ -4,7 +4,7 @@ import type { Writer } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
-import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info-cache.ts';
+import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
 import { infoRecord } from '../http/records.ts';
 import { tellingRoots } from '../reconcile/own-roots.ts';
 import type { TellProgress } from '../reconcile/progress.ts';

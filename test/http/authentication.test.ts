@@ -2,9 +2,9 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createTurns } from '../../src/async/turns.ts';
-import { type AdminOptions, administrator } from '../../src/http/admin.ts';
-import { type Account, createAuthenticator } from '../../src/http/authentication.ts';
-import { againstHash, againstPlain, hashPassword } from '../../src/http/password.ts';
+import { type AdminOptions, administrator } from '../../src/http/access/admin.ts';
+import { type Account, createAuthenticator } from '../../src/http/access/authentication.ts';
+import { againstHash, againstPlain, hashPassword } from '../../src/http/access/password.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const basic = (name: string, password: string): string =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ObjectKey } from '../../src/desired/name.ts';
-import { createInfoCache } from '../../src/http/info-cache.ts';
+import { createInfoCache } from '../../src/http/info/cache.ts';
 import type { GroupInfo, StoreState } from '../../src/store/store.ts';
 
 /** A cache before something that answers when the test says so, with a clock to move. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { appDefaults } from '../../src/desired/app.ts';
-import { createInfoCache, type InfoCache } from '../../src/http/info-cache.ts';
+import { createInfoCache, type InfoCache } from '../../src/http/info/cache.ts';
 import { infoRecord } from '../../src/http/records.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';

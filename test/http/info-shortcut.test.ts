@@ -1,9 +1,9 @@
 import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createAuthenticator } from '../../src/http/authentication.ts';
-import { createInfoCache } from '../../src/http/info-cache.ts';
-import { useInfoShortcut } from '../../src/http/info-shortcut.ts';
-import { againstPlain } from '../../src/http/password.ts';
+import { createAuthenticator } from '../../src/http/access/authentication.ts';
+import { againstPlain } from '../../src/http/access/password.ts';
+import { createInfoCache } from '../../src/http/info/cache.ts';
+import { useInfoShortcut } from '../../src/http/info/shortcut.ts';
 import type { GroupInfo, StoreState } from '../../src/store/store.ts';
 import { AUTHORIZATION, PASSWORD, startManager, USER } from '../support/manager.ts';
 import { sendRaw } from '../support/raw.ts';

@@ -5,7 +5,7 @@ import { absent } from '../../change/view.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
 import { sendFaultAsText } from '../errors.ts';
-import type { InfoEntry } from '../info-entries.ts';
+import type { InfoEntry } from '../info/entries.ts';
 import { InfoRecord } from '../records.ts';
 import { documented, plainText, readErrors } from '../replies.ts';
 

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { HoldfastError } from '../../errors.ts';
+import { sameText } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
-import { sameText } from '../authentication.ts';
 import { documented } from '../replies.ts';
 
 /** Bytes; forges send what was pushed, of which nothing is looked at. */

@@ -2,20 +2,20 @@ import { stat } from 'node:fs/promises';
 import { HoldfastError } from '../../errors.ts';
 import { type Faults, NO_FAULTS } from '../../faults.ts';
 import type { Source } from '../source.ts';
-import { createCheckoutPublisher } from './checkout-publisher.ts';
-import { refName } from './commands.ts';
-import { clearLeftPacks } from './leftovers.ts';
-import { createLocks } from './locks.ts';
-import { createMaintenance } from './maintenance.ts';
-import { requireBranch, requireReadable } from './missing-branch.ts';
-import type { Undone } from './move-branch.ts';
-import { createRepository, dropUnfinished } from './new-repository.ts';
-import { openObjects } from './objects.ts';
-import { createReader } from './reader.ts';
-import { createIdsRecord } from './record.ts';
-import { followReplaced } from './replaced.ts';
-import { findRepository, followedBranch, type Machine, type Repository } from './repository.ts';
-import { watchRepository } from './watch.ts';
+import { createIdsRecord } from './ids-record.ts';
+import { refName } from './process/commands.ts';
+import { openObjects } from './read/objects.ts';
+import { createReader } from './read/reader.ts';
+import { clearLeftPacks } from './repository/leftovers.ts';
+import { createMaintenance } from './repository/maintenance.ts';
+import { requireBranch, requireReadable } from './repository/missing-branch.ts';
+import { createRepository, dropUnfinished } from './repository/new-repository.ts';
+import { followReplaced } from './repository/replaced.ts';
+import { findRepository, followedBranch, type Machine, type Repository } from './repository/repository.ts';
+import { watchRepository } from './repository/watch.ts';
+import { createLocks } from './work-tree/locks.ts';
+import { createCheckoutPublisher } from './write/checkout-publisher.ts';
+import type { Undone } from './write/move-branch.ts';
 
 /** The git source of a folder in a work tree of this machine. */
 export interface CheckoutSource extends Source {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { commands, objectId, refName } from '../../../src/source/git/commands.ts';
+import { commands, objectId, refName } from '../../../src/source/git/process/commands.ts';
 
 const ID = 'a'.repeat(40);
 const LONG_ID = '0123456789abcdef'.repeat(4);

@@ -5,7 +5,7 @@ import {
   type CommitWriter,
   openCommitWriter,
   PUBLISHING_REF,
-} from '../../../src/source/git/commit-writer.ts';
+} from '../../../src/source/git/write/commit-writer.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { contextAt, draftOf, notingGit } from './support.ts';

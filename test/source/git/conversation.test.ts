@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { commands } from '../../../src/source/git/commands.ts';
-import { type AnswerReader, Conversation } from '../../../src/source/git/conversation.ts';
-import { GitFailure } from '../../../src/source/git/run.ts';
+import { commands } from '../../../src/source/git/process/commands.ts';
+import { type AnswerReader, Conversation } from '../../../src/source/git/process/conversation.ts';
+import { GitFailure } from '../../../src/source/git/process/run.ts';
 import { contextAt, notingGit, repositoryOfFile } from './support.ts';
 
 const NEWLINE = 0x0a;

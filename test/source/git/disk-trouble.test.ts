@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { commands } from '../../../src/source/git/commands.ts';
-import { diskTrouble } from '../../../src/source/git/disk-trouble.ts';
-import { GitFailure } from '../../../src/source/git/run.ts';
+import { commands } from '../../../src/source/git/process/commands.ts';
+import { diskTrouble } from '../../../src/source/git/process/disk-trouble.ts';
+import { GitFailure } from '../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user who runs the manager may not write there; look at owners and rights';
 const FULL = 'the disk is full; make room';

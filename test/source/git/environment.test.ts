@@ -4,7 +4,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
-import { gitEnvironment } from '../../../src/source/git/environment.ts';
+import { gitEnvironment } from '../../../src/source/git/process/environment.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf } from './support.ts';

@@ -1,9 +1,9 @@
 import { closeSync, openSync } from 'node:fs';
-import { commands } from '../../../src/source/git/commands.ts';
-import { Conversation } from '../../../src/source/git/conversation.ts';
-import { gitEnvironment } from '../../../src/source/git/environment.ts';
-import { createTransfers } from '../../../src/source/git/origin/transfer.ts';
-import { runGit } from '../../../src/source/git/run.ts';
+import { commands } from '../../../src/source/git/process/commands.ts';
+import { Conversation } from '../../../src/source/git/process/conversation.ts';
+import { gitEnvironment } from '../../../src/source/git/process/environment.ts';
+import { runGit } from '../../../src/source/git/process/run.ts';
+import { createTransfers } from '../../../src/source/git/process/transfer.ts';
 
 /** Asks git in every way while no file can be opened, and again when it can. Says what came of it, as JSON. */
 const context = { folder: '/', env: gitEnvironment({ PATH: process.env['PATH'] }, ['*']), timeLimit: 20_000 };

@@ -1,8 +1,8 @@
 import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createMaintenance } from '../../../src/source/git/maintenance.ts';
-import { findRepository } from '../../../src/source/git/repository.ts';
+import { createMaintenance } from '../../../src/source/git/repository/maintenance.ts';
+import { findRepository } from '../../../src/source/git/repository/repository.ts';
 import { testRepository } from '../../support/git.ts';
 import { MACHINE, openSource } from './support.ts';
 

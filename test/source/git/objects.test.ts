@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openObjects } from '../../../src/source/git/objects.ts';
+import { openObjects } from '../../../src/source/git/read/objects.ts';
 import { contextAt, notingGit, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
-import type { Machine } from '../../../src/source/git/repository.ts';
+import type { Machine } from '../../../src/source/git/repository/repository.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { dieWriting, dyingSource, EDITS, FILES, read, restart, start, status, write } from './dying.ts';

@@ -1,9 +1,9 @@
 import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openRefMover } from '../../../src/source/git/ref-mover.ts';
-import { describeRepository, type Repository } from '../../../src/source/git/repository.ts';
-import { GitFailure } from '../../../src/source/git/run.ts';
+import { GitFailure } from '../../../src/source/git/process/run.ts';
+import { describeRepository, type Repository } from '../../../src/source/git/repository/repository.ts';
+import { openRefMover } from '../../../src/source/git/write/ref-mover.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { contextAt, newRepository } from './support.ts';
 

@@ -3,8 +3,8 @@ import { mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NO_FAULTS } from '../../../src/faults.ts';
-import { createRepository } from '../../../src/source/git/new-repository.ts';
-import { currentBranch, findRepository } from '../../../src/source/git/repository.ts';
+import { createRepository } from '../../../src/source/git/repository/new-repository.ts';
+import { currentBranch, findRepository } from '../../../src/source/git/repository/repository.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../support/git.ts';
 import { folderOfFile, MACHINE, newRepository } from './support.ts';

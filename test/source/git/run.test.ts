@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { commands, type GitCommand } from '../../../src/source/git/commands.ts';
-import { GitFailure, redact, runGit } from '../../../src/source/git/run.ts';
+import { commands, type GitCommand } from '../../../src/source/git/process/commands.ts';
+import { GitFailure, redact, runGit } from '../../../src/source/git/process/run.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { contextAt, repositoryOfFile } from './support.ts';
 

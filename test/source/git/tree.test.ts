@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
-import { parseTreeChange, parseTreeList } from '../../../src/source/git/tree.ts';
+import { parseTreeChange, parseTreeList } from '../../../src/source/git/read/tree.ts';
 import { MACHINE, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { describeRepository } from '../../../src/source/git/repository.ts';
-import { watchRepository } from '../../../src/source/git/watch.ts';
+import { describeRepository } from '../../../src/source/git/repository/repository.ts';
+import { watchRepository } from '../../../src/source/git/repository/watch.ts';
 import type { Watcher } from '../../../src/source/source.ts';
 import { contextAt, newRepository } from './support.ts';
 

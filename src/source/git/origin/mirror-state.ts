@@ -1,8 +1,8 @@
 import { HoldfastError, messageOf } from '../../../errors.ts';
-import { commands, trackingRef } from '../commands.ts';
-import { noSuchBranch } from '../missing-branch.ts';
-import type { Repository } from '../repository.ts';
-import { GitFailure, runGit } from '../run.ts';
+import { commands, trackingRef } from '../process/commands.ts';
+import { GitFailure, runGit } from '../process/run.ts';
+import { noSuchBranch } from '../repository/missing-branch.ts';
+import type { Repository } from '../repository/repository.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
 import { type Origin, OriginUnavailable, type TransferLimits } from './origin.ts';
 

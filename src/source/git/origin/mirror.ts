@@ -2,11 +2,11 @@ import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
-import { commands } from '../commands.ts';
-import { withTrouble } from '../disk-trouble.ts';
-import { gitEnvironment } from '../environment.ts';
-import { describeRepository, gitCannotRun, type Machine, type Repository } from '../repository.ts';
-import { type GitContext, GitFailure, runGit } from '../run.ts';
+import { commands } from '../process/commands.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
+import { gitEnvironment } from '../process/environment.ts';
+import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+import { describeRepository, gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
 /** Where the mirror lies, and what it mirrors. */

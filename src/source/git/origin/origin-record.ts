@@ -1,8 +1,8 @@
 import type { Exclusive } from '../../../async/exclusive.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
-import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } from '../record.ts';
-import type { Repository } from '../repository.ts';
+import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } from '../ids-record.ts';
+import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
 import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';

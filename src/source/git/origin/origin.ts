@@ -1,8 +1,8 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
-import { commands } from '../commands.ts';
-import { diskTrouble } from '../disk-trouble.ts';
-import { GitFailure, redact } from '../run.ts';
-import type { TransferLimit, Transfers } from './transfer.ts';
+import { commands } from '../process/commands.ts';
+import { diskTrouble } from '../process/disk-trouble.ts';
+import { GitFailure, redact } from '../process/run.ts';
+import type { TransferLimit, Transfers } from '../process/transfer.ts';
 
 /**
  * The first fetch brings the whole history, later ones what is new. One that was not done in time is tried again with

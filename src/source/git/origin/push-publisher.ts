@@ -2,12 +2,12 @@ import type { Exclusive } from '../../../async/exclusive.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
-import { trackingRef } from '../commands.ts';
-import type { CommitWriter } from '../commit-writer.ts';
-import { withTrouble } from '../disk-trouble.ts';
-import type { Maintenance } from '../maintenance.ts';
-import type { RefMover } from '../ref-mover.ts';
-import { GitFailure } from '../run.ts';
+import { trackingRef } from '../process/commands.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
+import { GitFailure } from '../process/run.ts';
+import type { Maintenance } from '../repository/maintenance.ts';
+import type { CommitWriter } from '../write/commit-writer.ts';
+import type { RefMover } from '../write/ref-mover.ts';
 import { type Origin, OriginUnavailable } from './origin.ts';
 
 /** What publishing at origin needs. */

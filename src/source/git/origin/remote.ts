@@ -1,20 +1,20 @@
 import { createExclusive } from '../../../async/exclusive.ts';
 import type { Faults } from '../../../faults.ts';
 import type { Source } from '../../source.ts';
-import { refName, trackingRef } from '../commands.ts';
-import { openCommitWriter } from '../commit-writer.ts';
-import { createMaintenance } from '../maintenance.ts';
-import { openObjects } from '../objects.ts';
-import { createReader } from '../reader.ts';
-import { openRefMover } from '../ref-mover.ts';
-import type { Repository } from '../repository.ts';
+import { refName, trackingRef } from '../process/commands.ts';
+import { createTransfers } from '../process/transfer.ts';
+import { openObjects } from '../read/objects.ts';
+import { createReader } from '../read/reader.ts';
+import { createMaintenance } from '../repository/maintenance.ts';
+import type { Repository } from '../repository/repository.ts';
+import { openCommitWriter } from '../write/commit-writer.ts';
+import { openRefMover } from '../write/ref-mover.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
 import { mirrorReader } from './mirror-reader.ts';
 import { createMirrorState } from './mirror-state.ts';
 import { createOrigin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
 import { createOriginRecord } from './origin-record.ts';
 import { createPushPublisher } from './push-publisher.ts';
-import { createTransfers } from './transfer.ts';
 
 /** How to follow a branch of a repository elsewhere. */
 export interface RemoteOptions extends MirrorOptions {

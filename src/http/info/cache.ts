@@ -1,0 +1,105 @@
+import type { GroupInfo } from '../../store/store.ts';
+import { type Cached, createEntries, createEntry, type InfoEntry } from './entries.ts';
+import { createLooks, EXPIRED, type Look, type LookDependencies } from './looks.ts';
+
+/** Ready-made replies by group, and how to make one. */
+export interface InfoCache {
+  /**
+   * The reply for a group; null where there is no such group. While the store fails, or takes longer than
+   * `patience`, the last good reply is given again; rejects only when there is none.
+   */
+  read(group: string): Promise<InfoEntry | null>;
+  /** The reply that is ready and not too old; null where it has to be made. */
+  ready(group: string): InfoEntry | null;
+  /** Drops what the change of these objects makes wrong; null stands for all objects. */
+  invalidate(keys: Iterable<string> | null): void;
+}
+
+/** What making replies needs; `lifetime` is how old one may be, and 0 turns the cache off. */
+export interface InfoCacheDependencies extends LookDependencies {
+  groupInfo(name: string): Promise<GroupInfo | null>;
+  /** The body of a reply. */
+  render(info: GroupInfo): string;
+  /** Resolves when a device has waited long enough for the store. */
+  patience(): Promise<void>;
+}
+
+export function createInfoCache(options: InfoCacheDependencies): InfoCache {
+  const { elapsed, lifetime, patience } = options;
+  const entries = createEntries();
+  const looks = createLooks(options, entries.carry);
+  let epoch = 0;
+
+  const make = async (group: string, version: string): Promise<InfoEntry | null> => {
+    const madeIn = epoch;
+    const until = elapsed() + lifetime;
+    const info = await options.groupInfo(group);
+    // What was read before a change must not take the place of what was read after it.
+    const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
+    if (info === null) {
+      if (!isOvertaken) entries.forget(group);
+      return null;
+    }
+    // Nor is it served after a change that was told meanwhile.
+    const holds = madeIn === epoch ? { until, version } : { until: EXPIRED, version: null };
+    const entry = createEntry(info, options.render(info), { ...holds, epoch: madeIn, look: looks.begun() });
+    if (!isOvertaken) entries.keep(group, entry);
+    return entry;
+  };
+
+  /** The same entry for longer where the store is what it was made of; otherwise a new one. */
+  const renew = async (group: string): Promise<InfoEntry | null> => {
+    const entry = entries.get(group);
+    const { version, until } = await looks.look();
+    if (entry?.version !== version) return make(group, version);
+    entry.until = until;
+    return entry;
+  };
+
+  // Without a cache, nobody is given what was read before the call.
+  const renewOnce = lifetime === 0 ? renew : shareCalls(renew, () => epoch);
+
+  const ready = (group: string): InfoEntry | null => {
+    const entry = entries.get(group);
+    return entry !== undefined && isFresh(entry, looks.latest(), elapsed()) ? entry : null;
+  };
+
+  return {
+    ready,
+    read: async (group) => {
+      if (ready(group) !== null) return ready(group);
+      const entry = entries.get(group);
+      const renewed = renewOnce(group);
+      if (entry === undefined) return renewed;
+      return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
+    },
+    invalidate: (keys) => {
+      epoch += 1;
+      for (const key of keys ?? entries.keys()) entries.expire(key);
+    },
+  };
+}
+
+/** Lets an entry be served on where the latest look found the store as it was made of it. */
+function isFresh(entry: Cached, look: Look, now: number): boolean {
+  if (entry.until <= now && entry.version === look.version) entry.until = look.until;
+  return entry.until > now;
+}
+
+/** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */
+function shareCalls<T>(
+  make: (group: string) => Promise<T>,
+  currentEpoch: () => number,
+): (group: string) => Promise<T> {
+  const underWay = new Map<string, { epoch: number; result: Promise<T> }>();
+  return (group) => {
+    const epoch = currentEpoch();
+    const known = underWay.get(group);
+    if (known?.epoch === epoch) return known.result;
+    const result = make(group).finally(() => {
+      if (underWay.get(group)?.result === result) underWay.delete(group);
+    });
+    underWay.set(group, { epoch, result });
+    return result;
+  };
+}

@@ -1,0 +1,84 @@
+import { keyOf, type ObjectKey } from '../../desired/name.ts';
+import type { StoreState } from '../../store/store.ts';
+
+/** What tells how far the store is. */
+export interface LookDependencies {
+  state(): Promise<StoreState>;
+  /** See `Store.changedForDevices`. */
+  changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
+  /** Milliseconds that a look may be old; 0: each asks the store. */
+  lifetime: number;
+  /** Milliseconds that pass, whatever the clock on the wall does. */
+  elapsed(): number;
+}
+
+/** A look at the store, and until when it may be taken for the present one. */
+export interface Look {
+  /** Names the state of the store: while it is the same, every reply that was made of it is right. */
+  version: string;
+  /** The revision that was applied then. */
+  revision: string | null;
+  /** Counts the looks. */
+  number: number;
+  until: number;
+}
+
+/** What happened between two looks. */
+export interface Passage {
+  from: Look;
+  to: Look;
+  /** Keys of the objects that may have changed; null where all may have. */
+  changed: string[] | null;
+}
+
+export interface Looks {
+  latest(): Look;
+  /** The number of the last look that began; it may be under way. */
+  begun(): number;
+  /** The latest one, or a new one where that is as old as a reply may be; one look serves all groups. */
+  look(): Promise<Look>;
+}
+
+/** No integer, as no moment is one: V8 gives objects that change from one to the other another shape. */
+export const EXPIRED = Number.NEGATIVE_INFINITY;
+
+/** `onPassage` is told what a new look found, before anybody gets it. */
+export function createLooks(
+  { state, changedForDevices, lifetime, elapsed }: LookDependencies,
+  onPassage: (passage: Passage) => void,
+): Looks {
+  let latest: Look = { version: '', revision: null, number: 0, until: EXPIRED };
+  let begun = 0;
+  let seen: StoreState | null = null;
+  let underWay: Promise<Look> | null = null;
+
+  const lookOn = async (): Promise<Look> => {
+    begun += 1;
+    const number = begun;
+    const until = elapsed() + lifetime;
+    const now = await state();
+    const to = lookAt(now, number, until);
+    if (seen !== null && to.version !== latest.version) {
+      const changed = await changedForDevices(seen);
+      onPassage({ from: latest, to, changed: changed?.map(({ kind, name }) => keyOf(kind, name)) ?? null });
+    }
+    latest = to;
+    seen = now;
+    return to;
+  };
+  const look = async (): Promise<Look> => {
+    if (lifetime === 0) return lookAt(await state(), begun, elapsed());
+    if (latest.until > elapsed()) return latest;
+    underWay ??= lookOn().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+  return { latest: () => latest, begun: () => begun, look };
+}
+
+/** Every change of an object or of an id changes one of these fields. */
+function lookAt({ fleet, sequence, idSequence, applied }: StoreState, number: number, until: number): Look {
+  const revision = applied?.revision ?? null;
+  return { version: [fleet, sequence, idSequence, revision].join(' '), revision, number, until };
+}

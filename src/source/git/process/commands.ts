@@ -1,0 +1,205 @@
+import { HoldfastError } from '../../../errors.ts';
+
+/**
+ * Every command line that is ever given to git. A command is made here and nowhere else, from a fixed
+ * template; what goes into a template is an object id, a ref of ours or a path of the settings, each checked
+ * against a pattern of ours. Texts that users or files bring go through standard input, never through here.
+ */
+export interface GitCommand {
+  readonly args: readonly string[];
+}
+
+const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+const REF =
+  /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^\s~^:?*[\\\p{Cc}./][^\s~^:?*[\\\p{Cc}]*(?<![./])$/u;
+
+/** The record of ids is no part of history, and whatever it names must not stop the walk over it. */
+const BUT_THE_RECORD = [
+  '--exclude=refs/holdfast/ids',
+  '--exclude=refs/holdfast/ids-base',
+  '--exclude=refs/holdfast/origin-ids',
+  '--exclude=refs/holdfast/recording',
+] as const;
+
+const IDS_AT_ORIGIN = '+refs/holdfast/ids*:refs/holdfast/origin-ids*';
+
+function fetchArguments(isTalkative: boolean): string[] {
+  return [
+    'fetch',
+    isTalkative ? '--progress' : '--quiet',
+    '--no-tags',
+    '--prune',
+    '--no-write-fetch-head',
+    '--no-auto-maintenance',
+    '--no-show-forced-updates',
+    '--end-of-options',
+    'origin',
+  ];
+}
+
+function command(...args: string[]): GitCommand {
+  return { args };
+}
+
+/** Checks a full object id. */
+export function objectId(text: string): string {
+  if (OBJECT_ID.test(text)) return text;
+  throw new HoldfastError('internal', 'not an object id');
+}
+
+/** Checks the full name of a ref: a branch, or a ref of ours. */
+export function refName(text: string): string {
+  if (REF.test(text)) return text;
+  throw new HoldfastError('invalid', `"${text.slice(0, 200)}" cannot be the name of a branch`);
+}
+
+/** Where the mirror keeps what a branch of origin was at when it was last seen. */
+export function trackingRef(branch: string): string {
+  return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
+}
+
+export const commands = {
+  version: () => command('version'),
+  /** Where the repository of the current folder keeps its things. */
+  locate: () =>
+    command(
+      'rev-parse',
+      '--path-format=absolute',
+      '--show-toplevel',
+      '--git-dir',
+      '--git-common-dir',
+      '--show-prefix',
+    ),
+  objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
+  /** A repository without a work tree, for what is fetched. */
+  initBare: () => command('init', '--quiet', '--bare'),
+  /** Whether every object is whole, and everything that a ref needs is there. */
+  checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
+  /** With progress it says something every second, so that silence tells of a line that stands still. */
+  fetch: (branch: string, isTalkative: boolean) =>
+    command(...fetchArguments(isTalkative), `+${refName(branch)}:${trackingRef(branch)}`, IDS_AT_ORIGIN),
+  /** Refs of ours alone: git brings nothing where one of the names that it is given is not there. */
+  fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), IDS_AT_ORIGIN),
+  /**
+   * Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. Its progress tells whether
+   * anything was sent.
+   */
+  push: (ref: string, from: string | null, to: string) =>
+    command(
+      'push',
+      '--porcelain',
+      '--no-verify',
+      '--progress',
+      `--force-with-lease=${refName(ref)}:${from === null ? '' : objectId(from)}`,
+      '--end-of-options',
+      'origin',
+      `${objectId(to)}:${refName(ref)}`,
+    ),
+  /** The commit that a ref of ours or a branch is at. */
+  tip: (ref: string) =>
+    command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(ref)}^{commit}`),
+  /** The id that a ref names, whether there is such an object or not. */
+  named: (ref: string) => command('rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)),
+  /** Makes few large packs of many small ones; what no ref reaches stays. */
+  repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
+  init: () => command('init', '--quiet'),
+  addAll: () => command('add', '--all', '--', '.'),
+  writeTree: () => command('write-tree'),
+  commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
+  symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
+  batchObjects: () => command('cat-file', '--batch-command'),
+  listTree: (tree: string) =>
+    command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** The entries of one tree, without those of the trees in it. */
+  listTop: (tree: string) => command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** Full names of all branches. */
+  branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
+  /** Lines of "<id><TAB><full name>", one for each branch that origin has. */
+  originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
+  /** What refs of ours name, also where that is no commit. */
+  refTip: (...refs: string[]) =>
+    command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
+  /** The entry of one path, said by the tree that holds it: what it names may be damaged. */
+  treeEntry: (revision: string, path: string) =>
+    command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),
+  diffTrees: () => command('diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--stdin'),
+  isAncestor: (ancestor: string, revision: string) =>
+    command('merge-base', '--is-ancestor', '--end-of-options', objectId(ancestor), objectId(revision)),
+  commonAncestor: (one: string, other: string) =>
+    command('merge-base', '--end-of-options', objectId(one), objectId(other)),
+  lastChange: (revision: string, path: string) =>
+    command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
+  /** Names of all files below a path in all commits that any ref or reflog reaches. */
+  historyPaths: (path: string) =>
+    command(
+      'log',
+      ...BUT_THE_RECORD,
+      '--all',
+      '--reflog',
+      '--full-history',
+      '--diff-merges=combined',
+      '--no-renames',
+      '--format=',
+      '--name-only',
+      '-z',
+      '--',
+      path,
+    ),
+  /** Names of all files below a path in the commits that `to` has and `from` has not. */
+  touchedPaths: (from: string, to: string, path: string) =>
+    command(
+      'log',
+      '--full-history',
+      '--diff-merges=combined',
+      '--no-renames',
+      '--format=',
+      '--name-only',
+      '-z',
+      '--end-of-options',
+      objectId(to),
+      `^${objectId(from)}`,
+      '--',
+      path,
+    ),
+  /** Where a branch, or HEAD, has been. */
+  visited: (ref: string) =>
+    command(
+      'log',
+      '--walk-reflogs',
+      '--max-count=10000',
+      '--format=%H',
+      '--end-of-options',
+      ref === 'HEAD' ? ref : refName(ref),
+      '--',
+    ),
+  newestCommits: () =>
+    command(
+      'log',
+      ...BUT_THE_RECORD,
+      '--all',
+      '--reflog',
+      '--max-count=1000',
+      '--date-order',
+      '--format=%ct',
+    ),
+  fastImport: () => command('fast-import', '--quiet', '--force', '--done', '--date-format=raw'),
+  /** Moves index and work tree from one tree to another, touching nothing but what differs. */
+  switchTree: (from: string, to: string) =>
+    command('read-tree', '-u', '-m', '--end-of-options', objectId(from), objectId(to)),
+  /** Files of the index that are not on the disk, without those that a sparse checkout leaves out. */
+  deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
+  /** Files that are not as the index has them, deleted ones among them. */
+  changedFiles: () => command('diff-files', '--name-only', '-z', '--ignore-submodules'),
+  listIndex: () => command('ls-files', '--stage', '-z'),
+  /** Takes `<mode> SP <id> TAB <path> NUL` lines; mode 0 drops a path. */
+  setIndex: () => command('update-index', '-z', '--index-info'),
+  /** Writes the files that are named as the index has them, over what is there. */
+  checkOutFiles: () => command('checkout-index', '--force', '--index', '-z', '--stdin'),
+  /** Ids of files as git would store them, one path a line. */
+  hashFiles: () => command('hash-object', '--stdin-paths'),
+  /** Names of the programs that the machine's owner lets work on files, if any. */
+  filterSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^filter\\.'),
+  listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
+  refreshIndex: () => command('update-index', '-q', '--refresh'),
+  updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),
+} as const;

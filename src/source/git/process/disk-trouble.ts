@@ -1,0 +1,29 @@
+import { messageOf } from '../../../errors.ts';
+import { GitFailure } from './run.ts';
+
+const TROUBLES: readonly (readonly [RegExp, string])[] = [
+  [
+    /Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b/,
+    'the user who runs the manager may not write there; look at owners and rights',
+  ],
+  [/No space left on device|\bENOSPC\b/, 'the disk is full; make room'],
+  [/Disk quota exceeded|\bEDQUOT\b/, 'the quota of the disk is used up; make room'],
+  [/Read-only file system|\bEROFS\b/, 'the file system is read-only'],
+];
+
+/** A complaint about writing, of git (not of the other side of a transfer) or of Node. */
+const WRITING =
+  /^(?:(?:error|fatal|warning): .*\b(?:append|create|lock|rename|store|unlink|update|write)\b.*|E[A-Z]+: .*)$/gim;
+
+/** What of this machine's disk kept git, or us, from writing, and what to do; null where it was something else. */
+export function diskTrouble(error: unknown): string | null {
+  const text = error instanceof GitFailure ? error.stderr : messageOf(error);
+  const complaints = (text.match(WRITING) ?? []).join('\n');
+  return TROUBLES.find(([pattern]) => pattern.test(complaints))?.[1] ?? null;
+}
+
+/** The sentence, with what to do about the disk where that is the reason. */
+export function withTrouble(sentence: string, error: unknown): string {
+  const trouble = diskTrouble(error);
+  return trouble === null ? sentence : `${sentence}: ${trouble}`;
+}

@@ -1,0 +1,176 @@
+import type { TreeEntry } from '../../../desired/entry.ts';
+import { HoldfastError } from '../../../errors.ts';
+import type { CommitInfo, FolderHistory, Head, Reader, TreeChange } from '../../source.ts';
+import { commands, objectId } from '../process/commands.ts';
+import { type AnswerReader, Conversation } from '../process/conversation.ts';
+import { GitFailure, runGit } from '../process/run.ts';
+import type { Repository } from '../repository/repository.ts';
+import { findFolder } from './folder-tree.ts';
+import type { ObjectReader } from './objects.ts';
+import { pathsBelow } from './paths.ts';
+import { readTouched, readVisited } from './since.ts';
+import { parseTreeChange, parseTreeList } from './tree.ts';
+
+const NUL = 0;
+const NEWLINE = 0x0a;
+/** What is not two object ids is given back as it is, and flushes what was answered before. */
+const END_OF_DIFF = 'end';
+/** Milliseconds for the one walk over the whole history; 2,000 commits of 10,000 files in one folder took 14 s. */
+const HISTORY_TIME_LIMIT = 120_000;
+
+/**
+ * Reads the folder of a repository; closes `objects` with itself. `followedBranch` tells, for every look, which branch
+ * is followed.
+ */
+export function createReader(
+  repository: Repository,
+  objects: ObjectReader,
+  followedBranch: () => Promise<string | null>,
+): Reader {
+  const { context } = repository;
+  const differ = new Conversation(context, commands.diffTrees());
+
+  return {
+    head: () => guarded(() => readHead(objects, followedBranch)),
+    folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
+    list: (tree) => guarded(() => readList(repository, tree)),
+    changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
+    blob: (id, maxBytes) => guarded(() => objects.blob(id, maxBytes)),
+    commit: (revision) => guarded(() => readCommit(objects, revision)),
+    lastChange: (revision) => guarded(() => readLastChange(repository, revision)),
+    isAncestor: (ancestor, revision) =>
+      guarded(() => readIsAncestor(repository, objects, ancestor, revision)),
+    commonAncestor: (one, other) => guarded(() => readCommonAncestor(repository, objects, one, other)),
+    history: () => guarded(() => readHistory(repository)),
+    touched: (from, to) => guarded(() => readTouched(repository, from, to)),
+    visited: () => guarded(async () => readVisited(repository, await followedBranch())),
+    close: async () => {
+      await Promise.all([objects.close(), differ.close()]);
+    },
+  };
+}
+
+/** Every failure of git in reading means the same to the loop: look again later. */
+async function guarded<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    throw new HoldfastError('unavailable', 'git could not read the repository', {}, error);
+  }
+}
+
+async function readHead(objects: ObjectReader, followedBranch: () => Promise<string | null>): Promise<Head> {
+  const branch = await followedBranch();
+  const commit = await objects.info(`${branch ?? 'HEAD'}^{commit}`);
+  return { branch, revision: commit?.id ?? null };
+}
+
+async function readList({ context }: Repository, tree: string): Promise<TreeEntry[]> {
+  return parseTreeList(await runGit(context, commands.listTree(tree)));
+}
+
+function readChanges(differ: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
+  return differ.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, parseChanges);
+}
+
+/** A tree that is made to kill the comparison (20,000 folders in one another do) may still be listed. */
+function unlessGitDied(error: unknown): null {
+  if (error instanceof GitFailure) return null;
+  throw error;
+}
+
+async function parseChanges(reader: AnswerReader): Promise<TreeChange[] | null> {
+  // The two ids come first, on a line of their own; then pairs of facts and path. Of a missing tree nothing is said.
+  if ((await reader.until(NEWLINE)) === END_OF_DIFF) return null;
+  const changes: TreeChange[] = [];
+  for (;;) {
+    const first = String.fromCharCode(...(await reader.bytes(1)));
+    if (first !== ':') {
+      await reader.until(NEWLINE);
+      return changes;
+    }
+    const meta = await reader.until(NUL);
+    changes.push(parseTreeChange(meta, await reader.until(NUL)));
+  }
+}
+
+async function readCommit(objects: ObjectReader, revision: string): Promise<CommitInfo> {
+  const text = await readText(objects, revision);
+  const headerEnd = text.indexOf('\n\n');
+  const header = text.slice(0, headerEnd + 1);
+  const timeOf = (pattern: RegExp): number => Number(pattern.exec(header)?.[1] ?? 0);
+  return {
+    time: timeOf(/^committer .*> (-?\d+) [+-]\d+$/m),
+    authored: timeOf(/^author .*> (-?\d+) [+-]\d+$/m),
+    parents: Array.from(header.matchAll(/^parent ([0-9a-f]+)$/gm), ([, id]) => id ?? ''),
+    message: text.slice(headerEnd + 2),
+  };
+}
+
+async function readHeader(objects: ObjectReader, revision: string): Promise<string> {
+  const text = await readText(objects, revision);
+  return text.slice(0, text.indexOf('\n\n') + 1);
+}
+
+async function readText(objects: ObjectReader, revision: string): Promise<string> {
+  const bytes = await objects.contents(revision);
+  if (bytes === null) throw new HoldfastError('unavailable', 'the commit is not in the repository');
+  return bytes.toString('utf8');
+}
+
+async function readLastChange({ context, prefix }: Repository, revision: string): Promise<string | null> {
+  const found = await runGit(context, commands.lastChange(revision, prefix || '.'));
+  return found.trim() || null;
+}
+
+async function readIsAncestor(
+  { context }: Repository,
+  objects: ObjectReader,
+  ancestor: string,
+  revision: string,
+): Promise<boolean> {
+  // A revision that is gone (rewritten and pruned) is nobody's ancestor.
+  if ((await objects.info(`${objectId(ancestor)}^{commit}`)) === null) return false;
+  // The usual case, without a process of its own: one commit further.
+  if ((await readHeader(objects, revision)).includes(`\nparent ${ancestor}\n`)) return true;
+  try {
+    await runGit(context, commands.isAncestor(ancestor, revision));
+    return true;
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return false;
+    throw error;
+  }
+}
+
+async function readCommonAncestor(
+  { context }: Repository,
+  objects: ObjectReader,
+  one: string,
+  other: string,
+): Promise<string | null> {
+  for (const id of [one, other]) if ((await objects.info(`${objectId(id)}^{commit}`)) === null) return null;
+  // The usual case, without a process of its own: one commit further.
+  if (one === other || (await readHeader(objects, other)).includes(`\nparent ${one}\n`)) return one;
+  try {
+    return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    throw error;
+  }
+}
+
+async function readHistory({ context, prefix, isShallow }: Repository): Promise<FolderHistory> {
+  let times = '';
+  let names = '';
+  let isComplete = !isShallow;
+  // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
+  try {
+    times = await runGit(context, commands.newestCommits());
+    names = await runGit({ ...context, timeLimit: HISTORY_TIME_LIMIT }, commands.historyPaths(prefix || '.'));
+  } catch {
+    isComplete = false;
+  }
+  const newestCommit = Math.max(0, ...times.split('\n').filter(Boolean).map(Number));
+  return { paths: pathsBelow(prefix, names), newestCommit, isComplete };
+}

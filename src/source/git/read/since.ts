@@ -1,0 +1,26 @@
+import { commands } from '../process/commands.ts';
+import { runGit } from '../process/run.ts';
+import { currentBranch, type Repository } from '../repository/repository.ts';
+import { pathsBelow } from './paths.ts';
+
+/** `Reader.touched`. */
+export async function readTouched(
+  { context, prefix, isShallow }: Repository,
+  from: string,
+  to: string,
+): Promise<Set<string> | null> {
+  if (from === to) return new Set();
+  if (isShallow) return null;
+  return pathsBelow(prefix, await runGit(context, commands.touchedPaths(from, to, prefix || '.')));
+}
+
+/** `Reader.visited`: whoever moves HEAD from branch to branch leaves a trace only there. */
+export async function readVisited(repository: Repository, branch: string | null): Promise<string[][]> {
+  const current = await currentBranch(repository);
+  const refs = [...(branch === null ? [] : [branch]), ...(branch === current ? ['HEAD'] : [])];
+  return Promise.all(refs.map((ref) => visitsOf(repository, ref)));
+}
+
+async function visitsOf({ context }: Repository, ref: string): Promise<string[]> {
+  return (await runGit(context, commands.visited(ref))).split('\n').filter(Boolean);
+}

@@ -1,0 +1,29 @@
+import type { EntryType, TreeEntry } from '../../../desired/entry.ts';
+import type { TreeChange } from '../../source.ts';
+
+/** Modes of git's trees; anything else cannot be in a valid tree. */
+function entryType(mode: string): EntryType {
+  if (mode === '120000') return 'symlink';
+  return mode === '160000' ? 'submodule' : 'file';
+}
+
+/** Parses `ls-tree -r -z`: `<mode> SP <type> SP <id> TAB <path> NUL`. */
+export function parseTreeList(output: string): TreeEntry[] {
+  return output
+    .split('\0')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const tab = line.indexOf('\t');
+      const [mode = '', , blob = ''] = line.slice(0, tab).split(' ');
+      return { path: line.slice(tab + 1), type: entryType(mode), blob };
+    });
+}
+
+/**
+ * Parses one half of a line of `diff-tree -r -z --raw`:
+ * `:<old mode> SP <new mode> SP <old id> SP <new id> SP <status>` and, after a NUL, the path.
+ */
+export function parseTreeChange(meta: string, path: string): TreeChange {
+  const [, mode = '', , blob = '', status = ''] = meta.split(' ');
+  return { path, entry: status.startsWith('D') ? null : { path, type: entryType(mode), blob } };
+}

@@ -1,0 +1,61 @@
+import { readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { isAtWork, isOpen } from '../work-tree/holders.ts';
+import { DEAD_AFTER, DEAD_AFTER_BLINDLY, foldersOf } from '../work-tree/locks.ts';
+import type { Repository } from './repository.ts';
+
+/** A pack that is not whole yet. */
+const UNFINISHED = /^tmp_(pack|idx|rev)_/;
+/** A pack that a living process needs as it is, or that a person wants to keep. */
+const KEPT = /^pack-.*\.keep$/;
+/** What the first kind of them holds, where a `fast-import` made it. */
+const KEPT_BY_WRITER = 'fast-import';
+/** What a `fast-import` that fails writes about it. */
+const REPORT = /^fast_import_crash_\d+$/;
+
+/**
+ * Takes away what a writer of commits that was killed left among the packs: nobody would ever join the packs that it
+ * marked, and git removes neither marks nor halves for weeks. Nothing is done while any git works in the repository.
+ */
+export async function clearLeftPacks(repository: Repository): Promise<void> {
+  const folder = `${repository.commonFolder}/objects/pack`;
+  const names = await readdir(folder).catch((): string[] => []);
+  const left = names.filter((name) => UNFINISHED.test(name) || KEPT.test(name));
+  if (left.length === 0) return;
+  const isBusy = await isAtWork(foldersOf(repository));
+  if (isBusy === true) return;
+  for (const name of left) {
+    const path = `${folder}/${name}`;
+    // A mark goes with the process that made it, and that would be seen; half a pack may be somebody's from elsewhere.
+    const age = isBusy === null ? DEAD_AFTER_BLINDLY : KEPT.test(name) ? 0 : DEAD_AFTER;
+    if (await isLeft(path, age)) await unlink(path).catch(() => undefined);
+  }
+}
+
+async function isLeft(path: string, age: number): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  if (found === null || Date.now() - found.mtimeMs < age) return false;
+  if (!path.endsWith('.keep')) return (await isOpen(path)) !== true;
+  return (await readFile(path, 'latin1').catch(() => '')).trim() === KEPT_BY_WRITER;
+}
+
+/**
+ * Takes away what a writer of commits of this process left when it failed: the mark of a pack that never came to be, which
+ * would keep the next writer from making the same pack, and its report.
+ */
+export async function clearFailedWriter({
+  gitFolder,
+  commonFolder,
+}: Pick<Repository, 'gitFolder' | 'commonFolder'>): Promise<void> {
+  const folder = `${commonFolder}/objects/pack`;
+  const names = new Set(await readdir(folder).catch((): string[] => []));
+  const marks = [...names].filter((name) => KEPT.test(name) && !names.has(name.replace(/keep$/, 'pack')));
+  for (const mark of marks) {
+    if (await isLeft(`${folder}/${mark}`, 0)) await unlink(`${folder}/${mark}`).catch(() => undefined);
+  }
+  const reports = (await readdir(gitFolder).catch((): string[] => [])).filter((name) => REPORT.test(name));
+  for (const report of reports) {
+    const text = await readFile(`${gitFolder}/${report}`, 'latin1').catch(() => '');
+    const isOurs = new RegExp(`^ *parent process *: ${process.pid}$`, 'm').test(text);
+    if (isOurs) await unlink(`${gitFolder}/${report}`).catch(() => undefined);
+  }
+}

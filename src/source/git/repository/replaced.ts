@@ -1,0 +1,72 @@
+import { stat } from 'node:fs/promises';
+import { HoldfastError } from '../../../errors.ts';
+import type { Head, Reader, Watcher } from '../../source.ts';
+import type { Repository } from './repository.ts';
+
+/** What is done with a checkout that another one took the place of. */
+export interface ReplacedParts {
+  reader: Reader;
+  repository: Repository;
+  /** Ends the processes and closes the files that are in the old one; the next use begins anew. */
+  letGo(): Promise<void>;
+  watch(onChange: () => void): Promise<Watcher>;
+}
+
+/** A reader and a watch that go on in the checkout that is there now. */
+export interface Following {
+  reader: Reader;
+  watch(onChange: () => void): Promise<Watcher>;
+}
+
+/**
+ * Somebody can put another clone in the place of the checkout, by renaming or by cloning again. Processes of git that
+ * live would go on reading the old one, in a folder that has no name any more, and watches too. So each look at the
+ * head first looks whether the folders are still those that were opened, and begins anew where they are not. Rejects as
+ * `unavailable` while there is nothing.
+ */
+export async function followReplaced(parts: ReplacedParts): Promise<Following> {
+  const { reader, repository, letGo } = parts;
+  const watches = new Set<{ onChange(): void; watcher: Watcher }>();
+  let identity = await identify(repository);
+
+  const follow = async (): Promise<void> => {
+    const now = await identify(repository);
+    if (now === identity) return;
+    await letGo();
+    for (const watch of watches) {
+      await watch.watcher.close();
+      watch.watcher = await parts.watch(watch.onChange);
+    }
+    identity = now;
+  };
+
+  return {
+    reader: {
+      ...reader,
+      head: async (): Promise<Head> => {
+        await follow();
+        return reader.head();
+      },
+    },
+    watch: async (onChange) => {
+      const watch = { onChange, watcher: await parts.watch(onChange) };
+      watches.add(watch);
+      return {
+        close: async () => {
+          watches.delete(watch);
+          await watch.watcher.close();
+        },
+      };
+    },
+  };
+}
+
+/** What tells these folders from all others that could have their names. */
+async function identify({ context, gitFolder, commonFolder }: Repository): Promise<string> {
+  try {
+    const found = await Promise.all([context.folder, gitFolder, commonFolder].map((path) => stat(path)));
+    return found.map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
+  } catch (error) {
+    throw new HoldfastError('unavailable', 'the repository is gone; bring it back', {}, error);
+  }
+}

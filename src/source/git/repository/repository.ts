@@ -1,0 +1,183 @@
+import { constants, existsSync } from 'node:fs';
+import { access, readFile, realpath } from 'node:fs/promises';
+import { dirname, relative, resolve } from 'node:path';
+import { HoldfastError, messageOf } from '../../../errors.ts';
+import { commands } from '../process/commands.ts';
+import { gitEnvironment } from '../process/environment.ts';
+import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+
+/** A repository of this machine, and where in it the desired-state folder lies. */
+export interface Repository {
+  /** Runs git at the top of the work tree. */
+  context: GitContext;
+  /** Folder with HEAD and the index (of this work tree). */
+  gitFolder: string;
+  /** Folder with refs and objects; another one than `gitFolder` in a linked work tree. */
+  commonFolder: string;
+  /** Path of the desired-state folder inside the repository: "" or "desired-state", without slashes at its ends. */
+  prefix: string;
+  /** Id of the tree without entries, in this repository's hash. */
+  emptyTree: string;
+  isShallow: boolean;
+}
+
+/** What opening needs of the machine. */
+export interface Machine {
+  env: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds that one git call may take. */
+  timeLimit: number;
+}
+
+const EMPTY_TREES: Readonly<Record<string, string>> = {
+  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
+  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
+};
+
+/** `cat-file --batch-command` and `core.fsync` came with this version. */
+const OLDEST_GIT = [2, 36] as const;
+
+/**
+ * Finds the repository that a folder lies in; null where it lies in none. The folder itself may be missing, as
+ * long as the folder that would hold it is there: git keeps no empty folders.
+ */
+export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
+  const { existing, missing } = await nearestFolder(folder);
+  await requireEntry(existing);
+  const context = contextOf(existing, machine, ['*']);
+  await checkVersion(context);
+  const located = await locate(context);
+  if (located === null) return null;
+  const [top = '', gitFolder = '', commonFolder = '', subfolder = ''] = located.split('\n');
+  const prefix = [subfolder.replace(/\/$/, ''), missing].filter(Boolean).join('/');
+  return describeRepository(
+    { ...contextOf(top, machine, [top, gitFolder]) },
+    gitFolder,
+    commonFolder,
+    prefix,
+  );
+}
+
+/** What git says of the repository that it runs in; null where it runs in none. */
+async function locate(context: GitContext): Promise<string | null> {
+  try {
+    return await runGit(context, commands.locate());
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    if (/must be run in a work tree/.test(error.stderr)) {
+      const message = `${context.folder} is in a repository without a work tree; clone it, and use the folder of the clone`;
+      throw new HoldfastError('invalid', message, {}, error);
+    }
+    if (!/not a git repository/.test(error.stderr)) throw error;
+    refuseDamaged(context.folder, error);
+    return null;
+  }
+}
+
+/** Git takes a damaged repository for none; another one inside of it would hide that. */
+function refuseDamaged(folder: string, cause: GitFailure): void {
+  for (let path = folder; ; path = dirname(path)) {
+    if (existsSync(`${path}/.git`)) {
+      throw new HoldfastError('invalid', `git cannot use ${path}/.git; repair it, or remove it`, {}, cause);
+    }
+    if (dirname(path) === path) return;
+  }
+}
+
+/** Runs git in a folder; `safe` are the folders whose repositories may belong to somebody else. */
+export function contextOf(folder: string, machine: Machine, safe: readonly string[]): GitContext {
+  return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
+}
+
+/** What else is known of a repository whose folders were found. */
+export async function describeRepository(
+  context: GitContext,
+  gitFolder: string,
+  commonFolder: string,
+  prefix: string,
+): Promise<Repository> {
+  const [format = '', shallow] = (await runGit(context, commands.objectFormat())).split('\n');
+  const emptyTree = EMPTY_TREES[format];
+  if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
+  return { context, gitFolder, commonFolder, prefix, emptyTree, isShallow: shallow === 'true' };
+}
+
+/** The nearest folder that is there, by its real path, and what of the path is not. */
+async function nearestFolder(folder: string): Promise<{ existing: string; missing: string }> {
+  const path = resolve(folder);
+  let existing = path;
+  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
+  return { existing: await realpath(existing), missing: relative(existing, path) };
+}
+
+/** A folder that cannot be entered looks like one that is not there, and git like one that cannot be started. */
+async function requireEntry(folder: string): Promise<void> {
+  try {
+    await access(folder, constants.X_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `the folder ${folder} may not be entered (${code}) by the user who runs this; give that user the right to, or name another folder`;
+    throw new HoldfastError('invalid', message, {}, error);
+  }
+}
+
+/** Git itself was not started, or does not answer: says why, since not only a missing git does that. */
+export function gitCannotRun(error: unknown): HoldfastError {
+  const said = error instanceof GitFailure ? error.stderr : messageOf(error);
+  const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];
+  const hint = `install git ${OLDEST_GIT.join('.')} or newer and put it on the PATH`;
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: `there is none on the PATH; ${hint}`,
+    EACCES: `this user may not run it (EACCES); ${hint}`,
+  };
+  const reason = reasons[code ?? ''] ?? `${said.trim().slice(0, 200)}; see that it works, or ${hint}`;
+  return new HoldfastError('invalid', `git cannot be run: ${reason}`, {}, error);
+}
+
+async function checkVersion(context: GitContext): Promise<void> {
+  let text: string;
+  try {
+    text = await runGit(context, commands.version());
+  } catch (error) {
+    throw gitCannotRun(error);
+  }
+  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
+  if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;
+  throw new HoldfastError(
+    'invalid',
+    `git ${major}.${minor} is too old; install git ${OLDEST_GIT.join('.')} or newer`,
+  );
+}
+
+/**
+ * The branch that HEAD names, `refs/heads/...`; null when it is detached. The file is read directly, since it
+ * is looked at in every pass; where it does not say (a ref table), git is asked.
+ */
+export async function currentBranch({ gitFolder, context }: Repository): Promise<string | null> {
+  const head = await readFile(`${gitFolder}/HEAD`, 'utf8');
+  const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
+  if (branch !== undefined && branch !== 'refs/heads/.invalid') return branch;
+  if (/^[0-9a-f]{40,64}\n?$/.test(head)) return null;
+  try {
+    return (await runGit(context, commands.symbolicHead())).trim();
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    throw error;
+  }
+}
+
+/**
+ * The branch that is to be read: the one that is checked out, and while a person rebases it, that branch as it was before.
+ * HEAD is at commits of the way then, which nobody means to serve; the branch moves at the end. Null for a HEAD that is
+ * detached on purpose.
+ */
+export async function followedBranch(repository: Repository): Promise<string | null> {
+  return (await currentBranch(repository)) ?? (await rebasedBranch(repository));
+}
+
+async function rebasedBranch({ gitFolder }: Repository): Promise<string | null> {
+  for (const folder of ['rebase-merge', 'rebase-apply']) {
+    const name = await readFile(`${gitFolder}/${folder}/head-name`, 'utf8').catch(() => '');
+    if (name.startsWith('refs/heads/')) return name.trim();
+  }
+  return null;
+}

@@ -1,0 +1,196 @@
+import { open, readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HoldfastError } from '../../../errors.ts';
+import { GitFailure } from '../process/run.ts';
+import type { Repository } from '../repository/repository.ts';
+import { hasOrphans, isHeld, isOpen } from './holders.ts';
+
+/** How long a lock of another git process is waited for, and how often it is tried; milliseconds. */
+const PATIENCE = 5000;
+const INTERVAL = 50;
+/** Whether the lock's process is still alive is asked once in so many tries: it takes a look at all processes. */
+const TRIES_A_LOOK = 20;
+
+/** A lock that nobody holds is left alone until it is so old: its process may be about to open it (milliseconds). */
+export const DEAD_AFTER = 2000;
+/** Where nobody can say who has a file open, age alone has to do: longer than git works, and most editors are open. */
+export const DEAD_AFTER_BLINDLY = 15 * 60_000;
+
+/** Said of an index and of a ref. A lock that may not be made for another reason belongs to nobody. */
+const LOCKED = /Unable to create '.*\.lock': File exists/;
+
+/** Whether git failed because another process of git is, or was, at work in the repository. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof LockTaken || (error instanceof GitFailure && LOCKED.test(error.stderr));
+}
+
+/** A lock that we would take is there. */
+class LockTaken extends Error {
+  override readonly name = 'LockTaken';
+}
+
+/** What a lock of ours says, with the id of its process. git's own hold what is to be, or nothing. */
+const OURS = /^holdfast ([1-9]\d*)\n$/;
+/** Bytes that such a lock has at the most. */
+const OURS_SIZE = 32;
+
+/** The lock files of one repository. */
+export interface Locks {
+  /** Does something that needs a lock: waits some seconds for a living holder, and takes a dead one's lock away. */
+  wait<T>(act: () => Promise<T>): Promise<T>;
+  /** Takes the lock of the index, waiting as `wait` does; resolves to what lets it go. */
+  holdIndex(): Promise<() => Promise<void>>;
+  /**
+   * Waits some seconds for what a dead manager's git is still doing to index and branch. Rejects as `conflict` when
+   * it does not end. Where nobody can tell, it resolves at once.
+   */
+  settle(): Promise<void>;
+  /** Takes away what dead processes left; resolves to the names of these files. */
+  clear(): Promise<string[]>;
+}
+
+/** `onCleared` is told of every lock that was taken away, by its path in the repository's folder. */
+export function createLocks(repository: Repository, onCleared: (files: string[]) => void): Locks {
+  const clear = async (): Promise<string[]> => {
+    const cleared = await clearDeadLocks(repository);
+    if (cleared.length > 0) onCleared(cleared);
+    return cleared;
+  };
+  const wait = async <T>(act: () => Promise<T>): Promise<T> => {
+    const deadline = performance.now() + PATIENCE;
+    for (let tries = 0; ; tries++) {
+      const result = await tryOnce(act);
+      if ('value' in result) return result.value;
+      if (performance.now() > deadline) throw result.error;
+      if (tries % TRIES_A_LOOK === 0) await clear();
+      await sleep(INTERVAL);
+    }
+  };
+  const settle = async (): Promise<void> => {
+    const deadline = performance.now() + PATIENCE;
+    while ((await hasOrphans(foldersOf(repository))) === true) {
+      if (performance.now() > deadline) throw new HoldfastError('conflict', STILL_AT_WORK);
+      await sleep(INTERVAL);
+    }
+  };
+  const holdIndex = (): Promise<() => Promise<void>> =>
+    wait(() => takeLock(`${repository.gitFolder}/index.lock`));
+  return { wait, holdIndex, settle, clear };
+}
+
+/** Makes a lock as git does; the file stays open until it is let go, so that others see that its process lives. */
+async function takeLock(path: string): Promise<() => Promise<void>> {
+  const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? new LockTaken(`${path} is there`) : error;
+  });
+  const letGo = async (): Promise<void> => {
+    await unlink(path).catch(() => undefined);
+    await file.close();
+  };
+  try {
+    await file.write(`holdfast ${process.pid}\n`);
+    return letGo;
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
+}
+
+const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
+
+/** Where a git that works in the repository has its folder. */
+export function foldersOf({ context, gitFolder, commonFolder }: Repository): string[] {
+  return [context.folder, gitFolder, commonFolder];
+}
+
+/** The result, or the error of a lock that was in the way; any other error is thrown. */
+async function tryOnce<T>(act: () => Promise<T>): Promise<{ value: T } | { error: unknown }> {
+  try {
+    return { value: await act() };
+  } catch (error) {
+    if (isLocked(error)) return { error };
+    throw error;
+  }
+}
+
+async function clearDeadLocks(repository: Repository): Promise<string[]> {
+  const { commonFolder, gitFolder } = repository;
+  const cleared: string[] = [];
+  for (const path of await lockFiles(repository)) {
+    if (!(await isDead(path, repository))) continue;
+    const isGone = await unlink(path).then(
+      () => true,
+      () => false,
+    );
+    const folder = path.startsWith(`${gitFolder}/`) ? gitFolder : commonFolder;
+    if (isGone) cleared.push(path.slice(folder.length + 1));
+  }
+  return cleared;
+}
+
+/** Every lock that can stand in the way of a write of ours. */
+async function lockFiles({ gitFolder, commonFolder }: Repository): Promise<string[]> {
+  const fixed = ['index', 'HEAD'].map((name) => `${gitFolder}/${name}.lock`);
+  const shared = ['packed-refs', 'shallow'].map((name) => `${commonFolder}/${name}.lock`);
+  const refs = await Promise.all(
+    ['refs/heads', 'refs/holdfast'].map(async (folder) => {
+      const names = await readdir(`${commonFolder}/${folder}`, { recursive: true }).catch(() => []);
+      return names
+        .filter((name) => name.endsWith('.lock'))
+        .map((name) => `${commonFolder}/${folder}/${name}`);
+    }),
+  );
+  return [...fixed, ...shared, ...refs.flat()];
+}
+
+/**
+ * Whether the process that made a lock is gone: nobody has it open and, for one of git's, it is old enough, and no git
+ * works in the repository. Of another user's lock that cannot be seen, so it is left alone.
+ */
+async function isDead(path: string, repository: Repository): Promise<boolean> {
+  const before = await stat(path).catch(() => null);
+  if (before === null || !before.isFile() || !maySee(before.uid)) return false;
+  const maker = before.size > OURS_SIZE ? null : await makerOf(path);
+  const isLeft =
+    maker === null ? await isLeftByGit(path, before, repository) : await isLeftByOurs(path, maker);
+  if (!isLeft) return false;
+  const after = await stat(path).catch(() => null);
+  return after?.ino === before.ino && after.mtimeMs === before.mtimeMs;
+}
+
+/** The id of the manager that made a lock; null for one of git's. */
+async function makerOf(path: string): Promise<number | null> {
+  const [, id] = OURS.exec(await readFile(path, 'latin1').catch(() => '')) ?? [];
+  return id === undefined ? null : Number(id);
+}
+
+/** A manager has its lock open for as long as it is its own, so nobody has to wait until it is old. */
+async function isLeftByOurs(path: string, maker: number): Promise<boolean> {
+  const held = await isOpen(path);
+  return held === null ? !isAlive(maker) : !held;
+}
+
+function isAlive(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+async function isLeftByGit(
+  path: string,
+  { mtimeMs }: { mtimeMs: number },
+  repository: Repository,
+): Promise<boolean> {
+  const held = await isHeld(path, foldersOf(repository));
+  // A clock that was set back makes a lock look younger than nothing; that is old too.
+  const age = Math.abs(Date.now() - mtimeMs);
+  return held !== true && age >= (held === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER);
+}
+
+function maySee(owner: number): boolean {
+  const user = process.getuid?.();
+  return user === undefined || user === 0 || user === owner;
+}

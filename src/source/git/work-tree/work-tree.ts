@@ -1,0 +1,148 @@
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { HoldfastError } from '../../../errors.ts';
+import type { FileEdit } from '../../source.ts';
+import { commands } from '../process/commands.ts';
+import { GitFailure, runGit } from '../process/run.ts';
+import type { Repository } from '../repository/repository.ts';
+import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
+import { isLocked } from './locks.ts';
+
+/** The refusal of a write on whose files a person has work that is not committed. */
+export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
+  const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
+  return new HoldfastError('conflict', message, { paths }, cause);
+}
+
+/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way; all where it names none. */
+export function dirtyPaths(stderr: string, paths: readonly string[], prefix: string): readonly string[] {
+  const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
+  const named = paths.filter((path) => {
+    const full = posix.join(prefix, path);
+    return said.some((name) => full === name || full.startsWith(`${name}/`));
+  });
+  return named.length > 0 ? named : paths;
+}
+
+/**
+ * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
+ * refuses where a file that differs has uncommitted work.
+ */
+export async function switchTree(checkout: HeldCheckout, from: string, to: string): Promise<void> {
+  try {
+    await changeIndex(checkout, commands.switchTree(from, to));
+  } catch (error) {
+    if (!(error instanceof GitFailure) || !/not uptodate/.test(error.stderr)) throw error;
+    await refreshIndex(checkout);
+    await changeIndex(checkout, commands.switchTree(from, to));
+  }
+}
+
+/** A file that was only touched looks changed until the index has looked at it again. */
+export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
+  await changeIndex(checkout, commands.refreshIndex()).catch(ignoreDirty);
+}
+
+/** Refreshing ends with 1 when some file is really changed; which one matters is told by what comes after. */
+function ignoreDirty(error: unknown): string {
+  if (error instanceof GitFailure && error.exitCode === 1 && !isLocked(error)) return '';
+  throw error;
+}
+
+/**
+ * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out,
+ * a file that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`.
+ */
+export async function refuseDirtyFiles(
+  { repository, objects }: Checkout,
+  base: string,
+  edits: readonly FileEdit[],
+): Promise<void> {
+  await refuseBehindLinks(repository, edits);
+  const looks = edits.map(({ path, text }) =>
+    text === null ? null : lookAt({ repository, objects }, base, path),
+  );
+  const found = (await Promise.all(looks)).filter((look) => look !== null);
+  const unknown = found.find(({ isThere, isKnown }) => isThere && !isKnown);
+  if (unknown !== undefined) throw dirtyFiles([unknown.path]);
+  const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown);
+  const deleted = await deletedOf(repository, gone);
+  if (deleted.length > 0) throw dirtyFiles(deleted);
+}
+
+async function refuseBehindLinks({ context, prefix }: Repository, edits: readonly FileEdit[]): Promise<void> {
+  const looks = edits.map(async ({ path }) => {
+    return (await isBehindLink(context.folder, posix.join(prefix, path))) ? path : null;
+  });
+  const found = (await Promise.all(looks)).find((path) => path !== null);
+  if (found === undefined) return;
+  const message = `${found}: a folder of its path is a link in the checkout; put the folder back, or commit the link`;
+  throw new HoldfastError('conflict', message, { paths: [found] });
+}
+
+/** Whether a file is on the disk, and whether the base has it; null for a path that git cannot be asked about. */
+async function lookAt(
+  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
+  base: string,
+  path: string,
+) {
+  if (path.includes('\n')) return null;
+  const full = posix.join(repository.prefix, path);
+  const [isThere, known] = await Promise.all([
+    isOnDisk(`${repository.context.folder}/${full}`),
+    objects.info(`${base}:${full}`),
+  ]);
+  return { path, full, isThere, isKnown: known !== null };
+}
+
+/** Paths of those files that a person deleted; in a sparse checkout they are absent on purpose. */
+async function deletedOf(
+  { context }: Repository,
+  absent: readonly { path: string; full: string }[],
+): Promise<string[]> {
+  if (absent.length === 0) return [];
+  const deleted = new Set((await runGit(context, commands.deletedFiles())).split('\0'));
+  return absent.filter(({ full }) => deleted.has(full)).map(({ path }) => path);
+}
+
+/** Whether anything is there, a link among them. */
+export async function isOnDisk(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What lies behind a link is not in the work tree at `top`; `path` is from there. */
+export async function isBehindLink(top: string, path: string): Promise<boolean> {
+  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) {
+    if ((await lstat(`${top}/${folder}`).catch(() => null))?.isSymbolicLink()) return true;
+  }
+  return false;
+}
+
+/** Refuses to move a branch under the feet of another work tree, or of a rebase. Rejects as `conflict`. */
+export async function refuseCheckedOutElsewhere(repository: Repository, branch: string): Promise<void> {
+  const name = branch.replace('refs/heads/', '');
+  const blocks = (await runGit(repository.context, commands.listWorkTrees())).split('\0\0');
+  const holder = blocks
+    .map((block) => block.split('\0'))
+    .find((lines) => lines.includes(`branch ${branch}`) && !lines.some((line) => /^prunable/.test(line)));
+  if (holder !== undefined) {
+    const message = `${name} is checked out in another work tree; run the manager on that one, or switch it to another branch`;
+    throw new HoldfastError('conflict', message);
+  }
+  if (!(await isRebased(repository, branch))) return;
+  throw new HoldfastError('conflict', `${name} is being rebased; finish the rebase, or abort it`);
+}
+
+/** Whether a rebase in any work tree of the repository will move the branch, which nothing has checked out until then. */
+async function isRebased({ commonFolder }: Repository, branch: string): Promise<boolean> {
+  const linked = await readdir(`${commonFolder}/worktrees`).catch((): string[] => []);
+  const folders = [commonFolder, ...linked.map((name) => `${commonFolder}/worktrees/${name}`)];
+  const states = folders.flatMap((folder) => [`${folder}/rebase-merge`, `${folder}/rebase-apply`]);
+  const names = await Promise.all(
+    states.map((state) => readFile(`${state}/head-name`, 'utf8').catch(() => '')),
+  );
+  return names.some((text) => text.trim() === branch);
+}

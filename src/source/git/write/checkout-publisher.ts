@@ -1,0 +1,158 @@
+import { posix } from 'node:path';
+import { syncFolder } from '../../../disk/sync.ts';
+import { HoldfastError } from '../../../errors.ts';
+import type { CommitDraft, FileEdit, Head, Publisher } from '../../source.ts';
+import { refName } from '../process/commands.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
+import { GitFailure } from '../process/run.ts';
+import { currentBranch, type Repository } from '../repository/repository.ts';
+import type { Checkout } from '../work-tree/held-index.ts';
+import { isLocked } from '../work-tree/locks.ts';
+import {
+  dirtyFiles,
+  dirtyPaths,
+  refuseCheckedOutElsewhere,
+  refuseDirtyFiles,
+} from '../work-tree/work-tree.ts';
+import { type CommitWriter, openCommitWriter } from './commit-writer.ts';
+import { withoutFilters } from './filters.ts';
+import { DIRTY, moveBranch, movedOn, recoverNoted, tipOf, UNMERGED, type Undone } from './move-branch.ts';
+import { openRefMover } from './ref-mover.ts';
+import { openSwitchNotes } from './switch-note.ts';
+
+const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
+/** Said of what a tree that was made by hand can hold, and a disk cannot. */
+const IMPOSSIBLE = /invalid path '|File name too long/;
+
+/** Said of an object that is missing. */
+const MISSING = /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)/;
+
+/** The publisher of a work tree, which can be caught between two of its steps. */
+export interface CheckoutPublisher extends Publisher {
+  /**
+   * Undoes what an earlier process, or a failed write, left half done in the work tree. Resolves to null where there
+   * was nothing. Rejects as `conflict` while another process is at it, and where a living process holds a lock.
+   */
+  recover(): Promise<Undone | null>;
+}
+
+/**
+ * Publishes into the branch of a repository on this machine. Where the branch is checked out, index and work
+ * tree follow: only the paths of the commits are touched, and git refuses where one of them has uncommitted
+ * work.
+ */
+export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
+  const { repository, faults, maintenance } = checkout;
+  const { prefix } = repository;
+  const writer = openCommitWriter(repository);
+  const refs = openRefMover(repository);
+  const notes = openSwitchNotes(repository);
+
+  const attempt = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
+    if (base.branch === null) {
+      throw new HoldfastError('conflict', 'HEAD is detached; check out a branch, then writes go there');
+    }
+    const branch = refName(base.branch);
+    const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
+    try {
+      await recoverNoted(checkout, notes);
+      refs.prepare();
+      const [commits, quiet] = await Promise.all([
+        writer.write(base.revision, drafts),
+        withoutFilters(checkout),
+      ]);
+      const [isCheckedOut] = await Promise.all([
+        refuseMove(quiet, branch, base.revision, drafts),
+        syncFolder(`${repository.commonFolder}/objects/pack`),
+      ]);
+      faults.pass('commit-written');
+      const full = paths.map((path) => posix.join(prefix, path));
+      const from = base.revision;
+      await moveBranch(quiet, { notes, refs }, { branch, from, commits, paths: full, isCheckedOut });
+      void maintenance.run();
+      return commits;
+    } catch (error) {
+      const refusal = publishError(error, paths, prefix);
+      // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
+      const isOvertaken =
+        refusal.kind === 'conflict' && (await isElsewhere(repository, branch, base.revision));
+      throw isOvertaken ? movedOn(error) : refusal;
+    }
+  };
+
+  return {
+    publish: (base, drafts) => againWithout(writer, () => attempt(base, drafts)),
+    recover: () =>
+      recoverNoted(checkout, notes).catch((error) => {
+        throw publishError(error, [], prefix);
+      }),
+    close: async () => {
+      await Promise.all([writer.close(), refs.close(), notes.close()]);
+    },
+  };
+}
+
+/** Rejects as `conflict` what would overwrite a person's work; resolves to whether the branch is checked out here. */
+async function refuseMove(
+  checkout: Checkout,
+  branch: string,
+  base: string | null,
+  drafts: readonly CommitDraft[],
+): Promise<boolean> {
+  const { repository } = checkout;
+  const isCheckedOut = (await currentBranch(repository)) === branch;
+  if (isCheckedOut) await refuseDirtyFiles(checkout, base ?? repository.emptyTree, lastEdits(drafts));
+  else await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
+  return isCheckedOut;
+}
+
+/** A person who switches to the branch just now holds it in this very work tree: the write is made again. */
+function unlessHere(repository: Repository, branch: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    throw (await currentBranch(repository)) === branch ? movedOn(error) : error;
+  };
+}
+
+/** A writer may count on an object that it has met, and that a clean-up took away since; a new one writes it again. */
+async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { cause } = error as Error;
+    if (!(cause instanceof GitFailure) || !MISSING.test(cause.stderr)) throw error;
+    await writer.close();
+    return work();
+  }
+}
+
+async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {
+  const tip = await tipOf(repository, branch).catch(() => base);
+  return tip !== base;
+}
+
+/** What all drafts together leave in each file. */
+function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
+  return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
+}
+
+function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
+  if (error instanceof HoldfastError) return error;
+  const text = error instanceof GitFailure ? error.stderr : String(error);
+  if (MOVED.test(text)) return movedOn(error);
+  if (DIRTY.test(text)) return dirtyFiles(dirtyPaths(text, paths, prefix), error);
+  if (UNMERGED.test(text)) {
+    const message = 'a merge in the checkout is not finished; finish it, or abort it';
+    return new HoldfastError('conflict', message, {}, error);
+  }
+  if (IMPOSSIBLE.test(text)) {
+    const message =
+      'the branch has a path that no work tree can hold; see the problems, and commit without it';
+    return new HoldfastError('conflict', message, {}, error);
+  }
+  if (isLocked(error)) {
+    const message = 'another git process holds a lock of the repository; end it, or remove the lock it left';
+    return new HoldfastError('conflict', message, {}, error);
+  }
+  const message = withTrouble('git could not publish the commit', error);
+  return new HoldfastError('unavailable', message, {}, error);
+}

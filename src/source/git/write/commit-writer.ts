@@ -1,0 +1,170 @@
+import { Queue } from '../../../async/queue.ts';
+import { HoldfastError } from '../../../errors.ts';
+import type { CommitDraft, FileEdit } from '../../source.ts';
+import { commands, objectId } from '../process/commands.ts';
+import { type AnswerReader, Conversation } from '../process/conversation.ts';
+import { COMMITTER } from '../process/environment.ts';
+import { GitFailure } from '../process/run.ts';
+import { clearFailedWriter } from '../repository/leftovers.ts';
+import type { Repository } from '../repository/repository.ts';
+
+const NEWLINE = 0x0a;
+const FOLDER_MODE = '040000';
+/** Where commits are kept until a branch has them: a ref, so that no clean-up takes them away. */
+export const PUBLISHING_REF = 'refs/holdfast/publishing';
+/** After this long without a commit the process ends, and with it what it remembers of objects (milliseconds). */
+const IDLE_LIMIT = 30_000;
+/** After so many writes, too: until it ends, nobody may join the packs that it has made. */
+const MOST_WRITES = 32;
+
+/** Makes commits without a checkout and without an index. */
+export interface CommitWriter {
+  /**
+   * Makes one commit a draft, each on top of the one before, the first on `base` (null: a commit without a
+   * parent). Resolves to their ids when all are durable in the object store; no branch is moved.
+   */
+  write(base: string | null, drafts: readonly CommitDraft[]): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** Where commits are made; `prefix` is the folder that the drafts' paths are in. */
+type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix'>;
+
+/** One long-lived `git fast-import` in the repository. */
+export function openCommitWriter(place: Place): CommitWriter {
+  const { context, prefix } = place;
+  const git = new Conversation(context, commands.fastImport());
+  const close = (): Promise<void> => git.close('done\n');
+  let idle: NodeJS.Timeout | undefined;
+  let writes = 0;
+  /** A caller that gave up does not end its write: the next one must not talk into it. */
+  const queue = new Queue();
+
+  const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
+    writes += 1;
+    if (writes % MOST_WRITES === 0) await close();
+    try {
+      for (const [index, draft] of drafts.entries()) {
+        await writeCommit(git, draft, index === 0 ? base : `:${index}`, `:${index + 1}`, prefix);
+      }
+      return await finish(git, drafts.length);
+    } catch (error) {
+      // What was begun must not become part of the next commit.
+      await close();
+      throw error;
+    }
+  };
+
+  const write = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
+    clearTimeout(idle);
+    try {
+      return await attempt(base, drafts);
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      // The process was ended, or a clean-up took its packs away. No branch has moved: a new one can do it again.
+      await clearFailedWriter(place);
+      return await attempt(base, drafts);
+    } finally {
+      idle = setTimeout(() => void close(), IDLE_LIMIT).unref();
+    }
+  };
+
+  return {
+    write: (base, drafts) => queue.run(() => write(base, drafts)),
+    close: () => {
+      clearTimeout(idle);
+      return queue.run(close);
+    },
+  };
+}
+
+async function writeCommit(
+  git: Conversation,
+  draft: CommitDraft,
+  parent: string | null,
+  mark: string,
+  prefix: string,
+): Promise<void> {
+  const seconds = Math.floor(draft.at / 1000);
+  const header = [
+    ...(parent === null ? [`reset ${PUBLISHING_REF}\n`] : []),
+    `commit ${PUBLISHING_REF}`,
+    `mark ${mark}`,
+    `author ${identity(draft.author)} ${seconds} +0000`,
+    `committer ${identity(COMMITTER)} ${seconds} +0000`,
+    data(draft.message),
+    ...(parent === null ? [] : [`from ${parent.startsWith(':') ? parent : objectId(parent)}`]),
+  ];
+  for (const { path } of draft.edits) refuseUnreadable(path);
+  const paths = draft.edits.map(({ path }) => (prefix === '' ? path : `${prefix}/${path}`));
+  const looks = paths.flatMap((path) => [...foldersOf(path), path]);
+  const request = [...header, ...looks.map((path) => `ls ${quote(path)}`)].join('\n');
+  const modes = await git.ask(`${request}\n`, (reader) => readModes(reader, looks));
+  for (const [index, path] of paths.entries()) refuseCollision(path, modes, draft.edits[index]?.path ?? path);
+  const changes = draft.edits.map((edit, index) => changeLine(edit, paths[index] ?? '', modes));
+  await git.ask(`${changes.join('\n')}\n\n`, () => Promise.resolve());
+}
+
+/** Bytes that are no UTF-8 were replaced when the name was read; written back, they would name another file. */
+function refuseUnreadable(path: string): void {
+  if (!path.includes('\ufffd')) return;
+  throw new HoldfastError('conflict', `${path}: the path is not UTF-8; rename the file`, { paths: [path] });
+}
+
+/**
+ * A file cannot take the place of a folder, nor a folder that of a link, without losing what was there. `edited` is
+ * the path below the prefix.
+ */
+function refuseCollision(path: string, modes: ReadonlyMap<string, string>, edited: string): void {
+  const taken = foldersOf(path).find((folder) => ![FOLDER_MODE, 'missing'].includes(modes.get(folder) ?? ''));
+  const inTheWay = modes.get(path) === FOLDER_MODE ? path : taken;
+  if (inTheWay === undefined) return;
+  throw new HoldfastError('conflict', `${inTheWay} is in the way of ${path}; move it`, { paths: [edited] });
+}
+
+/** `a/b/c` to `a` and `a/b`. */
+function foldersOf(path: string): string[] {
+  const parts = path.split('/');
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
+}
+
+/** An edited file keeps its mode; a new one is a plain file. */
+function changeLine(edit: FileEdit, path: string, modes: ReadonlyMap<string, string>): string {
+  if (edit.text === null) return `D ${quote(path)}`;
+  const mode = modes.get(path) === '100755' ? '100755' : '100644';
+  return `M ${mode} inline ${quote(path)}\n${data(edit.text)}`;
+}
+
+/** Answers are "<mode> <type> <id>\t<path>", or "missing <path>". */
+async function readModes(reader: AnswerReader, paths: readonly string[]): Promise<Map<string, string>> {
+  const modes = new Map<string, string>();
+  for (const path of paths) modes.set(path, (await reader.until(NEWLINE)).split(' ')[0] ?? '');
+  return modes;
+}
+
+async function finish(git: Conversation, count: number): Promise<string[]> {
+  const marks = Array.from({ length: count }, (_, index) => `get-mark :${index + 1}\n`).join('');
+  return git.ask(`checkpoint\n\n${marks}progress end\n`, async (reader) => {
+    const ids: string[] = [];
+    while (ids.length < count) ids.push(objectId(await reader.until(NEWLINE)));
+    await reader.until(NEWLINE);
+    return ids;
+  });
+}
+
+/** Exactly these bytes, whatever they are. */
+function data(text: string): string {
+  return `data ${Buffer.byteLength(text)}\n${text}`;
+}
+
+/** C-style quoting, as git reads it back: a path can hold any byte but NUL. */
+function quote(path: string): string {
+  const escaped = path.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n');
+  return `"${escaped}"`;
+}
+
+/** A name or address cannot hold what ends it. */
+function identity({ name, email }: { name: string; email: string }): string {
+  const clean = (text: string): string => text.replace(/[\p{Cc}<>]/gu, '').trim();
+  return `${clean(name) || 'unknown'} <${clean(email)}>`;
+}

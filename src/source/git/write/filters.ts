@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { commands } from '../process/commands.ts';
+import { withConfig } from '../process/environment.ts';
+import { GitFailure, runGit } from '../process/run.ts';
+import type { Repository } from '../repository/repository.ts';
+import type { Checkout } from '../work-tree/held-index.ts';
+
+/** What makes a filter a program; an empty command is none. */
+const SWITCHED_OFF = [
+  ['clean', ''],
+  ['smudge', ''],
+  ['process', ''],
+  ['required', 'false'],
+] as const;
+
+/**
+ * The same checkout, where no filter program runs: a `.gitattributes` that a commit brings must not decide which
+ * programs of the machine work on which files. Asked anew for each write, since filters are set up while we run.
+ */
+export async function withoutFilters(checkout: Checkout): Promise<Checkout> {
+  const names = await filterNames(checkout);
+  if (names.length === 0) return checkout;
+  const { repository } = checkout;
+  const { context } = repository;
+  const off = names.flatMap((name) =>
+    SWITCHED_OFF.map(([key, value]) => [`filter.${name}.${key}`, value] as const),
+  );
+  const quiet = { ...context, env: withConfig(context.env, off) };
+  return { ...checkout, repository: { ...repository, context: quiet } };
+}
+
+/** A section or an include has one of these words in it, however it is written. */
+const MAY_FILTER = /filter|include/i;
+
+/**
+ * Whether the settings that git sees can have a filter in them: those of the repository and of the work tree are all
+ * that the environment leaves. Looking into two small files costs less than a process.
+ */
+async function mayHaveFilters({ gitFolder, commonFolder }: Repository): Promise<boolean> {
+  const files = [`${commonFolder}/config`, `${gitFolder}/config.worktree`];
+  const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(textOfNone)));
+  return texts.some((text) => text === null || MAY_FILTER.test(text));
+}
+
+/** A file that is not there has no settings; of one that cannot be read nothing is known. */
+function textOfNone(error: NodeJS.ErrnoException): string | null {
+  return error.code === 'ENOENT' ? '' : null;
+}
+
+async function filterNames({ repository }: Checkout): Promise<string[]> {
+  if (!(await mayHaveFilters(repository))) return [];
+  let keys: string;
+  try {
+    keys = await runGit(repository.context, commands.filterSettings());
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return [];
+    throw error;
+  }
+  const names = keys.split('\0').flatMap((key) => /^filter\.(.*)\.[^.]+$/s.exec(key)?.[1] ?? []);
+  return [...new Set(names)];
+}

@@ -1,0 +1,220 @@
+import { access } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from '../../../disk/sync.ts';
+import { HoldfastError } from '../../../errors.ts';
+import { commands } from '../process/commands.ts';
+import { GitFailure, runGit } from '../process/run.ts';
+import { currentBranch, type Repository } from '../repository/repository.ts';
+import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
+import { isLocked } from '../work-tree/locks.ts';
+import { switchTree } from '../work-tree/work-tree.ts';
+import { withoutFilters } from './filters.ts';
+import type { RefMover } from './ref-mover.ts';
+import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
+import { undoSwitch } from './undo-switch.ts';
+
+/** Said of an index in the middle of a merge. */
+export const UNMERGED = /resolve your current index first/;
+/** Said of uncommitted work that is in the way. */
+export const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
+
+/** What an earlier write left half done in the checkout was undone; `commit` is not published. */
+export interface Undone {
+  commit: string;
+}
+
+/** What a move is made with. */
+export interface Movers {
+  notes: SwitchNotes;
+  refs: RefMover;
+}
+
+/** A move of the branch to the last of these commits, and whether index and work tree go with it. */
+export interface Move {
+  branch: string;
+  from: string | null;
+  commits: readonly string[];
+  /** Paths from the top of the work tree. */
+  paths: string[];
+  isCheckedOut: boolean;
+}
+
+export function movedOn(cause?: unknown): HoldfastError {
+  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
+}
+
+/** The commit that a branch is at; null where it has none. Rejects where git cannot say. */
+export async function tipOf({ context }: Repository, branch: string): Promise<string | null> {
+  try {
+    return (await runGit(context, commands.tip(branch))).trim();
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    throw error;
+  }
+}
+
+/** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */
+export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
+  const note = await notes.read();
+  if (note === null) return null;
+  checkout.faults.pass('undo-begins');
+  const quiet = await withoutFilters(checkout);
+  const isUndone = await holdingIndex(quiet, (held) => undoSwitch(held, note));
+  const { context, gitFolder } = checkout.repository;
+  await Promise.all([syncFiles(context.folder, Object.keys(note.files)), syncFolder(gitFolder)]);
+  checkout.faults.pass('undo-done');
+  await notes.clear();
+  return isUndone ? { commit: note.to } : null;
+}
+
+/**
+ * Index and work tree first, then the branch; a note says so for as long as they are apart. The index is locked all the
+ * time, so that no commit, reset or switch of a person comes in between; HEAD is looked at before and after each
+ * step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
+ *
+ * Rejects as `moved-on` where another branch is checked out by now, and with what git says; with `details.commits` once
+ * the branch has moved.
+ */
+export async function moveBranch(checkout: Checkout, movers: Movers, move: Move): Promise<void> {
+  const { repository, faults } = checkout;
+  await holdingIndex(checkout, async (held) => {
+    await switchFirst(held, movers, move);
+    faults.pass('tree-switched');
+    await moveRef(held, movers, move);
+    faults.pass('branch-moved');
+    await sayingPublished(move, () => followHead(held, movers, move));
+  });
+  await sayingPublished(move, async () => {
+    await syncBranch(repository, move);
+    faults.pass('branch-synced');
+    if (move.isCheckedOut) await movers.notes.clear();
+  });
+  faults.pass('publish-done');
+}
+
+/** The branch's file and the folders that it is in; where somebody has packed it meanwhile, what it went to. */
+async function syncBranch({ commonFolder }: Repository, { branch }: Move): Promise<void> {
+  await syncFoldersUpTo(`${commonFolder}/refs/heads`, `${commonFolder}/${dirname(branch)}`);
+  const isLoose = await access(`${commonFolder}/${branch}`).then(
+    () => true,
+    () => false,
+  );
+  // A person's git need not sync what it packs.
+  if (!isLoose) await syncFiles(commonFolder, ['packed-refs']);
+}
+
+async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): Promise<void> {
+  const { repository } = held;
+  if (await hasHeadMoved(repository, move)) throw movedOn();
+  if (!move.isCheckedOut) return;
+  const failure = await switchNoted(held, notes, move).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (await hasHeadMoved(repository, move)) {
+    if (failure === null) await recoverNoted(held, notes).catch(() => undefined);
+    throw movedOn(failure);
+  }
+  if (failure !== null) throw failure;
+}
+
+/** Whether a person has switched to the branch or away from it since it was looked at. */
+async function hasHeadMoved(repository: Repository, { branch, isCheckedOut }: Move): Promise<boolean> {
+  return ((await currentBranch(repository)) === branch) !== isCheckedOut;
+}
+
+async function moveRef(held: HeldCheckout, { notes, refs }: Movers, move: Move): Promise<void> {
+  const { repository, locks } = held;
+  try {
+    await locks.wait(() => refs.move(move.branch, move.from, tipAfter(move)));
+  } catch (error) {
+    const outcome = await outcomeOf(error, repository, move);
+    if (outcome === 'moved') return;
+    // Where this fails too, the note stays, and the next write or the next start begins with it.
+    await recoverNoted(held, notes).catch(() => undefined);
+    if (outcome === 'not moved') throw error;
+    const message = 'git did not say whether the commit is published';
+    throw new HoldfastError('unavailable', message, { commits: move.commits }, error);
+  }
+}
+
+/** What became of a move that failed: a git that said nothing may have made it all the same. */
+async function outcomeOf(
+  error: unknown,
+  repository: Repository,
+  move: Move,
+): Promise<'moved' | 'not moved' | 'unknown'> {
+  if (isAnswered(error)) return 'not moved';
+  const tip = await tipOf(repository, move.branch).catch(() => undefined);
+  if (tip === undefined) return 'unknown';
+  return tip === tipAfter(move) ? 'moved' : 'not moved';
+}
+
+/** The index and the files of a branch that came to be checked out, or ceased to be, while it moved. */
+async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Move): Promise<void> {
+  if (!(await hasHeadMoved(held.repository, move))) return;
+  // What was switched belongs to the branch, and not to what is checked out now.
+  if (move.isCheckedOut) return void (await recoverNoted(held, notes));
+  try {
+    await switchNoted(held, notes, move);
+    await syncBranch(held.repository, move);
+    await notes.clear();
+  } catch (error) {
+    // A person's work is in the way: without the write it is as if they had switched a moment earlier.
+    const none = '0'.repeat(held.repository.emptyTree.length);
+    await held.locks.wait(() => refs.move(move.branch, tipAfter(move), move.from ?? none));
+    throw new TakenBack(error);
+  }
+}
+
+/** The branch is where it was. */
+class TakenBack extends Error {
+  constructor(cause: unknown) {
+    super('the branch was moved back', { cause });
+  }
+}
+
+/** Whatever fails once the branch has moved must not look as if nothing had happened. */
+async function sayingPublished({ commits }: Move, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (error instanceof TakenBack) throw error.cause;
+    const message = 'the commit is published, but the checkout could not follow';
+    throw new HoldfastError('unavailable', message, { commits }, error);
+  }
+}
+
+function tipAfter({ commits }: Move): string {
+  return commits.at(-1) as string;
+}
+
+async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
+  const { repository, faults } = held;
+  const { from, paths } = move;
+  const { folder } = repository.context;
+  const marks = paths.map(async (path) => [path, await fileMark(`${folder}/${path}`)] as const);
+  const files: SwitchNote['files'] = Object.fromEntries(await Promise.all(marks));
+  await notes.write({ to: tipAfter(move), files });
+  faults.pass('switch-noted');
+  try {
+    await switchTree(held, from ?? repository.emptyTree, tipAfter(move));
+    // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
+    const existed = (path: string): boolean => files[path] !== NO_FILE;
+    await Promise.all([syncChanged(folder, paths, existed), syncFolder(repository.gitFolder)]);
+  } catch (error) {
+    if (isRefusal(error)) await notes.clear();
+    else await recoverNoted(held, notes).catch(() => undefined);
+    throw error;
+  }
+}
+
+function isAnswered(error: unknown): boolean {
+  return isLocked(error) || (error instanceof GitFailure && error.exitCode !== null);
+}
+
+/** git looked at everything, and touched nothing. */
+function isRefusal(error: unknown): boolean {
+  if (isLocked(error)) return true;
+  return error instanceof GitFailure && (UNMERGED.test(error.stderr) || DIRTY.test(error.stderr));
+}

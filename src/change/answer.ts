@@ -1,6 +1,6 @@
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { AtRevision, Store, StoredApp, StoredGroup } from '../store/store.ts';
-import type { Request } from './request.ts';
+import type { QueuedWrite } from './queued-write.ts';
 import type { Write } from './write.ts';
 
 /** What the store has of the object that a write is about. */
@@ -16,7 +16,7 @@ export function storedObject(
  * `revision` is the commit, applied by now; null where none was needed.
  */
 export async function answer(
-  { write, resolve, reject }: Request,
+  { write, resolve, reject }: QueuedWrite,
   revision: string | null,
   store: Pick<Store, 'app' | 'group'>,
 ): Promise<void> {

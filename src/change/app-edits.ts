@@ -3,8 +3,9 @@ import { newFilePath } from '../desired/file.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
 import type { FileEdit } from '../source/source.ts';
 import { targetFields } from './fields.ts';
+import { absent, blocked, present } from './refusals.ts';
 import { rewrite } from './rewrite.ts';
-import { absent, blocked, exists, isApplied, present, type WriteView } from './view.ts';
+import { exists, isApplied, type WriteView } from './view.ts';
 import type { AppWrite } from './write.ts';
 
 /** The edits of files that fulfil a wish about an app; none where the files say it already. */

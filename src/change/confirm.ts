@@ -5,7 +5,7 @@ import type { Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
 import { passWithin } from './patience.ts';
-import type { DraftedRequest } from './request.ts';
+import type { DraftedWrite } from './queued-write.ts';
 
 /** What it takes to know that commits are applied. */
 interface ConfirmParts {
@@ -22,13 +22,13 @@ interface ConfirmParts {
  * does not have them has applied something else: somebody took them back, or switched to another branch.
  */
 export async function confirm(
-  drafted: DraftedRequest[],
+  drafted: DraftedWrite[],
   revisions: string[],
   { reconciler, reader, store, faults, patience }: ConfirmParts,
 ): Promise<void> {
   const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
   faults.pass('write-done');
-  const confirmOne = async ({ request }: DraftedRequest, index: number): Promise<void> => {
+  const confirmOne = async ({ request }: DraftedWrite, index: number): Promise<void> => {
     const revision = revisions[index] as string;
     const failure = outcome.ok
       ? await lackOf(revision, outcome.report.head.revision, revisions, reader)

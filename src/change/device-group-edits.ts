@@ -1,11 +1,11 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
 import { newFilePath } from '../desired/file.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
-import { HoldfastError } from '../errors.ts';
 import { sameContent } from '../plan/content.ts';
 import type { FileEdit } from '../source/source.ts';
+import { absent, blocked, present, unknownApps } from './refusals.ts';
 import { rewrite } from './rewrite.ts';
-import { absent, blocked, exists, isApplied, present, problemsAt, type WriteView } from './view.ts';
+import { exists, isApplied, problemsAt, type WriteView } from './view.ts';
 import type { DeviceGroupWrite } from './write.ts';
 
 /** The edits of files that fulfil a wish about a device group; none where the file says it already. */
@@ -53,9 +53,5 @@ function refuseUnapplied(name: string, fields: DeviceGroup, view: WriteView): vo
  */
 function refuseUnknownApps({ apps }: DeviceGroup, view: WriteView): void {
   const unknown = apps.filter((app) => !exists('app', app, view));
-  if (unknown.length === 0) return;
-  throw new HoldfastError('absent', `there is no app ${unknown.map((app) => `"${app}"`).join(', ')}`, {
-    app_exists: false,
-    apps: unknown,
-  });
+  if (unknown.length > 0) throw unknownApps(unknown);
 }

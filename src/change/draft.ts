@@ -10,7 +10,8 @@ import { makePlan, type Plan } from '../plan/plan.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
-import { blocked, exists, isApplied, problemsAt, type WriteView } from './view.ts';
+import { blocked } from './refusals.ts';
+import { exists, isApplied, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
 /** A commit to be made, and the same edits as changes of the desired state. */
@@ -52,7 +53,7 @@ export function draftWrite(
     const plan = makePlan(touched, desired, applied);
     refuseProblems(plan, touched, view);
     if (rules.strict) refuseRest(write, before, fleetErrors(view, touched));
-    const message = messageOf(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
+    const message = commitMessage(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
     const author = { name: context.user, email: context.email };
     return { commit: { edits, message, author, at: rules.at }, changes };
   });
@@ -105,7 +106,7 @@ function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<
   return [...own, ...[...between.values()].flat()].sort(compareDiagnostics);
 }
 
-function messageOf(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
+function commitMessage(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
   const sentences = plan.steps.map(summarizeStep);
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
   // A file that never was applied, or that devices see no difference of, is in no step.

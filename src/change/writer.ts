@@ -9,8 +9,8 @@ import { answer, storedObject } from './answer.ts';
 import { confirm } from './confirm.ts';
 import { draftAll, refusalOf } from './drafting.ts';
 import { passWithin } from './patience.ts';
-import type { DraftedRequest, Request } from './request.ts';
-import { absent } from './view.ts';
+import type { DraftedWrite, QueuedWrite } from './queued-write.ts';
+import { absent } from './refusals.ts';
 import type { Write, WriteContext, Writer, Written } from './write.ts';
 
 /** How many writes share one publish at the most. */
@@ -38,7 +38,7 @@ export interface WriterDependencies {
  * on the head as it is applied, so that it sees every write and every push before it.
  */
 export function createWriter(dependencies: WriterDependencies): Writer {
-  const queue: Request[] = [];
+  const queue: QueuedWrite[] = [];
   let working: Promise<void> | null = null;
   let isClosed = false;
 
@@ -53,7 +53,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
   const write = <W extends Write>(wish: W, context: WriteContext): Promise<Written<W>> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(new HoldfastError('unavailable', 'the manager is shutting down'));
-      queue.push({ write: wish, context, resolve: resolve as Request['resolve'], reject });
+      queue.push({ write: wish, context, resolve: resolve as QueuedWrite['resolve'], reject });
       working ??= work();
       return undefined;
     });
@@ -72,7 +72,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
  * Writes that arrive together are published together: each publish costs about as much as fifty commits more in it. A
  * write alone waits for one turn of the event loop.
  */
-async function waitForMore(queue: readonly Request[]): Promise<void> {
+async function waitForMore(queue: readonly QueuedWrite[]): Promise<void> {
   for (let seen = 0; seen < Math.min(queue.length, MAX_BATCH); ) {
     seen = queue.length;
     await setImmediate();
@@ -80,7 +80,7 @@ async function waitForMore(queue: readonly Request[]): Promise<void> {
 }
 
 /** The writes at the front of the queue that do not depend on each other's outcome. */
-function takeBatch(queue: Request[]): Request[] {
+function takeBatch(queue: QueuedWrite[]): QueuedWrite[] {
   const names = new Set<string>();
   let size = 0;
   for (const { write } of queue) {
@@ -95,7 +95,7 @@ function takeBatch(queue: Request[]): Request[] {
   return queue.splice(0, size);
 }
 
-async function carryOut(batch: Request[], dependencies: WriterDependencies): Promise<void> {
+async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
   let waiting = batch;
   for (let attempt = 1; waiting.length > 0; attempt++) {
     try {
@@ -116,7 +116,7 @@ async function carryOut(batch: Request[], dependencies: WriterDependencies): Pro
 }
 
 /** One try on the present head; resolves to the requests that have to be tried again. */
-async function tryOnce(batch: Request[], dependencies: WriterDependencies): Promise<Request[]> {
+async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<QueuedWrite[]> {
   const base = await settleFor(batch, dependencies);
   if (base === null) return [];
   // Each write that mends decides about the next one.
@@ -126,9 +126,9 @@ async function tryOnce(batch: Request[], dependencies: WriterDependencies): Prom
   const outcomes = await draftAll(batch, { ...dependencies, passes });
   // A pass on a newer head began meanwhile: what was drafted saw files that the store may not have yet.
   if (passes.head()?.revision !== head.revision) return batch;
-  const drafted: DraftedRequest[] = [];
+  const drafted: DraftedWrite[] = [];
   for (const [index, outcome] of outcomes.entries()) {
-    const request = batch[index] as Request;
+    const request = batch[index] as QueuedWrite;
     if ('error' in outcome) request.reject(outcome.error);
     else if (outcome.draft === null) await answer(request, null, dependencies.store);
     else drafted.push({ request, draft: outcome.draft });
@@ -144,8 +144,8 @@ async function tryOnce(batch: Request[], dependencies: WriterDependencies): Prom
  * Rejects those whose `If-Match` held when they were drafted and does no longer: a restart raises an id without a commit.
  * Resolves to the others.
  */
-async function rejectOvertaken(drafted: readonly DraftedRequest[], store: Store): Promise<Request[]> {
-  const left: Request[] = [];
+async function rejectOvertaken(drafted: readonly DraftedWrite[], store: Store): Promise<QueuedWrite[]> {
+  const left: QueuedWrite[] = [];
   for (const { request } of drafted) {
     const { write, context } = request;
     const refusal = await refusalOf(write, context, store).catch((error: unknown) => error);
@@ -155,8 +155,11 @@ async function rejectOvertaken(drafted: readonly DraftedRequest[], store: Store)
   return left;
 }
 
-async function oneByOne(batch: readonly Request[], dependencies: WriterDependencies): Promise<Request[]> {
-  const later: Request[] = [];
+async function oneByOne(
+  batch: readonly QueuedWrite[],
+  dependencies: WriterDependencies,
+): Promise<QueuedWrite[]> {
+  const later: QueuedWrite[] = [];
   for (const request of batch) later.push(...(await tryOnce([request], dependencies)));
   return later;
 }
@@ -168,7 +171,10 @@ interface Base {
 }
 
 /** The head, once the store is at it; null where that fails, and every request was told. */
-async function settleFor(batch: readonly Request[], dependencies: WriterDependencies): Promise<Base | null> {
+async function settleFor(
+  batch: readonly QueuedWrite[],
+  dependencies: WriterDependencies,
+): Promise<Base | null> {
   try {
     return await settle(dependencies);
   } catch (error) {
@@ -179,7 +185,7 @@ async function settleFor(batch: readonly Request[], dependencies: WriterDependen
 
 /** What is told before the state of the repository or of the store (decisions, "Everything else"); null for nothing. */
 async function earlierRefusal(
-  { write, context }: Request,
+  { write, context }: QueuedWrite,
   { reconciler, store }: WriterDependencies,
 ): Promise<unknown> {
   const { kind, name, op } = write;
@@ -210,9 +216,9 @@ async function settle({ reconciler, store, patience }: WriterDependencies): Prom
 
 async function publish(
   base: Head,
-  drafted: DraftedRequest[],
+  drafted: DraftedWrite[],
   dependencies: WriterDependencies,
-): Promise<Request[]> {
+): Promise<QueuedWrite[]> {
   let revisions: string[];
   try {
     revisions = await dependencies.publisher.publish(
@@ -229,9 +235,9 @@ async function publish(
 /** What one draft is refused for must not keep the others back: they are tried one by one. */
 async function publishRefused(
   error: unknown,
-  drafted: DraftedRequest[],
+  drafted: DraftedWrite[],
   dependencies: WriterDependencies,
-): Promise<Request[]> {
+): Promise<QueuedWrite[]> {
   if (kindOf(error) === 'moved-on') return drafted.map(({ request }) => request);
   // Status is to say so, too, and a commit of which nobody knows is to be found when it arrives.
   if (kindOf(error) === 'unavailable') void dependencies.reconciler.look();

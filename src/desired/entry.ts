@@ -11,4 +11,4 @@ export interface TreeEntry {
 }
 
 /** The bytes of a file, or why there are none. Sizes in bytes. */
-export type Blob = { bytes: Uint8Array } | { tooLarge: number } | { missing: true };
+export type BlobContent = { bytes: Uint8Array } | { tooLarge: number } | { missing: true };

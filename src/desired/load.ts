@@ -1,6 +1,6 @@
 import type { AppDefaults } from './app.ts';
 import { type DiagnosticCode, fileProblem, type TextProblem } from './diagnostic.ts';
-import type { Blob, EntryType, TreeEntry } from './entry.ts';
+import type { BlobContent, EntryType, TreeEntry } from './entry.ts';
 import { classifyPath } from './file.ts';
 import type { Kind } from './name.ts';
 import { type ParsedFile, parseObject } from './parse.ts';
@@ -8,7 +8,7 @@ import type { StateFile } from './state.ts';
 import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
 
 /** Gives the bytes of a blob if there are at most `maxBytes`. */
-export type ReadBlob = (blob: string, maxBytes: number) => Promise<Blob>;
+export type ReadBlob = (blob: string, maxBytes: number) => Promise<BlobContent>;
 
 /** Why an entry that is no plain file is never read: its bytes could come from anywhere. */
 const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [DiagnosticCode, string]>> = {

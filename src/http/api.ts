@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { absent } from '../change/view.ts';
+import { absent } from '../change/refusals.ts';
 import type { WriteContext, Writer } from '../change/write.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../desired/name.ts';

@@ -6,7 +6,7 @@ import { ABOUT_THE_FLEET } from './api.ts';
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
 commit, and a commit becomes what this API and the devices see. Restarts and prunes are operations without a commit.`;
 
-/** Describes every route that is registered after this call, and serves the description at \`/openapi.json\`. */
+/** Describes every route that is registered after this call, and serves the description at `/openapi.json`. */
 export async function useOpenApi(app: FastifyInstance, version: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -30,10 +30,10 @@ interface Description {
 
 interface Operation {
   parameters?: readonly object[];
-  responses: Readonly<Record<string, Response>>;
+  responses: Readonly<Record<string, ResponseSpec>>;
 }
 
-interface Response {
+interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
@@ -82,7 +82,7 @@ function requestHeaders({ responses }: Operation): object[] {
 /** The bodies that are one object, which has an ETag. */
 const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo)$/;
 
-function replyHeaders(path: string, status: string, { content }: Response): Record<string, object> {
+function replyHeaders(path: string, status: string, { content }: ResponseSpec): Record<string, object> {
   const header = (description: string): object => ({ description, schema: TEXT });
   const [body] = Object.values(content ?? {});
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { present } from '../change/view.ts';
+import { present } from '../change/refusals.ts';
 import type { Kind } from '../desired/name.ts';
 import { type Api, mustExist, nameIn } from './api.ts';
 import { bodyRefusal } from './body.ts';

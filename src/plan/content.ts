@@ -1,4 +1,5 @@
 import type { Content } from '../desired/parse.ts';
+import { sameValue } from '../desired/values.ts';
 
 /**
  * Whether two contents tell devices the same: maps are equal in any order of keys, lists only in the same
@@ -6,21 +7,7 @@ import type { Content } from '../desired/parse.ts';
  * have to be completed with its default first.
  */
 export function sameContent(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  if (Array.isArray(a) || Array.isArray(b)) return sameList(a, b);
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  return keys.every(
-    (key) =>
-      Object.hasOwn(b, key) &&
-      sameContent((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
-  );
-}
-
-function sameList(a: unknown, b: unknown): boolean {
-  if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
-  return a.every((item, index) => sameContent(item, b[index]));
+  return sameValue(a, b);
 }
 
 /** Names of the top-level fields in which two contents of one kind differ, in the order of the fields. */

@@ -1,6 +1,7 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
 import type { Content } from '../desired/parse.ts';
+import { isEmpty, isMapValue } from '../desired/values.ts';
 import { changedFields, sameContent } from './content.ts';
 import { printable } from './printable.ts';
 import { operationOf, type Step } from './step.ts';
@@ -96,7 +97,7 @@ function diffMaps(
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return keys.flatMap((key) => {
     const [a, b] = [before[key], after[key]];
-    if (sameContent(a, b) || (show === 'filled' && isEmpty(a) && isEmpty(b))) return [];
+    if (sameContent(a, b) || (show === 'filled' && isNothing(a) && isNothing(b))) return [];
     return diffField(key, a, b, indent);
   });
 }
@@ -104,7 +105,8 @@ function diffMaps(
 function diffField(key: string, before: unknown, after: unknown, indent: number): PlanLine[] {
   const heading: PlanLine = { mark: ' ', indent, text: `${key}:` };
   if (isList(before) && isList(after)) return [heading, ...diffLists(before, after, indent + 1)];
-  if (isMap(before) && isMap(after)) return [heading, ...diffMaps(before, after, 'all', indent + 1)];
+  if (isMapValue(before) && isMapValue(after))
+    return [heading, ...diffMaps(before, after, 'all', indent + 1)];
   return [...sideLines('-', key, before, indent), ...sideLines('+', key, after, indent)];
 }
 
@@ -125,7 +127,7 @@ function sideLines(mark: '+' | '-', key: string, value: unknown, indent: number)
     const items = value.map((item): PlanLine => ({ mark, indent: indent + 1, text: `- ${show(item)}` }));
     return [{ mark, indent, text: `${key}:` }, ...items];
   }
-  if (isMap(value) && Object.keys(value).length > 0) {
+  if (isMapValue(value) && Object.keys(value).length > 0) {
     const entries = Object.entries(value).map(
       ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${show(item)}` }),
     );
@@ -145,11 +147,7 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isEmpty(value: unknown): boolean {
-  if (value === undefined) return true;
-  return isList(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0;
+/** What is as good as not there. */
+function isNothing(value: unknown): boolean {
+  return value === undefined || isEmpty(value);
 }

@@ -5,7 +5,7 @@ import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
 import { describeError } from './backoff.ts';
-import { createLooks } from './looks.ts';
+import { createOriginPasses } from './origin-passes.ts';
 import { createOriginWatch, type OriginWatch } from './origin-watch.ts';
 import {
   createPassRunner,
@@ -74,7 +74,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const { watch } = source;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
-  const clock = createClock(() => void looks.byClock());
+  const clock = createClock(() => void originPasses.byClock());
   let status = STARTING;
   let passError: PassError | null = null;
   let isClosed = false;
@@ -94,24 +94,24 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     return outcome;
   };
   const flight = createSingleFlight(pass);
-  const looks = createLooks(origin, flight.request, () => isClosed);
+  const originPasses = createOriginPasses(origin, flight.request, () => isClosed);
 
   return {
     passes,
     status: () => ({ ...status, polling: origin.polling() }),
     reconcile: () => flight.request(),
     reach: (revision) => reach(flight, revision),
-    look: () => looks.request(),
+    look: () => originPasses.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
       ({ close: stopWatching } = await watch(() => void flight.request()));
-      return looks.request();
+      return originPasses.request();
     },
     close: async () => {
       isClosed = true;
       clock.stop();
       await stopWatching();
-      await looks.idle();
+      await originPasses.idle();
       await flight.idle();
     },
   };

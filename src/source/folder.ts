@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import type { Blob, EntryType, TreeEntry } from '../desired/entry.ts';
+import type { BlobContent, EntryType, TreeEntry } from '../desired/entry.ts';
 
 /** What reading a plain folder needs of the file system; `node:fs/promises` and memfs both have it. */
 export interface FileSystem {
@@ -12,7 +12,7 @@ export interface FileSystem {
 export interface FolderReader {
   /** Every file below the folder, in the order of the paths; `blob` is the path. */
   list(): Promise<TreeEntry[]>;
-  blob(path: string, maxBytes: number): Promise<Blob>;
+  blob(path: string, maxBytes: number): Promise<BlobContent>;
 }
 
 export function createFolderReader(fs: FileSystem, folder: string): FolderReader {

@@ -1,4 +1,4 @@
-import type { Blob, TreeEntry } from '../desired/entry.ts';
+import type { BlobContent, TreeEntry } from '../desired/entry.ts';
 
 /** What HEAD says: which branch is followed, and the commit it is at. */
 export interface Head {
@@ -54,7 +54,7 @@ export interface Reader {
    */
   changes(from: string, to: string): Promise<TreeChange[] | null>;
   /** The bytes of a blob, if there are at most `maxBytes`. */
-  blob(id: string, maxBytes: number): Promise<Blob>;
+  blob(id: string, maxBytes: number): Promise<BlobContent>;
   commit(revision: string): Promise<CommitInfo>;
   /** The newest commit up to `revision` that changed the folder; null where none did. */
   lastChange(revision: string): Promise<string | null>;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareDiagnostics, type Diagnostic, type DiagnosticCode } from '../../src/desired/diagnostic.ts';
-import type { Blob, EntryType } from '../../src/desired/entry.ts';
+import type { BlobContent, EntryType } from '../../src/desired/entry.ts';
 import { loadFile } from '../../src/desired/load.ts';
 import { DesiredState } from '../../src/desired/state.ts';
 import { makePlan } from '../../src/plan/plan.ts';
@@ -11,7 +11,7 @@ const A = 'container_image: web:1\n';
 
 interface Case {
   /** Texts of files, or what stands there instead of a file. */
-  now: Readonly<Record<string, string | Exclude<EntryType, 'file'> | Blob>>;
+  now: Readonly<Record<string, string | Exclude<EntryType, 'file'> | BlobContent>>;
   was?: Files;
   place: string;
   /** What a person is told to do. */

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Blob, EntryType, TreeEntry } from '../../src/desired/entry.ts';
+import type { BlobContent, EntryType, TreeEntry } from '../../src/desired/entry.ts';
 import { loadFile } from '../../src/desired/load.ts';
 import { MAX_FILE_BYTES } from '../../src/desired/yaml/document.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
 
 /** Blobs by name; remembers which were asked for, and with which limit. */
-function blobs(contents: Readonly<Record<string, Blob>>) {
+function blobs(contents: Readonly<Record<string, BlobContent>>) {
   const asked: [string, number][] = [];
-  const read = async (blob: string, maxBytes: number): Promise<Blob> => {
+  const read = async (blob: string, maxBytes: number): Promise<BlobContent> => {
     asked.push([blob, maxBytes]);
     return contents[blob] ?? { missing: true };
   };
@@ -18,7 +18,7 @@ function entry(path: string, type: EntryType = 'file'): TreeEntry {
   return { path, type, blob: 'blob' };
 }
 
-function load(at: TreeEntry, blob: Blob = { bytes: Buffer.from('container_image: web:1\n') }) {
+function load(at: TreeEntry, blob: BlobContent = { bytes: Buffer.from('container_image: web:1\n') }) {
   return loadFile(at, blobs({ blob }).read, DEFAULTS);
 }
 
@@ -88,7 +88,7 @@ describe('loadFile', () => {
     expect(asked).toEqual([]);
   });
 
-  it.each<[string, Blob, string, string]>([
+  it.each<[string, BlobContent, string, string]>([
     [
       'a blob that is too large',
       { tooLarge: 1_000_000 },

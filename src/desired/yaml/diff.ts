@@ -1,6 +1,7 @@
+import { isMapValue } from '../values.ts';
 import { commonPairs } from './common-pairs.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { isMapValue, type Wanted } from './render.ts';
+import type { Wanted } from './render.ts';
 
 /**
  * One place of a collection in the order of the text: `old` and `next` is an entry to edit where it stands, `old`
@@ -9,20 +10,6 @@ import { isMapValue, type Wanted } from './render.ts';
 export interface Slot {
   old: Entry | undefined;
   next: Wanted | undefined;
-}
-
-/** Whether two values of plain data are equal; the order of keys does not count. */
-export function sameValue(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => sameValue(item, b[index]));
-  }
-  if (!isMapValue(a) || !isMapValue(b)) return false;
-  const keys = Object.keys(a);
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && sameValue(a[key], b[key]))
-  );
 }
 
 /** A map's pairs beside those of `target`; new ones come last. */

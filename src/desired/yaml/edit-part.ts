@@ -1,11 +1,12 @@
-import { listSlots, mapSlots, reuseFirst, type Slot, sameValue } from './diff.ts';
+import { isEmpty, isMapValue, sameValue } from '../values.ts';
+import { listSlots, mapSlots, reuseFirst, type Slot } from './diff.ts';
 import { editBlock, removeEntry } from './edit-block.ts';
 import { editFlow } from './edit-flow.ts';
 import { replaceValue } from './edit-value.ts';
 import type { CollectionPart, Entry, Part } from './layout.ts';
 import { joinLines, lineEnd, lineStart, startsLine } from './lines.ts';
 import type { Pen } from './pen.ts';
-import { entryLines, flowEntry, isEmpty, isMapValue, type Wanted } from './render.ts';
+import { entryLines, flowEntry, type Wanted } from './render.ts';
 import type { Draft } from './splice.ts';
 import { inStyle } from './strings.ts';
 

@@ -1,6 +1,6 @@
 import { isMap } from 'yaml';
 import { HoldfastError } from '../../errors.ts';
-import { sameValue } from './diff.ts';
+import { sameValue } from '../values.ts';
 import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from './document.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';

@@ -1,3 +1,4 @@
+import { isEmpty } from '../values.ts';
 import { type Pen, PLAIN_PEN } from './pen.ts';
 import { canBePlain, inStyle, literal, quoted } from './strings.ts';
 
@@ -14,15 +15,6 @@ const MAX_KEY = 1000;
 export function renderYaml(target: Readonly<Record<string, unknown>>): string {
   if (isEmpty(target)) return '{}\n';
   return blockLines(target, PLAIN_PEN).join('\n').concat('\n');
-}
-
-export function isMapValue(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Whether a value can only be written as `[]` or `{}`. */
-export function isEmpty(value: unknown): boolean {
-  return Array.isArray(value) ? value.length === 0 : isMapValue(value) && Object.keys(value).length === 0;
 }
 
 /** Whether a value has entries, which a block shows on lines of their own. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { absent } from '../../change/view.ts';
+import { absent } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';

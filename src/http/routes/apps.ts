@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { present } from '../../change/view.ts';
+import { present } from '../../change/refusals.ts';
 import type { AppWrite } from '../../change/write.ts';
 import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { Pace } from '../../async/pace.ts';
-import { present } from '../../change/view.ts';
+import { present, unknownApps } from '../../change/refusals.ts';
 import type { DeviceGroupWrite } from '../../change/write.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
-import { HoldfastError } from '../../errors.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
 import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
@@ -137,6 +136,5 @@ async function refuseUnknownApps({ store, reconciler }: Api, request: FastifyReq
     await pace.step();
     if (desired.app(app) === undefined && (await store.app(app)).value === null) unknown.push(app);
   }
-  if (unknown.length === 0) return;
-  throw new HoldfastError('absent', 'there is no such app', { app_exists: false, apps: unknown });
+  if (unknown.length > 0) throw unknownApps(unknown);
 }

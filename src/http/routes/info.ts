@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { absent } from '../../change/view.ts';
+import { absent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
 import { sendFaultAsText } from '../errors.ts';

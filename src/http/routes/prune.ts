@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { absent } from '../../change/view.ts';
+import { absent } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';
 import { DeviceGroupRecord } from '../records.ts';

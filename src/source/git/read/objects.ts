@@ -1,4 +1,4 @@
-import type { Blob } from '../../../desired/entry.ts';
+import type { BlobContent } from '../../../desired/entry.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation, wasEnded } from '../process/conversation.ts';
 import type { GitContext } from '../process/run.ts';
@@ -19,7 +19,7 @@ export interface ObjectReader {
   /** The bytes of an object; null where it is missing. */
   contents(id: string): Promise<Buffer | null>;
   /** The bytes of a blob, if there are at most `maxBytes`. */
-  blob(id: string, maxBytes: number): Promise<Blob>;
+  blob(id: string, maxBytes: number): Promise<BlobContent>;
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function openObjects(context: GitContext): ObjectReader {
       return found === null ? null : readBody(reader, found.size);
     });
 
-  const blob = async (id: string, maxBytes: number): Promise<Blob> => {
+  const blob = async (id: string, maxBytes: number): Promise<BlobContent> => {
     const found = await info(objectId(id));
     if (found === null || found.type !== 'blob') return { missing: true };
     if (found.size > maxBytes) return { tooLarge: found.size };

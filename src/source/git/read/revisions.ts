@@ -1,4 +1,4 @@
-import type { Blob, TreeEntry } from '../../../desired/entry.ts';
+import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import { findRepository, type Machine } from '../repository/repository.ts';
@@ -10,7 +10,7 @@ import { parseTreeList } from './tree.ts';
 export interface RevisionReader {
   /** Entries of the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null where that is no commit. */
   entriesAt(revision: string): Promise<TreeEntry[] | null>;
-  blob(id: string, maxBytes: number): Promise<Blob>;
+  blob(id: string, maxBytes: number): Promise<BlobContent>;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;

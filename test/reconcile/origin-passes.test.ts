@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ErrorKind, HoldfastError } from '../../src/errors.ts';
-import { createLooks } from '../../src/reconcile/looks.ts';
+import { createOriginPasses } from '../../src/reconcile/origin-passes.ts';
 import { createOriginWatch } from '../../src/reconcile/origin-watch.ts';
 import type { PassOutcome } from '../../src/reconcile/pass.ts';
 import type { PollLease } from '../../src/store/poll-lease.ts';
@@ -34,7 +34,7 @@ function looksAt(world: World) {
     const error = world.passFails === null ? null : new HoldfastError(world.passFails, 'failed');
     return error === null ? ({ ok: true } as PassOutcome) : { ok: false, error };
   };
-  return { watch, looks: createLooks(watch, pass, () => false) };
+  return { watch, looks: createOriginPasses(watch, pass, () => false) };
 }
 
 function newWorld(changes: Partial<World> = {}): World {

@@ -4,17 +4,17 @@ import type { OriginWatch } from './origin-watch.ts';
 import type { PassOutcome } from './pass.ts';
 
 /** Passes on what origin has, whoever calls for them. */
-export interface Looks extends SingleFlight<PassOutcome> {
+export interface OriginPasses extends SingleFlight<PassOutcome> {
   /** The look that the clock calls for: where another manager asks origin, this one looks at the store alone. */
   byClock(): Promise<void>;
 }
 
 /** `request` asks origin and then reconciles; one such look at a time, and each caller gets one that began later. */
-export function createLooks(
+export function createOriginPasses(
   origin: OriginWatch,
   reconcile: () => Promise<PassOutcome>,
   isClosed: () => boolean,
-): Looks {
+): OriginPasses {
   const flight = createSingleFlight(async () => {
     if (!isClosed()) await origin.refresh();
     const outcome = await reconcile();

@@ -2,7 +2,7 @@ import type { Draft } from './draft.ts';
 import type { Write, WriteContext, Written } from './write.ts';
 
 /** A write on its way: what is wished for, and how to tell whoever waits. */
-export interface Request {
+export interface QueuedWrite {
   write: Write;
   context: WriteContext;
   resolve(written: Written): void;
@@ -10,7 +10,7 @@ export interface Request {
 }
 
 /** A request with the commit that fulfils it. */
-export interface DraftedRequest {
-  request: Request;
+export interface DraftedWrite {
+  request: QueuedWrite;
   draft: Draft;
 }

@@ -1,0 +1,23 @@
+/** Whether a value of plain data is a map. */
+export function isMapValue(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a list or a map has nothing in it. */
+export function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : isMapValue(value) && Object.keys(value).length === 0;
+}
+
+/** Whether two values of plain data are equal; the order of keys does not count, that of a list does. */
+export function sameValue(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => sameValue(item, b[index]));
+  }
+  if (!isMapValue(a) || !isMapValue(b)) return false;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && sameValue(a[key], b[key]))
+  );
+}

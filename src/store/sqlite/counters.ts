@@ -63,7 +63,7 @@ const MOST_CHANGES = 1000;
 /** Reads counters for the record outside the store. */
 export class CounterReads {
   readonly #page: Statement<ChangedRow>;
-  readonly #changed: Statement<{ kind: CounterKind; name: string }>;
+  readonly #changed: Statement<Pick<ChangedRow, 'kind' | 'name' | 'changed'>>;
 
   constructor(db: Database) {
     this.#page = prepare(
@@ -75,17 +75,18 @@ export class CounterReads {
     );
     this.#changed = prepare(
       db,
-      `SELECT kind, name FROM counters WHERE changed > ? LIMIT ${MOST_CHANGES + 1}`,
+      `SELECT kind, name, changed FROM counters WHERE changed > ? ORDER BY changed DESC LIMIT ${MOST_CHANGES + 1}`,
     );
   }
 
   /**
-   * The objects of which an id changed after this id sequence; null where they are very many. What devices see changes
-   * only with an id, or when an object is made that they could not be told of before.
+   * The objects of which an id changed after this id sequence; null where they are very many, or where something else than
+   * an id has raised the sequence to what it is `now`. What devices see changes only with an id, or when an object is made
+   * that they could not be told of before.
    */
-  changedSince(idSequence: number): ObjectKey[] | null {
+  changedSince(idSequence: number, now: number): ObjectKey[] | null {
     const rows = this.#changed.all(idSequence);
-    if (rows.length > MOST_CHANGES) return null;
+    if (rows.length > MOST_CHANGES || (rows[0]?.changed ?? idSequence) < now) return null;
     return rows.map(({ kind, name }) => ({ kind: kind === 'app' ? kind : 'device_group', name }));
   }
 

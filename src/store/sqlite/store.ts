@@ -99,7 +99,8 @@ export class SqliteStore implements Store {
   }
 
   changedForDevices({ idSequence }: StoreState): Promise<ObjectKey[] | null> {
-    return this.#read(() => this.#reads.counters.changedSince(idSequence));
+    const { counters, state } = this.#reads;
+    return this.#read(() => counters.changedSince(idSequence, state.read().idSequence));
   }
 
   appNames(): Promise<AtRevision<string[]>> {

@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 
 /** How long work may hold the event loop before it gives way, in milliseconds. */
 const BUDGET = 4;
+/** Less than this is not worth a turn of the event loop, in milliseconds. */
+const NOTEWORTHY = 1;
 
 /** Works on items one after another, and gives way to others between them. */
 export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
@@ -10,6 +12,7 @@ export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): P
     work(item);
     await pace.step();
   }
+  await pace.end();
 }
 
 /** Brings work that stops between its pieces to its end, and gives way to others where it stops. */
@@ -20,6 +23,7 @@ export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
     await pace.step();
     piece = work.next();
   }
+  await pace.end();
   return piece.value;
 }
 
@@ -32,5 +36,10 @@ export class Pace {
     if (performance.now() - this.#since < BUDGET) return;
     await setImmediate();
     this.#since = performance.now();
+  }
+
+  /** Call after the last piece: what comes next must not add up with it. */
+  async end(): Promise<void> {
+    if (performance.now() - this.#since > NOTEWORTHY) await setImmediate();
   }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { inPieces, inTurns } from '../async/pace.ts';
 import { compareDiagnostics, type Diagnostic } from '../desired/diagnostic.ts';
 import { type Kind, keyOf, parseKey } from '../desired/name.ts';
@@ -33,6 +34,9 @@ export interface Advance {
   /** The revision that was applied before, where the new one does not descend from it. */
   rewrittenFrom: string | null;
 }
+
+/** So many steps take a few milliseconds wherever they are gone through. */
+const MANY = 500;
 
 const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
 
@@ -76,6 +80,8 @@ async function applyPlan(
   const onStep = (done: number): void => onProgress({ phase: 'applying', done, total: steps.length });
   const ids = await store.apply({ revision, sequence, at, steps, rules, origins, onStep });
   faults.pass('apply-done');
+  // The end of a large transaction has held everybody up; what follows must not add to it.
+  if (steps.length >= MANY) await setImmediate();
   memory.store.applied = { revision, at };
   memory.store.rules = rules;
   await inTurns(steps, (step) => memory.applied.applySteps([step]));

@@ -68,6 +68,8 @@ class Session implements AnswerReader {
   readonly #context: GitContext;
   readonly #command: GitCommand;
   readonly #chunks: Buffer[] = [];
+  /** Bytes of the first chunk that were taken already: a buffer for what is left of it would be made at each answer. */
+  #start = 0;
   #size = 0;
   #stderr = '';
   #failure: GitFailure | null = null;
@@ -135,7 +137,7 @@ class Session implements AnswerReader {
   async until(end: number): Promise<string> {
     for (;;) {
       const found = this.#find(end);
-      if (found >= 0) return this.#take(found + 1).toString('utf8', 0, found);
+      if (found >= 0) return this.#takeLine(found);
       await this.#more();
     }
   }
@@ -162,6 +164,7 @@ class Session implements AnswerReader {
   #abandon(): void {
     this.#failure ??= new GitFailure(this.#command, null, 'gave an answer that was not understood');
     this.#chunks.length = 0;
+    this.#start = 0;
     this.#size = 0;
     this.#child.kill('SIGKILL');
   }
@@ -188,27 +191,45 @@ class Session implements AnswerReader {
     });
   }
 
+  /** How many bytes come before the next one of this value; -1 where it has not arrived. */
   #find(byte: number): number {
-    let offset = 0;
-    for (const chunk of this.#chunks) {
-      const index = chunk.indexOf(byte);
-      if (index >= 0) return offset + index;
-      offset += chunk.length;
+    let before = -this.#start;
+    for (const [index, chunk] of this.#chunks.entries()) {
+      const found = chunk.indexOf(byte, index === 0 ? this.#start : 0);
+      if (found >= 0) return before + found;
+      before += chunk.length;
     }
     return -1;
   }
 
+  /** So many bytes as text, without the byte that ends them. */
+  #takeLine(length: number): string {
+    const [first] = this.#chunks;
+    const end = this.#start + length;
+    if (first === undefined || end >= first.length) return this.#take(length + 1).toString('utf8', 0, length);
+    const text = first.toString('utf8', this.#start, end);
+    this.#skip(length + 1);
+    return text;
+  }
+
   #take(count: number): Buffer {
     const pieces: Buffer[] = [];
-    let missing = count;
-    while (missing > 0) {
+    for (let missing = count; missing > 0; ) {
       const first = this.#chunks[0] as Buffer;
-      pieces.push(first.subarray(0, missing));
-      if (first.length <= missing) this.#chunks.shift();
-      else this.#chunks[0] = first.subarray(missing);
-      missing -= Math.min(first.length, missing);
+      const piece = first.subarray(this.#start, this.#start + missing);
+      pieces.push(piece);
+      this.#skip(piece.length);
+      missing -= piece.length;
     }
-    this.#size -= count;
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+  }
+
+  /** Goes on behind so many bytes of the first chunk. */
+  #skip(count: number): void {
+    this.#size -= count;
+    this.#start += count;
+    if (this.#start < (this.#chunks[0]?.length ?? 0)) return;
+    this.#chunks.shift();
+    this.#start = 0;
   }
 }

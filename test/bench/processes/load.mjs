@@ -8,7 +8,9 @@ import autocannon from 'autocannon';
  */
 const { address, requests, headers, connections, duration, amount } = JSON.parse(await text(process.stdin));
 let started = 0;
-const result = await autocannon({
+const start = performance.now();
+let last = start;
+const load = autocannon({
   url: address,
   connections,
   ...(amount === undefined ? { duration } : { amount }),
@@ -20,4 +22,12 @@ const result = await autocannon({
     client.setRequests(own.map((request) => ({ method: 'GET', headers, ...request })));
   },
 });
+if (amount !== undefined) {
+  load.on('response', () => {
+    last = performance.now();
+  });
+}
+const result = await load;
+// It looks once a second only whether it has sent all.
+if (amount !== undefined) result.duration = (last - start) / 1000;
 process.stdout.write(`${JSON.stringify(result)}\n`);

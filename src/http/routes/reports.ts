@@ -78,7 +78,8 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
   app.get('/api/v2/reports', queryDocs, async (request, reply) => {
     const { value, revision } = await store.reports(reportQuery(request));
     const data = value.data.map(({ oid, report }) => ({ ...report, _id: { $oid: oid } }));
-    return send(reply, 200, revision, {
+    // Reports are kept as they were sent; going through each by the schema again takes a fifth of a page's time.
+    return send(reply.serializer(JSON.stringify), 200, revision, {
       data,
       last_id: value.lastId === null ? null : { $oid: value.lastId },
     });

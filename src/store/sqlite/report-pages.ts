@@ -56,24 +56,34 @@ export class ReportPages {
     const sql = `SELECT oid, body FROM reports ${index} WHERE ${where} ORDER BY seq LIMIT ?`;
     const window = this.#statement<ReportRow>(sql);
     const pace = new Pace();
-    const { after, last } = this.#range(query);
-    const rows: ReportRow[] = [];
-    for (let from = after; from < last && rows.length < limit; from += WINDOW) {
-      rows.push(...window.all(...values, from, from + WINDOW, limit - rows.length));
+    let range = this.#range(query);
+    const take = (): ReportRow[] => {
+      const { after } = range;
+      range = { ...range, after: after + WINDOW };
+      return window.all(...values, after, after + WINDOW, limit);
+    };
+    const rows = range.after < range.last ? take() : [];
+    // Most pages are full by now. Where few reports match, it is worth asking where they are.
+    if (rows.length < limit) range = this.#narrow(range, query.creationTime);
+    while (range.after < range.last && rows.length < limit) {
       await pace.step();
+      rows.push(...take());
     }
-    return rows;
+    return rows.slice(0, limit);
   }
 
-  /** The smallest range that is known, without much search, to hold everything that the query asks for. */
+  /** Everything behind the last page. */
   #range(query: ReportQuery): Range {
     const { first, last } = this.#ends.get() ?? { first: null, last: null };
     if (first === null || last === null) return { after: 0, last: 0 };
     const start = query.after === undefined ? undefined : this.#position.get(query.after.toLowerCase());
-    return this.#narrow({ after: start?.seq ?? first - 1, last }, query.creationTime);
+    return { after: start?.seq ?? first - 1, last };
   }
 
-  /** Times rise with `seq`, more or less: where few reports match a time, they span a small part of all. */
+  /**
+   * The smallest range that is known, without much search, to hold everything that matches a time: times rise with `seq`, more or
+   * less, so where few reports match one, they span a small part of all.
+   */
   #narrow(range: Range, time: ReportQuery['creationTime']): Range {
     if (time === undefined || time.comparison === 'ne') return range;
     const where = timeCondition(time.comparison);

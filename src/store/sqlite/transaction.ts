@@ -79,6 +79,7 @@ export function checkpoint(db: Database): void {
 
 /** Runs reads that all see the same moment. */
 export function inSnapshot<T>(db: Database, read: () => T): T {
+  rollBack(db);
   db.exec('BEGIN');
   try {
     return read();
@@ -100,7 +101,7 @@ function begin(db: Database, level: Level): void {
   db.exec('BEGIN IMMEDIATE');
 }
 
-/** Some failures make SQLite roll back by itself; a rollback that fails is tried again by the next `begin`. */
+/** Some failures make SQLite roll back by itself; a rollback that fails is tried again before the next transaction. */
 function rollBack(db: Database): void {
   try {
     if (db.isTransaction) db.exec('ROLLBACK');

@@ -67,21 +67,25 @@ function reply(
   revision: string,
   { ifNoneMatch, requestId = newRequestId() }: PollHeaders,
 ): 200 | 304 {
-  const lines = [REVISION_HEADER, revision, 'etag', entry.etag];
+  // Each list is written out whole: one that grows is copied on its way.
   if (isKnown(ifNoneMatch, entry.etag)) {
-    lines.push('x-request-id', requestId);
-    response.writeHead(304, lines).end();
+    const head = [REVISION_HEADER, revision, 'etag', entry.etag, 'x-request-id', requestId];
+    response.writeHead(304, head).end();
     return 304;
   }
-  lines.push(
+  const head = [
+    REVISION_HEADER,
+    revision,
+    'etag',
+    entry.etag,
     'content-type',
     INFO_TYPE,
     'x-request-id',
     requestId,
     'content-length',
     String(entry.body.length),
-  );
-  response.writeHead(200, lines).end(entry.body);
+  ];
+  response.writeHead(200, head).end(entry.body);
   return 200;
 }
 

@@ -2,13 +2,11 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 
-/** The least that node:http can do: the bytes of a file, for every request, to everybody. */
-const body = await readFile(process.argv[2]);
+/** The least that node:http can do: one reply from a file, its headers and its body, for every request, to everybody. */
+const reply = JSON.parse(await readFile(process.argv[2], 'utf8'));
+const body = Buffer.from(reply.body);
 const server = createServer((_request, response) => {
-  response.writeHead(200, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': body.length,
-  });
+  response.writeHead(200, reply.headers);
   response.end(body);
 });
 server.keepAliveTimeout = 75_000;

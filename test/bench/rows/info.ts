@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bench, Line } from '../bench.ts';
-import { appName, type Fleet, groupName, makeFleet } from '../fleet.ts';
+import { groupName, makeFleet } from '../fleet.ts';
 import { type Load, sendLoad } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
 import { startHelper } from '../process.ts';
 import { inTurns, perSecond, times } from '../statistics.ts';
+import { commitFile, writeOnce } from './writes.ts';
 
 const ROUNDS = 5;
 /** Seconds. */
@@ -15,11 +16,15 @@ export function infoPath(group: number): string {
   return `/api/v2/device_groups/${groupName(group)}/info`;
 }
 
-/** A server without anything, that replies what the manager replies to the first group. */
+/** Headers that every server of `node:http` writes itself. */
+const OF_THE_SERVER = ['connection', 'date', 'keep-alive'];
+
+/** A server without anything, that replies the bytes that the manager replies to the first group: headers and body. */
 async function startBare(bench: Bench, manager: Manager): Promise<string> {
-  const { text } = await manager.request('GET', infoPath(0));
+  const { text, headers } = await manager.request('GET', infoPath(0));
+  const own = [...headers].filter(([name]) => !OF_THE_SERVER.includes(name));
   const file = join(await bench.folder(), 'reply.json');
-  await writeFile(file, text);
+  await writeFile(file, JSON.stringify({ headers: own.flat(), body: text }));
   const child = startHelper(bench, 'bare-server', [file]);
   const [, port] = await child.waitFor(/listening on (\d+)/);
   return `http://127.0.0.1:${port}`;
@@ -37,27 +42,39 @@ export async function info(bench: Bench): Promise<Line[]> {
   return [rateLine('/info, 4 apps, 50 connections', ours, theirs)];
 }
 
-/** The same with a thousand groups, alone and while writes land; beside one group of the same manager. */
+/**
+ * The same with a thousand groups, alone and while writes land, beside one group of the same manager; and what commits
+ * of git alone leave of a bare server, on the same cores.
+ */
 export async function groups(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4000, 1000);
   const manager = await startManager(bench, { folder: fleet.folder });
-  const rate = (requests: Load['requests']) => async (): Promise<number> =>
-    (await sendLoad(bench, { address: manager.address, requests, duration: DURATION })).rate;
-  const one = rate([{ path: infoPath(0) }]);
-  const all = rate(Array.from({ length: fleet.groups }, (_, group) => ({ path: infoPath(group) })));
+  const rateAt = (address: string, requests: Load['requests']) => async (): Promise<number> =>
+    (await sendLoad(bench, { address, requests, duration: DURATION })).rate;
+  const paths = Array.from({ length: fleet.groups }, (_, group) => ({ path: infoPath(group) }));
+  const one = rateAt(manager.address, [{ path: infoPath(0) }]);
+  const all = rateAt(manager.address, paths);
   await one();
   await all();
   const [many, single] = await inTurns(ROUNDS - 2, all, one);
-  const busy = async (): Promise<number> => {
-    const writes = writeSteadily(manager, fleet);
-    const result = await all();
-    await writes.stop();
-    return result;
-  };
-  const [written, quiet] = await inTurns(ROUNDS - 2, busy, all);
+  let writes = 0;
+  const writeNext = (): Promise<unknown> => writeOnce(manager, writes++);
+  const [written, quiet] = await inTurns(ROUNDS - 2, () => during(writeNext, all), all);
+
+  const bare = rateAt(await startBare(bench, manager), paths);
+  await manager.stop();
+  await bare();
+  let commits = 0;
+  const commitNext = (): Promise<unknown> => commitFile(fleet, commits++);
+  const [committed, alone] = await inTurns(ROUNDS - 2, () => during(commitNext, bare), bare);
   return [
     rateLine('/info, 1,000 groups in turns', many, single),
     rateLine('the same while a write lands every 100 ms', written, quiet),
+    {
+      ...rateLine('a bare server while git alone commits every 100 ms', committed, alone),
+      target: 'what two cores leave',
+      met: null,
+    },
   ];
 }
 
@@ -72,22 +89,23 @@ function rateLine(row: string, ours: number, theirs: number): Line {
   };
 }
 
-/** A write every 100 ms, each to another app. */
-function writeSteadily(manager: Manager, fleet: Fleet): { stop(): Promise<void> } {
-  let count = Math.floor(performance.now());
-  let last: Promise<unknown> = Promise.resolve();
+/** Milliseconds between one change and the next. */
+const CHANGE_EVERY = 100;
+
+/** Measures while changes are made one after another. */
+async function during(change: () => Promise<unknown>, measure: () => Promise<number>): Promise<number> {
+  let last = Promise.resolve<unknown>(undefined);
   const timer = setInterval(() => {
-    count += 1;
-    const body = { env_vars: { COUNT: String(count) } };
-    const write = manager.request('PUT', `/api/v2/apps/${appName(count % fleet.apps)}/update`, body);
-    last = Promise.all([last, write]);
-  }, 100);
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      await last;
-    },
-  };
+    last = last.then(change);
+    // Whatever went wrong is told at the end, when the load is over.
+    last.catch(() => undefined);
+  }, CHANGE_EVERY);
+  try {
+    return await measure();
+  } finally {
+    clearInterval(timer);
+    await last;
+  }
 }
 
 /** What has not changed costs less than what has. */

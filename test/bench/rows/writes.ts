@@ -74,7 +74,7 @@ export function writeOnce(manager: Manager, index: number): Promise<unknown> {
 }
 
 /** What a person does: edit, add, commit. */
-async function commitFile(fleet: Fleet, index: number): Promise<void> {
+export async function commitFile(fleet: Fleet, index: number): Promise<void> {
   const path = appPath(index * 7);
   await writeFile(join(fleet.folder, path), appText(index * 7, 2 + index));
   await fleet.git(...DURABLE, 'add', '--', path);

@@ -22,6 +22,9 @@ export type ParsedFile =
   | { ok: true; content: Content; members: readonly Position[] }
   | { ok: false; problems: TextProblem[] };
 
+/** Of what lists no apps. */
+export const NO_MEMBERS: readonly Position[] = [];
+
 /** A kind's schema and the fields that it knows. */
 const KINDS = {
   app: { schema: AppFields, fields: APP_FIELDS as readonly string[] },
@@ -42,7 +45,7 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
   if (kind === 'app') {
-    return { ok: true, content: onItsOwn(completeApp(value as AppFields, defaults)), members: [] };
+    return { ok: true, content: onItsOwn(completeApp(value as AppFields, defaults)), members: NO_MEMBERS };
   }
   const group = value as DeviceGroup;
   return {

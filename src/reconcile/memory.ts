@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import { keyOf, type ObjectKey, parseKey } from '../desired/name.ts';
+import { NO_MEMBERS } from '../desired/parse.ts';
 import type { StateFile } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import type { Origin } from '../plan/step.ts';
@@ -35,8 +36,11 @@ export function knownFiles({ store, origins, applied }: Memory, rules: string): 
     const app = apps.get(path);
     const content = app?.origin.blob === blob ? applied.app(app.name) : undefined;
     if (app === undefined || content === undefined) return undefined;
-    // Its own texts, not the equal ones of the list of the tree: that is large, and each of them keeps all of it.
-    return { ...app.origin, kind: 'app', name: app.name, parsed: { ok: true, content, members: [] } };
+    // Its own texts, not the equal ones of the list of the tree: that is large, and each of them keeps all of it. And
+    // field by field: copied by spreading, each file would get a shape of its own, with ten thousand files 3 MB.
+    const { name, origin } = app;
+    const parsed = { ok: true, content, members: NO_MEMBERS } as const;
+    return { path: origin.path, blob: origin.blob, kind: 'app', name, parsed };
   };
 }
 

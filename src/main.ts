@@ -5,7 +5,7 @@ import { tuneCollector } from './service/collector.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';
-import { productVersion } from './service/version.ts';
+import { PRODUCT_VERSION } from './service/version.ts';
 import type { Config } from './settings.ts';
 
 /** Milliseconds from a signal to the end, whatever is still under way. */
@@ -76,7 +76,7 @@ const code = await runCommand(process.argv.slice(2), {
     isTerminal: process.stdout.isTTY === true,
     hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },
-  version: await productVersion(),
+  version: PRODUCT_VERSION,
   serve,
   copyStore: async (...copy) => (await import('./service/copy-store.ts')).copyStore(...copy),
 });

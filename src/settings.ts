@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** One setting: how its text is read, what it is without one, and what people are told about it. */
 export interface Setting<T> {

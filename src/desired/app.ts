@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { Text } from './text.ts';
 
 /** A port from 1 to 65535 as decimal digits, as device agents expect it in a mapping. */

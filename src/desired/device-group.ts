@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { Text } from './text.ts';
 
 /** Names of apps in the order of the file, each once. */

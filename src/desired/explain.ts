@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 /** One thing that is wrong with a value: where (path from its top), what kind, and what to do. */
 export interface FieldProblem {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AppFields, appDefaults } from './app.ts';
 import { DeviceGroup } from './device-group.ts';
 

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { APP_FIELDS, type App, type AppDefaults, AppFields, completeApp } from './app.ts';
 import { DeviceGroup } from './device-group.ts';
 import { fileProblem, type TextProblem } from './diagnostic.ts';

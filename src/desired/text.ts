@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * A string that survives the road through UTF-8 and back: no lone surrogates, which would become other

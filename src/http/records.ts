@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { App } from '../desired/app.ts';
 import type { GroupInfo, StoredApp, StoredGroup } from '../store/store.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 const AppExists = z.object({ app_exists: z.boolean(), apps: z.array(z.string()).optional() });
 const GroupExists = z.object({ device_group_exists: z.boolean() });

@@ -20,7 +20,7 @@ import { createMetrics, type ServiceMetrics } from './metrics.ts';
 import { openSource } from './open-source.ts';
 import { openStore } from './open-store.ts';
 import { createProgressLog, type Draw } from './progress.ts';
-import { productVersion } from './version.ts';
+import { PRODUCT_VERSION } from './version.ts';
 
 /** What the service takes from the process that it runs in. */
 export interface ServiceEnvironment {
@@ -175,6 +175,6 @@ async function buildServer(config: Config, parts: ServerParts): Promise<FastifyI
     logger,
     bodyLimit: config.BODY_LIMIT,
     webhookSecret: config.WEBHOOK_SECRET,
-    version: await productVersion(),
+    version: PRODUCT_VERSION,
   });
 }

@@ -1,7 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /** The version of this package, as package.json has it. */
-export async function productVersion(): Promise<string> {
-  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
+export const PRODUCT_VERSION: string = packageJson.version;

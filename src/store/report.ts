@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 const TOO_LATE = `must be ${Number.MAX_SAFE_INTEGER} or less`;
 

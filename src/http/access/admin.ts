@@ -1,5 +1,5 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import type { Account } from './authentication.ts';
 import { againstHash, againstPlain, hashPassword, makePassword, PasswordHash } from './password.ts';

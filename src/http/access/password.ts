@@ -1,5 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { createTurns } from '../../async/turns.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type CheckPassword, sameText } from './authentication.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { present } from '../../change/refusals.ts';
 import type { AppWrite } from '../../change/write.ts';
 import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';

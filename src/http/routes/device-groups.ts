@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { present, unknownApps } from '../../change/refusals.ts';
 import type { DeviceGroupWrite } from '../../change/write.ts';

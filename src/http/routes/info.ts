@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';

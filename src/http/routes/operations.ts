@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';

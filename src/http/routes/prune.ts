@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { Report, type ReportQuery, TIME_COMPARISONS } from '../../store/report.ts';

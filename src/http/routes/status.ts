@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { sameText } from '../access/authentication.ts';
 import type { Api } from '../api.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Name } from '../../desired/name.ts';
 import type { CounterRow } from '../../store/store.ts';
 

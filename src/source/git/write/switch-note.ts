@@ -1,5 +1,5 @@
 import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Repository } from '../repository/repository.ts';

@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { renderedTables } from '../../scripts/tables.ts';
 import { SCHEMA_FILES } from '../../src/desired/json-schema.ts';
 import { PROJECT } from '../support/project.ts';
+
+const execute = promisify(execFile);
 
 describe('what `npm run docs` writes is up to date', async () => {
   it.each(await renderedTables())('the table of $mark in $file', async ({ file, table }) => {
@@ -36,6 +40,17 @@ describe('links', () => {
       await expect(readable(join(PROJECT, file, '..', link)), link).resolves.toBe(true);
     }
   });
+});
+
+it('no file of the project has the marks of an unfinished merge', async () => {
+  const { stdout } = await execute('git', ['grep', '-lE', '^(<<<<<<<|>>>>>>>) ', '--', '.', ':!test'], {
+    cwd: PROJECT,
+  }).catch((error: { code?: number; stdout: string }) => {
+    // git grep that finds nothing ends with 1.
+    if (error.code !== 1) throw error;
+    return error;
+  });
+  expect(stdout).toBe('');
 });
 
 async function readable(path: string): Promise<boolean> {

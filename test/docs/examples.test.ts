@@ -69,7 +69,10 @@ describe('commands of holdfast in documents and examples run as they stand there
       texts.flatMap((text) => [...text.matchAll(/`(npx holdfast [^`]*)`/g)].map(([, line = '']) => line)),
     );
     expect([...commands]).toEqual(
-      expect.arrayContaining(['npx holdfast validate', 'npx holdfast plan --against origin/main']),
+      expect.arrayContaining([
+        'npx holdfast validate',
+        'npx holdfast plan --against $(git merge-base origin/main HEAD)',
+      ]),
     );
     const run = runner(await pullRequest());
     for (const command of commands) expect(await run(command), command).not.toBe('');

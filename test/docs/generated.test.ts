@@ -40,7 +40,22 @@ describe('links', () => {
       await expect(readable(join(PROJECT, file, '..', link)), link).resolves.toBe(true);
     }
   });
+
+  it.each(files)('%s leads to headings that are there', async (file) => {
+    const text = await readFile(join(PROJECT, file), 'utf8');
+    for (const [, target = '', heading] of text.matchAll(/\]\(([^)#:\s]*)#([^)]+)\)/g)) {
+      const there = target === '' ? text : await readFile(join(PROJECT, file, '..', target), 'utf8');
+      const headings = [...there.matchAll(/^#+ (.*)$/gm)].map(([, line = '']) => anchorOf(line));
+      expect(headings, target).toContain(heading);
+    }
+  });
 });
+
+/** The anchor that forges give to a heading. */
+function anchorOf(heading: string): string {
+  const words = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '');
+  return words.replaceAll(' ', '-');
+}
 
 it('no file of the project has the marks of an unfinished merge', async () => {
   const { stdout } = await execute('git', ['grep', '-lE', '^(<<<<<<<|>>>>>>>) ', '--', '.', ':!test'], {

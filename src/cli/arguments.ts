@@ -9,15 +9,21 @@ export interface CommandArguments {
   options: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-/** An option of one command: its name, and whether it takes a value. */
+/** An option of one command: its name, and the word that stands for its value in the help; a switch takes none. */
 export interface CommandOption {
   name: string;
-  type: 'string' | 'boolean';
+  value?: string;
 }
 
+const FORMAT: CommandOption = { name: 'format', value: 'FORMAT' };
+
 /** Parses `[FOLDER] [--format FORMAT]` and a command's own options. Throws a UsageError that says what is wrong. */
-export function parseCommand(args: readonly string[], own: readonly CommandOption[]): CommandArguments {
-  const { values, positionals } = parse(args, own);
+export function parseCommand(
+  command: string,
+  args: readonly string[],
+  own: readonly CommandOption[],
+): CommandArguments {
+  const { values, positionals } = parse(command, args, [...own, FORMAT]);
   const { format = 'text', ...options } = values;
   if (positionals.length > 1)
     throw new UsageError(`only one folder can be given, not ${positionals.join(' and ')}`);
@@ -25,19 +31,55 @@ export function parseCommand(args: readonly string[], own: readonly CommandOptio
   return { folder: positionals[0], format, options };
 }
 
+/** Looks at what was given by itself: what the parser of Node says of a wrong option speaks of its own rules. */
 function parse(
+  command: string,
   args: readonly string[],
-  own: readonly CommandOption[],
+  known: readonly CommandOption[],
 ): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
   const options = Object.fromEntries(
-    [{ name: 'format', type: 'string' as const }, ...own].map(({ name, type }) => [name, { type }]),
+    known.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' } as const]),
   );
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    return { values: values as Record<string, string | boolean | undefined>, positionals };
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
+  const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });
+  for (const token of parsed.tokens) if (token.kind === 'option') checkOption(token, command, known);
+  return { values: parsed.values, positionals: parsed.positionals };
+}
+
+interface GivenOption {
+  name: string;
+  rawName: string;
+  value: string | undefined;
+  inlineValue: boolean | undefined;
+}
+
+function checkOption(
+  { name, rawName, value, inlineValue }: GivenOption,
+  command: string,
+  known: readonly CommandOption[],
+): void {
+  const option = known.find((one) => one.name === name);
+  if (option === undefined)
+    throw new UsageError(
+      `${rawName} is no option of ${command}, which takes ${takenBy(known)}${hintFor(rawName)}`,
+    );
+  const isGiven = value !== undefined && (inlineValue === true || !value.startsWith('-'));
+  if (option.value !== undefined && !isGiven)
+    throw new UsageError(`${rawName} takes a value: ${shown(option)}`);
+  if (option.value === undefined && value !== undefined) throw new UsageError(`${rawName} takes no value`);
+}
+
+function takenBy(known: readonly CommandOption[]): string {
+  const last = known.slice(-1).map(shown);
+  return `${['[FOLDER]', ...known.slice(0, -1).map(shown)].join(', ')} and ${last}`;
+}
+
+function shown({ name, value }: CommandOption): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+/** Many other programs have an option of that name. */
+function hintFor(rawName: string): string {
+  return rawName === '--json' ? '; JSON is --format json' : '';
 }
 
 function isFormat(text: unknown): text is Format {

@@ -11,13 +11,21 @@ Usage
   holdfast store copy --to WHERE                        copy the store of the settings, with its ids and reports
   holdfast --help | --version
 
-validate and plan need no server and no store. FOLDER is DESIRED_STATE where it is left out; REVISION is HEAD.
-WHERE is a mongodb:// address (its database is MONGODB_DATABASE) or a data folder; stop all managers first.
+validate and plan need no server and no store. Of the settings they read DESIRED_STATE and DEFAULT_NETWORKS alone.
+FOLDER is DESIRED_STATE unless given; REVISION, the commit that plan compares with, is HEAD unless given.
 FORMAT is text (for people), json (for programs) or github (annotations of a workflow).
+WHERE is a mongodb:// address (its database is MONGODB_DATABASE) or a data folder; stop all managers first.
+
+Examples
+  holdfast plan                                                 what the files here would change, before you commit them
+  holdfast plan --against "$(git merge-base origin/main HEAD)"  what a branch would change
+  holdfast serve --port 9000 --desired-state /srv/fleet/desired-state
 
 Exit codes
-  0  no problem        1  problems found; with plan --exit-code also: the plan is not empty
-  2  wrong usage or settings        3  the command itself failed
+  0  no problem
+  1  problems found; with plan --exit-code also: the plan is not empty
+  2  wrong usage or settings
+  3  the command itself failed
 `;
 
 /** The help text: commands, exit codes and every setting with its default. */

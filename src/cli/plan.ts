@@ -36,10 +36,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     folder: given,
     format,
     options,
-  } = parseCommand(args, [
-    { name: 'against', type: 'string' },
-    { name: 'exit-code', type: 'boolean' },
-  ]);
+  } = parseCommand('plan', args, [{ name: 'against', value: 'REVISION' }, { name: 'exit-code' }]);
   const { folder, defaults } = fleetSettings(io, given);
   const desired = await loadFolder(REAL_FILES, folder, defaults);
   await warnOfNoFleet(REAL_FILES, folder, io);

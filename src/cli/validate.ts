@@ -17,7 +17,7 @@ import { renderFindings } from './report.ts';
 
 /** `holdfast validate`: checks the files of a folder as a commit of them would be checked. */
 export async function validate(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { folder: given, format } = parseCommand(args, []);
+  const { folder: given, format } = parseCommand('validate', args, []);
   const { folder, defaults } = fleetSettings(io, given);
   const state = await loadFolder(REAL_FILES, folder, defaults);
   await warnOfNoFleet(REAL_FILES, folder, io);

@@ -36,6 +36,11 @@ describe('helpText', () => {
     for (const code of [0, 1, 2, 3]) expect(text).toMatch(new RegExp(`\\b${code} {2}\\w`));
   });
 
+  it('says which settings validate and plan read, and shows how a branch is compared', () => {
+    expect(text).toContain('Of the settings they read DESIRED_STATE and DEFAULT_NETWORKS');
+    expect(text).toContain('holdfast plan --against "$(git merge-base origin/main HEAD)"');
+  });
+
   it('fits: no line ends with a space, and the text ends with one line break', () => {
     expect(lines.filter((line) => line !== line.trimEnd())).toEqual([]);
     expect(text).toMatch(/[^\n]\n$/);

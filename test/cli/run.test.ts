@@ -77,8 +77,11 @@ describe.each(['validate', 'plan'])('%s', (command) => {
   it.each([
     [['a', 'b'], /^holdfast: only one folder can be given, not a and b\n/],
     [['--format', 'xml'], /^holdfast: --format must be one of text, json, github\n/],
-    [['--format'], /^holdfast: Option '--format <value>' argument missing\n/],
-    [['--port', '1'], /^holdfast: Unknown option '--port'/],
+    [['--format'], /^holdfast: --format takes a value: --format FORMAT\n/],
+    [['--format', '-x'], /^holdfast: --format takes a value: --format FORMAT\n/],
+    [['--port', '1'], /^holdfast: --port is no option of (validate|plan), which takes .*--format FORMAT\n/],
+    [['--json'], /^holdfast: --json is no option of (validate|plan), .*; JSON is --format json\n/],
+    [['-q'], /^holdfast: -q is no option of (validate|plan), which takes .*--format FORMAT\n/],
     [['no-such-folder'], /^holdfast: no-such-folder is not a folder\n/],
     [[''], /^holdfast: "" is not a folder\n/],
     [['package.json'], /^holdfast: package\.json is not a folder\n/],
@@ -99,5 +102,20 @@ describe.each(['validate', 'plan'])('%s', (command) => {
       code: 2,
       err: 'holdfast: no-such-folder is not a folder\nTry "holdfast --help".\n',
     });
+  });
+});
+
+describe('plan', () => {
+  it.each([
+    [
+      ['--frob'],
+      '--frob is no option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT',
+    ],
+    [['--against'], '--against takes a value: --against REVISION'],
+    [['--against', '--exit-code'], '--against takes a value: --against REVISION'],
+    [['--exit-code=yes'], '--exit-code takes no value'],
+  ])('says of %j what it takes', async (args, message) => {
+    const result = await runCli(['plan', ...args]);
+    expect(result).toMatchObject({ code: 2, out: '', err: `holdfast: ${message}\nTry "holdfast --help".\n` });
   });
 });

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseDocument } from 'yaml';
 import { flagOf } from '../../src/config.ts';
+import { createExposition } from '../../src/service/exposition.ts';
 import { SETTINGS, type SettingName } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
@@ -43,7 +44,11 @@ async function pullRequest(): Promise<TestRepository> {
  * named here: npm takes seconds, and the test of the README's longer examples shows that it finds it.
  */
 function runner({ folder }: TestRepository): (line: string) => Promise<string> {
-  const branch = { BASE_BRANCH: 'main', CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main' };
+  const branch = {
+    BASE_BRANCH: 'main',
+    CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main',
+    GITHUB_STEP_SUMMARY: join(folder, 'summary'),
+  };
   const npx = `npx() { shift; '${process.execPath}' '${join(PROJECT, 'dist/main.js')}' "$@"; }`;
   return async (line) => {
     const env = { PATH: process.env['PATH'], ...branch };
@@ -64,7 +69,10 @@ describe('commands of holdfast in documents and examples run as they stand there
       texts.flatMap((text) => [...text.matchAll(/`(npx holdfast [^`]*)`/g)].map(([, line = '']) => line)),
     );
     expect([...commands]).toEqual(
-      expect.arrayContaining(['npx holdfast validate', 'npx holdfast plan --against origin/main']),
+      expect.arrayContaining([
+        'npx holdfast validate',
+        'npx holdfast plan --against $(git merge-base origin/main HEAD)',
+      ]),
     );
     const run = runner(await pullRequest());
     for (const command of commands) expect(await run(command), command).not.toBe('');
@@ -73,20 +81,37 @@ describe('commands of holdfast in documents and examples run as they stand there
   it('in github-actions.yaml', async () => {
     const { jobs } = await readYaml('github-actions.yaml');
     const lines: string[] = jobs.check.steps.flatMap(({ run }: { run?: string }) => run ?? []);
-    const commands = lines.filter((line) => line.startsWith('npx holdfast'));
-    expect(commands).toHaveLength(2);
-    const run = runner(await pullRequest());
-    const outputs = [];
-    for (const command of commands) outputs.push(await run(command));
-    expect(outputs.join('')).toContain('spring-sale');
-    expect(outputs.join('')).not.toContain('of-others');
+    const [install, ...commands] = lines;
+    expect(install).toBe('npm ci');
+    expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
+    const clone = await pullRequest();
+    const run = runner(clone);
+    for (const command of commands) await run(command);
+    const summary = await readFile(join(clone.folder, 'summary'), 'utf8');
+    expect(summary).toMatch(/^````text\n~ app spring-sale .*\n````\n$/s);
+    expect(summary).not.toContain('of-others');
+  });
+
+  it('in github-actions.yaml, which shows the plan also where files have problems', async () => {
+    const { jobs } = await readYaml('github-actions.yaml');
+    const clone = await pullRequest();
+    await clone.commit({ 'desired-state/apps/bad.yaml': 'container_image: [\n' });
+    const run = runner(clone);
+    const ends = [];
+    for (const step of jobs.check.steps.slice(-3))
+      ends.push(await run(step.run).then(Boolean, ({ code }) => code));
+    expect(ends).toEqual([1, 1, true]);
+    const isAlways = jobs.check.steps.slice(-2).map((step: { if?: string }) => step.if);
+    expect(isAlways).toEqual(Array(2).fill('$' + '{{ !cancelled() }}'));
+    const summary = await readFile(join(clone.folder, 'summary'), 'utf8');
+    expect(summary).toMatch(/bad\.yaml:2:1: error: .*~ app spring-sale /s);
   });
 
   it('in gitlab-ci.yaml', async () => {
     const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
     const [install, ...commands]: string[] = job.script;
     expect(install).toBe('npm ci');
-    expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(3);
+    expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
     const clone = await pullRequest();
     await runner(clone)(commands.join('\n').replace(' || true', ''));
     for (const file of job.artifacts.paths) {
@@ -105,6 +130,13 @@ describe('settings in examples are settings of the manager', () => {
     expect(managers.length).toBeGreaterThan(0);
     for (const [name, { environment }] of managers)
       expect(unknownSettings(Object.keys(environment)), name).toEqual([]);
+    const closed = {
+      read_only: true,
+      init: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    };
+    for (const [name, service] of managers) expect(service, name).toMatchObject(closed);
   });
 
   it('holdfast.service', async () => {
@@ -118,6 +150,26 @@ describe('settings in examples are settings of the manager', () => {
     expect(start).toContain('holdfast serve');
     for (const flag of start.match(/--[\w-]+/g) ?? []) expect(flags).toContain(flag);
   });
+});
+
+it('prometheus-rules.yaml asks for figures that the manager tells', async () => {
+  const { groups } = await readYaml('prometheus-rules.yaml');
+  const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules;
+  const figures = { requests: [], passes: [], transfers: [], changes: 0, problems: 0, failures: 0 };
+  const { text } = await createExposition(() => ({
+    ...figures,
+    appliedAt: 0,
+    reachedAt: 0,
+    pollsOrigin: null,
+  }))();
+  const told = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  for (const { alert, expr, annotations } of rules) {
+    const names = expr.match(/\b(holdfast|process)_\w+/g) ?? [];
+    if (alert !== 'HoldfastDown') expect(names.length, alert).toBeGreaterThan(0);
+    for (const name of names) expect(told, alert).toContain(name);
+    expect(annotations.summary).not.toBe('');
+  }
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
 });
 
 /** Copies a file or a folder as `COPY` does; the packages are linked. */

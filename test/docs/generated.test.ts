@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { renderedTables } from '../../scripts/tables.ts';
 import { SCHEMA_FILES } from '../../src/desired/json-schema.ts';
 import { PROJECT } from '../support/project.ts';
+
+const execute = promisify(execFile);
 
 describe('what `npm run docs` writes is up to date', async () => {
   it.each(await renderedTables())('the table of $mark in $file', async ({ file, table }) => {
@@ -36,6 +40,32 @@ describe('links', () => {
       await expect(readable(join(PROJECT, file, '..', link)), link).resolves.toBe(true);
     }
   });
+
+  it.each(files)('%s leads to headings that are there', async (file) => {
+    const text = await readFile(join(PROJECT, file), 'utf8');
+    for (const [, target = '', heading] of text.matchAll(/\]\(([^)#:\s]*)#([^)]+)\)/g)) {
+      const there = target === '' ? text : await readFile(join(PROJECT, file, '..', target), 'utf8');
+      const headings = [...there.matchAll(/^#+ (.*)$/gm)].map(([, line = '']) => anchorOf(line));
+      expect(headings, target).toContain(heading);
+    }
+  });
+});
+
+/** The anchor that forges give to a heading. */
+function anchorOf(heading: string): string {
+  const words = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '');
+  return words.replaceAll(' ', '-');
+}
+
+it('no file of the project has the marks of an unfinished merge', async () => {
+  const { stdout } = await execute('git', ['grep', '-lE', '^(<<<<<<<|>>>>>>>) ', '--', '.', ':!test'], {
+    cwd: PROJECT,
+  }).catch((error: { code?: number; stdout: string }) => {
+    // git grep that finds nothing ends with 1.
+    if (error.code !== 1) throw error;
+    return error;
+  });
+  expect(stdout).toBe('');
 });
 
 async function readable(path: string): Promise<boolean> {

@@ -37,6 +37,16 @@ it('says the two commands that start it', async () => {
   expect(first).toBe('npm ci\nnpm start\n');
 });
 
+it('shows files of the fleet as they are', async () => {
+  const readme = await readFile(join(PROJECT, 'README.md'), 'utf8');
+  const blocks = [...readme.matchAll(/^```yaml\n# (desired-state\S*)\n(.*?)^```$/gms)];
+  expect(blocks).toHaveLength(2);
+  for (const [, file = '', text] of blocks) {
+    const lines = (await readFile(join(PROJECT, file), 'utf8')).split('\n');
+    expect(lines.filter((line) => !line.startsWith('#')).join('\n')).toBe(text);
+  }
+});
+
 it('shows commands that do what it says, on a fresh clone', { timeout: 120_000 }, async () => {
   const clone = await cloneProject();
   const env = {

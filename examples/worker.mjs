@@ -1,0 +1,58 @@
+// What a worker on a device does, without containers: it polls a device group, and says what it would do.
+//
+//   HOLDFAST=http://127.0.0.1:8080 CREDENTIALS=user:password node examples/worker.mjs GROUP [SECONDS]
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const { HOLDFAST = 'http://127.0.0.1:8080', CREDENTIALS = '' } = process.env;
+const [group, seconds = '5'] = process.argv.slice(2);
+if (group === undefined) throw new Error('name a device group, such as lab');
+
+const url = `${HOLDFAST}/api/v2/device_groups/${encodeURIComponent(group)}/info`;
+const authorization = `Basic ${Buffer.from(CREDENTIALS).toString('base64')}`;
+const say = (text) => process.stdout.write(`${text}\n`);
+
+/** The ids that were acted on last. A real worker keeps them on its disk. */
+const seen = { apps: new Map(), group: 0, prune: null };
+
+/** Does what an app asks for, where its id is higher than the one that was seen last. */
+function follow({ app_name: name, app_id: id, container_image: image, running }) {
+  if (id <= (seen.apps.get(name) ?? 0)) return;
+  const verb = seen.apps.has(name) ? 'restart' : 'start';
+  seen.apps.set(name, id);
+  say(running ? `${name}: pull ${image} and ${verb} (id ${id})` : `${name}: stop (id ${id})`);
+}
+
+function keepOnly(names) {
+  for (const name of [...seen.apps.keys()].filter((one) => !names.includes(one))) {
+    seen.apps.delete(name);
+    say(`${name}: stop, since it left the group`);
+  }
+}
+
+/** A reply with a lower id of the group is older news, such as another manager can still have. */
+function match({ apps, apps_list: names, device_group_id: id, prune_id: prune }) {
+  if (id < seen.group) return;
+  seen.group = id;
+  for (const app of apps) follow(app);
+  keepOnly(names);
+  if (seen.prune !== null && prune > seen.prune) say(`remove unused images (id ${prune})`);
+  seen.prune = Math.max(prune, seen.prune ?? 0);
+}
+
+/** Asks once, and resolves to the ETag of the state that is matched now. Whatever goes wrong, containers run on. */
+async function poll(etag) {
+  try {
+    const reply = await fetch(url, { headers: { authorization, 'if-none-match': etag } });
+    if (reply.status === 304) return etag;
+    const text = await reply.text();
+    if (reply.status === 403 && JSON.parse(text).device_group_exists === false) keepOnly([]);
+    if (reply.status !== 200) throw new Error(`${reply.status} ${text}`);
+    match(JSON.parse(text));
+    return reply.headers.get('etag') ?? '';
+  } catch (error) {
+    say(`nothing new: ${error.cause?.message || error.message}`);
+    return etag;
+  }
+}
+
+for (let etag = ''; ; await sleep(Number(seconds) * 1000)) etag = await poll(etag);

@@ -1,0 +1,88 @@
+import { EXIT, type ExitCode } from './cli/io.ts';
+import { runCommand } from './cli/run.ts';
+import { tuneCollector } from './service/collector.ts';
+import { createLogger } from './service/logger.ts';
+import { type Service, startService } from './service/service.ts';
+import { keepShapeOfTicks } from './service/tick-shape.ts';
+import { PRODUCT_VERSION } from './service/version.ts';
+import type { Config } from './settings.ts';
+
+/** Milliseconds from a signal to the end, whatever is still under way. */
+const SHUTDOWN_LIMIT = 10_000;
+
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** Runs the manager until a signal comes; a second signal ends the process at once. */
+async function serve(config: Config): Promise<ExitCode> {
+  tuneCollector();
+  keepShapeOfTicks();
+  const logger = await createLogger(config.LOG_LEVEL, process.stdout);
+  const signalled = new Promise<string>((resolve) => {
+    for (const signal of STOP_SIGNALS) {
+      process.once(signal, () => {
+        for (const again of STOP_SIGNALS) process.on(again, () => process.exit(EXIT.failed));
+        resolve(signal);
+      });
+    }
+  });
+  const stopping = new AbortController();
+  void signalled.then((signal) => {
+    logger.info({ signal }, 'stopping');
+    stopping.abort();
+    setTimeout(() => {
+      logger.error('not stopped in time; ending now');
+      process.exit(EXIT.failed);
+    }, SHUTDOWN_LIMIT).unref();
+  });
+  const announce = (text: string): void => void process.stderr.write(text);
+  const draw = process.stderr.isTTY
+    ? (text: string): void => void process.stderr.write(`\r\u001b[K${text}`)
+    : null;
+  const service: Service = await startService(config, {
+    clock: { now: Date.now, elapsed: () => performance.now() },
+    env: process.env,
+    logger,
+    announce,
+    draw,
+    stopping: stopping.signal,
+  });
+  await signalled;
+  await service.close();
+  logger.info('stopped');
+  return EXIT.ok;
+}
+
+/**
+ * Writes results, and keeps why one could not be written. Without a listener the process would end with the first such
+ * error, and what the manager does for devices is worth more than its log: where a disk is full or a reader left, lines are lost.
+ */
+function openOutput(): { write(text: string): void; failure(): Error | null } {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  let failure: Error | null = null;
+  const keep = (error?: NodeJS.ErrnoException | null): void => {
+    // A reader such as `head` that had enough is none.
+    if (error != null && error.code !== 'EPIPE') failure ??= error;
+  };
+  return { write: (text) => void process.stdout.write(text, keep), failure: () => failure };
+}
+
+const output = openOutput();
+const code = await runCommand(process.argv.slice(2), {
+  io: {
+    env: process.env,
+    write: output.write,
+    complain: (text) => void process.stderr.write(text),
+    isTerminal: process.stdout.isTTY === true,
+    hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
+  },
+  version: PRODUCT_VERSION,
+  serve,
+  copyStore: async (...copy) => (await import('./service/copy-store.ts')).copyStore(...copy),
+});
+// What was written to a pipe is still on its way: end when it has arrived.
+process.stdout.write('', () => {
+  const failure = output.failure();
+  if (failure !== null)
+    process.stderr.write(`holdfast: the output could not be written: ${failure.message}\n`);
+  process.exit(failure === null ? code : EXIT.failed);
+});

@@ -46,40 +46,44 @@ export function useJsonBodies(app: FastifyInstance, limit: number): void {
     if (type !== undefined && !JSON_TYPE.test(type.trim())) headers['content-type'] = OTHER_TYPE;
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (request, payload, done) => {
-    collect(payload, limit, (error, bytes) => {
-      if (error !== null) done(error);
-      else done(null, new ParsedBody(bytes === null ? tooLarge(limit) : readBytes(request, bytes)));
-    });
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {
+    const chunks: Buffer[] = [];
+    const isWhole = await readChunks(payload, limit, (chunk) => chunks.push(chunk));
+    if (isWhole) return new ParsedBody(readBytes(request, Buffer.concat(chunks)));
+    return new ParsedBody({ state: 'refused', refusal: tooLarge(limit) });
   });
 }
 
-/** Tells the bytes of a body; null, and no more is kept, for more than `limit`. */
-function collect(
+/**
+ * Hands over a body as it arrives. Resolves to whether that was all of it; no more is read of one of more than `limit`
+ * bytes. Rejects with the 400 of a body that breaks off.
+ */
+export function readChunks(
   payload: IncomingMessage,
   limit: number,
-  tell: (error: Error | null, bytes: Buffer | null) => void,
-): void {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  const end = (error: Error | null, bytes: Buffer | null): void => {
-    payload.off('data', onData).off('end', onEnd).off('error', onError);
-    tell(error, bytes);
-  };
-  const onData = (chunk: Buffer): void => {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > limit) end(null, null);
-  };
-  const onEnd = (): void => end(null, Buffer.concat(chunks, length));
-  const onError = (error: Error): void => end(Object.assign(error, { statusCode: 400 }), null);
-  if (Number(payload.headers['content-length']) > limit) tell(null, null);
-  else payload.on('data', onData).on('end', onEnd).on('error', onError).resume();
+  take: (chunk: Buffer) => void,
+): Promise<boolean> {
+  if (Number(payload.headers['content-length']) > limit) return Promise.resolve(false);
+  return new Promise((resolve, reject) => {
+    let length = 0;
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length > limit) end(() => resolve(false));
+      else take(chunk);
+    };
+    const onEnd = (): void => end(() => resolve(true));
+    const onError = (error: Error): void => end(() => reject(Object.assign(error, { statusCode: 400 })));
+    const end = (settle: () => void): void => {
+      payload.off('data', onData).off('end', onEnd).off('error', onError);
+      settle();
+    };
+    payload.on('data', onData).on('end', onEnd).on('error', onError).resume();
+  });
 }
 
-function tooLarge(limit: number): Body {
-  const refusal = new HoldfastError('invalid', `the body is larger than ${limit} bytes`, { status: 413 });
-  return { state: 'refused', refusal };
+/** The 413 of a body of more than `limit` bytes. */
+export function tooLarge(limit: number): HoldfastError {
+  return new HoldfastError('invalid', `the body is larger than ${limit} bytes`, { status: 413 });
 }
 
 function readBytes({ headers }: FastifyRequest, bytes: Buffer): Body {

@@ -29,6 +29,8 @@ export interface Api {
   info: InfoCache;
   defaults: AppDefaults;
   metrics: Metrics;
+  /** Milliseconds that a request waits for a pass. */
+  patience: number;
   /** Unix milliseconds. */
   now(): number;
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { within } from '../../change/patience.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
@@ -87,7 +88,7 @@ const readyDocs = documented({
 });
 
 /** Health, probes, and how far the store has followed git. */
-export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder }: Api): void {
+export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder, patience }: Api): void {
   const statusDocs = documented({
     summary: 'Whether the API can be used',
     tag,
@@ -128,7 +129,7 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder
     errors: { ...commonErrors, ...bodyErrors },
   });
   app.post('/api/v2/reconcile', lookDocs, async (_request, reply) => {
-    await reconciler.look();
+    await within(patience, reconciler.look());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
     return reconcileRecord(status, recorder.status());

@@ -31,6 +31,7 @@ import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
 import { useShutdown } from './shutdown.ts';
+import { refuseUnreadable } from './unreadable.ts';
 
 /** How the server is set up. */
 export interface ServerOptions {
@@ -65,8 +66,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     http: { headersTimeout: HEADERS_TIMEOUT },
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    // That would be JSON, which a worker takes for the end: it would stop its containers because a manager restarts.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: requestId,
+    clientErrorHandler: refuseUnreadable,
     schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });

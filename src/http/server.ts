@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -7,7 +8,6 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
-import { NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Authenticator } from './access/authentication.ts';
 import { passGate, useGate } from './access/gate.ts';
@@ -52,7 +52,8 @@ const REQUEST_TIMEOUT = 30_000;
 const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`main`). */
 const CLOSE_GRACE = 5000;
-const MAX_PARAM_LENGTH = 512;
+/** As long as Node lets headers be: the rule of names is the one that tells what is wrong with a name. */
+const MAX_PARAM_LENGTH = maxHeaderSize;
 /** Levels at which also requests that only read are logged. */
 const LOGS_REQUESTS = new Set(['trace', 'debug']);
 
@@ -159,8 +160,6 @@ async function refuseUnroutable(
   reply: FastifyReply,
   { api, authenticator }: Pick<ServerOptions, 'api' | 'authenticator'>,
 ): Promise<void> {
-  const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
-  const refusal = isTooLong ? new HoldfastError('invalid', NAME_RULE) : error;
   const denial = await passGate(request, reply, authenticator).then(
     () => null,
     (denied: unknown) => denied,
@@ -168,5 +167,5 @@ async function refuseUnroutable(
   reply.header('x-request-id', request.id);
   const revision = api.reconciler.status().applied?.revision ?? null;
   if (denial === null && ABOUT_THE_FLEET.test(request.url)) withRevision(reply, revision);
-  sendError(denial ?? refusal, request, reply);
+  sendError(denial ?? error, request, reply);
 }

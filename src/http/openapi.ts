@@ -16,15 +16,17 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
       security: [{ basic: [] }],
     },
     transform: jsonSchemaTransform,
-    transformObject: (document) => withHeaders(jsonSchemaTransformObject(document) as Description) as object,
+    transformObject: (document) =>
+      withHeaders(withoutInputs(jsonSchemaTransformObject(document) as Description)) as object,
   });
   app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
     reply.send(app.swagger()),
   );
 }
 
-/** The parts of a description that headers are added to. */
+/** The parts of a description that are changed here. */
 interface Description {
+  components: { schemas: Readonly<Record<string, object>> };
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
@@ -35,6 +37,12 @@ interface Operation {
 
 interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
+}
+
+/** Each schema comes twice, as a body of requests too; no request has one of them, and clients are generated from all. */
+function withoutInputs({ components, ...document }: Description): Description {
+  const schemas = Object.entries(components.schemas).filter(([name]) => !name.endsWith('Input'));
+  return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
 }
 
 /** Adds the headers of requests and replies, which follow from what a path can answer. */

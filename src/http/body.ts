@@ -31,7 +31,7 @@ class ParsedBody {
   }
 }
 
-/** What the framework is told of every type: it would refuse some texts by itself, also where there is no body. */
+/** Fastify sees one of these two for any type: it refuses types that it cannot parse, even where there is no body. */
 const JSON_TYPE = 'application/json';
 const OTHER_TYPE = 'application/octet-stream';
 

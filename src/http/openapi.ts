@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
-import { ABOUT_THE_FLEET } from './api.ts';
+import { TELLS_REVISION } from './api.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
 commit, and a commit becomes what this API and the devices see. Restarts and prunes are operations without a commit.`;
@@ -97,7 +97,7 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   return {
     'X-Request-Id': header('The id of the request in the log.'),
     ...(isTagged ? { ETag: header('The id of the object, or of what was told about a group.') } : {}),
-    ...(ABOUT_THE_FLEET.test(path) && status !== '401'
+    ...(TELLS_REVISION.test(path) && status !== '401'
       ? { 'Holdfast-Revision': header('The revision that was applied when the reply was made.') }
       : {}),
   };

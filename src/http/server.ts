@@ -27,6 +27,7 @@ import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
+import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
@@ -108,6 +109,7 @@ const ROUTES = [
   operationRoutes,
   reportRoutes,
   statusRoutes,
+  reconcileRoutes,
   metricsRoutes,
 ];
 

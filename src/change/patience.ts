@@ -2,18 +2,26 @@ import { HoldfastError } from '../errors.ts';
 import type { PassOutcome } from '../reconcile/pass.ts';
 
 /**
- * A pass, as long as it is over within `limit` milliseconds: a first fetch of a long history can take an hour, and
- * nobody waits that long for an answer.
+ * What a pass comes to, as long as it is over within `limit` milliseconds; rejects as `unavailable` after that, and the
+ * pass goes on. A first fetch of a long history can take an hour, and nobody waits that long for an answer.
  */
-export async function passWithin(limit: number, pass: Promise<PassOutcome>): Promise<PassOutcome> {
+export async function within<T>(limit: number, pass: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<PassOutcome>((resolve) => {
+  const late = new Promise<never>((_resolve, reject) => {
     const error = new HoldfastError('unavailable', 'the repository is being read; try again later');
-    timer = setTimeout(() => resolve({ ok: false, error }), limit);
+    timer = setTimeout(() => reject(error), limit);
   });
   try {
     return await Promise.race([pass, late]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The same for passes, whose failures are outcomes. */
+export function passWithin(limit: number, pass: Promise<PassOutcome>): Promise<PassOutcome> {
+  return within(limit, pass).catch((error: unknown) => {
+    if (error instanceof HoldfastError) return { ok: false, error };
+    throw error;
+  });
 }

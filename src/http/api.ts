@@ -14,7 +14,7 @@ import type { InfoCache } from './info/cache.ts';
 export interface Metrics {
   /** `route` is what the route was registered as. */
   countRequest(method: string, route: string, status: number): void;
-  /** The same for requests that are all alike, at the least cost. */
+  /** A function that counts requests of one kind, for the hot path: the kind is looked up once. */
   requestCounter(method: string, route: string, status: number): () => void;
   /** All figures in the text format of Prometheus, with its content type. */
   render(): Promise<{ type: string; text: string }>;
@@ -29,6 +29,8 @@ export interface Api {
   info: InfoCache;
   defaults: AppDefaults;
   metrics: Metrics;
+  /** Milliseconds that a request waits for a pass. */
+  patience: number;
   /** Unix milliseconds. */
   now(): number;
 }
@@ -41,7 +43,7 @@ declare module 'fastify' {
 }
 
 /** Routes whose replies name the applied revision. */
-export const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
+export const TELLS_REVISION = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
 
 /** The header that names the applied revision (decisions, "Writes through the API"). */
 export const REVISION_HEADER = 'holdfast-revision';
@@ -60,7 +62,7 @@ export function nameIn(request: FastifyRequest, kind: Kind): string {
   throw new HoldfastError('invalid', NAME_RULE, { invalid_parameters: { [parameter]: NAME_RULE } });
 }
 
-/** Throws the 403 of an object that neither devices nor files know. */
+/** Throws the 403 of an object that is neither in the store nor in a file. */
 export async function mustExist({ store, reconciler }: Api, kind: Kind, name: string): Promise<void> {
   const stored = kind === 'app' ? await store.app(name) : await store.group(name);
   if (stored.value === null && reconciler.passes.desired.pathsOf(kind, name).length === 0)
@@ -97,7 +99,7 @@ export function writeContext(request: FastifyRequest): WriteContext {
   };
 }
 
-/** The same for a write that makes an object: there is none yet that any `If-Match` could hold for, `*` included. */
+/** The same for a create: there is no object yet, so no `If-Match` holds, not even `*` (RFC 9110, 13.1.1). */
 export function createContext(request: FastifyRequest): WriteContext {
   return { ...writeContext(request), ifMatch: request.headers['if-match'] === undefined ? null : [] };
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, HTTPMethods } from 'fastify';
 import { HoldfastError } from '../errors.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** Methods that no path has; their bodies are not looked at. `CONNECT` never comes as a request. */
+/** Node's other methods, which no path takes. `CONNECT` is left out: Node never hands it over as a request. */
 const FOREIGN = HTTP_METHODS.filter((method) => ![...METHODS, 'OPTIONS', 'CONNECT'].includes(method));
 
 /**
@@ -38,7 +38,7 @@ function completePath(app: FastifyInstance, url: string, methods: string[]): voi
     url,
     exposeHeadRoute: false,
     ...hidden,
-    // Before the body is read: what is wrong with that is told later.
+    // Before the body is read: a 405 comes before whatever is wrong with that.
     onRequest: async (request, reply) => {
       reply.header('allow', allow);
       throw new HoldfastError('invalid', `${request.method} is not for this path; it takes ${allow}`, {

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
-import { ABOUT_THE_FLEET } from './api.ts';
+import { TELLS_REVISION } from './api.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
 commit, and a commit becomes what this API and the devices see. Restarts and prunes are operations without a commit.`;
@@ -16,15 +16,17 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
       security: [{ basic: [] }],
     },
     transform: jsonSchemaTransform,
-    transformObject: (document) => withHeaders(jsonSchemaTransformObject(document) as Description) as object,
+    transformObject: (document) =>
+      withHeaders(withoutInputs(jsonSchemaTransformObject(document) as Description)) as object,
   });
   app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
     reply.send(app.swagger()),
   );
 }
 
-/** The parts of a description that headers are added to. */
+/** The parts of a description that are changed here. */
 interface Description {
+  components: { schemas: Readonly<Record<string, object>> };
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
@@ -35,6 +37,12 @@ interface Operation {
 
 interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
+}
+
+/** Each schema comes twice, as a body of requests too; no request has one of them, and clients are generated from all. */
+function withoutInputs({ components, ...document }: Description): Description {
+  const schemas = Object.entries(components.schemas).filter(([name]) => !name.endsWith('Input'));
+  return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
 }
 
 /** Adds the headers of requests and replies, which follow from what a path can answer. */
@@ -89,7 +97,7 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   return {
     'X-Request-Id': header('The id of the request in the log.'),
     ...(isTagged ? { ETag: header('The id of the object, or of what was told about a group.') } : {}),
-    ...(ABOUT_THE_FLEET.test(path) && status !== '401'
+    ...(TELLS_REVISION.test(path) && status !== '401'
       ? { 'Holdfast-Revision': header('The revision that was applied when the reply was made.') }
       : {}),
   };

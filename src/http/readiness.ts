@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { HoldfastError } from '../errors.ts';
 import type { Api } from './api.ts';
 
-/** What tells of the fleet; `/info` has an answer of its own for this. */
-const ABOUT_THE_FLEET = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
+/** Routes that need an applied revision. `/info` is not among them: it has its own answer, which is no JSON. */
+const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
 
-/** A revision that is refused has to be mended, which a write may do; it is told itself what is in its way. */
+/** Other methods write: a write can mend a revision that was refused, and is told itself what is in its way. */
 const READS = new Set(['GET', 'HEAD']);
 const PRUNES = /\/prune$/;
 
@@ -17,7 +17,7 @@ export function useReadiness(app: FastifyInstance, { store, reconciler }: Api): 
   app.addHook('preHandler', async (request) => {
     const { state, applied, error } = reconciler.status();
     const route = request.routeOptions.url ?? '';
-    if (applied !== null || state === 'applied' || !ABOUT_THE_FLEET.test(route)) return;
+    if (applied !== null || state === 'applied' || !NEEDS_REVISION.test(route)) return;
     if (state === 'refused' && !READS.has(request.method) && !PRUNES.test(route)) return;
     if ((await store.state()).applied !== null) return;
     const reason = error === null ? 'try again' : error.message;

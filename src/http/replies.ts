@@ -86,3 +86,16 @@ export function documented({ summary, tag, reply, errors, isPublic, ...parts }: 
     schema: { summary, tags: [tag], ...security, ...parts, response: { ...errors, [status]: schema } },
   };
 }
+
+/** Makes what the document says of each route that changes one kind of object. */
+export function documentedWrites(tag: string, params: z.ZodType) {
+  return (summary: string, status: number, schema: z.ZodType, body?: z.ZodType): { schema: object } =>
+    documented({
+      summary,
+      tag,
+      params,
+      reply: [status, schema],
+      errors: writeErrors,
+      ...(body && { body }),
+    });
+}

@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -7,11 +8,10 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
-import { NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Authenticator } from './access/authentication.ts';
 import { passGate, useGate } from './access/gate.ts';
-import { ABOUT_THE_FLEET, type Api, REVISION_HEADER, withRevision } from './api.ts';
+import { type Api, REVISION_HEADER, TELLS_REVISION, withRevision } from './api.ts';
 import { useJsonBodies } from './body.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
@@ -27,10 +27,12 @@ import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
+import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
 import { useShutdown } from './shutdown.ts';
+import { refuseUnreadable } from './unreadable.ts';
 
 /** How the server is set up. */
 export interface ServerOptions {
@@ -51,9 +53,10 @@ const REQUEST_TIMEOUT = 30_000;
 const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`main`). */
 const CLOSE_GRACE = 5000;
-const MAX_PARAM_LENGTH = 512;
+/** As long as Node lets headers be: the rule of names is the one that tells what is wrong with a name. */
+const MAX_PARAM_LENGTH = maxHeaderSize;
 /** Levels at which also requests that only read are logged. */
-const LOGS_REQUESTS = new Set(['trace', 'debug']);
+const VERBOSE_LEVELS = new Set(['trace', 'debug']);
 
 /** Builds the whole HTTP side without listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -65,8 +68,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     http: { headersTimeout: HEADERS_TIMEOUT },
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    // That would be JSON, which a worker takes for the end: it would stop its containers because a manager restarts.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: requestId,
+    clientErrorHandler: refuseUnreadable,
     schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });
@@ -85,11 +91,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
   complete();
-  useInfoShortcut(app, { api, authenticator, logsRequests: () => LOGS_REQUESTS.has(logger.level) });
+  useInfoShortcut(app, { api, authenticator, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
   return app;
 }
 
-/** Stands for compilers that the framework would load at each start, and never use: others are set. */
+/** Replaces fastify's default compilers, which it would load at every start although others are set. */
 function neverAsked(): never {
   throw new Error('a schema came before its compiler was set');
 }
@@ -103,21 +109,22 @@ const ROUTES = [
   operationRoutes,
   reportRoutes,
   statusRoutes,
+  reconcileRoutes,
   metricsRoutes,
 ];
 
-/** The framework tells by itself that it listens; the service has its own line for that, which says more. */
+/** Fastify logs by itself that it listens; the service logs a line that says more, so only fastify's warnings get through. */
 function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
   const level = ['error', 'fatal', 'silent'].includes(logger.level) ? logger.level : 'warn';
   return logger.child({}, { level });
 }
 
-/** Every reply names its request; those about the fleet name the applied revision, also when they are errors. */
+/** Every reply names its request; those about the fleet name the applied revision too, also when they are errors. */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
     const route = request.routeOptions.url ?? request.url;
-    if (reply.hasHeader(REVISION_HEADER) || !ABOUT_THE_FLEET.test(route)) return;
+    if (reply.hasHeader(REVISION_HEADER) || !TELLS_REVISION.test(route)) return;
     const revision = reconciler.status().applied?.revision;
     if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
   });
@@ -134,13 +141,13 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   });
 }
 
-/** What comes from every device all the time would bury everything else: reads that are answered, and reports that are taken. */
+/** Whether every device sends such requests all the time: reads and accepted reports would bury everything else in the log. */
 function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
   if (method === 'GET' || method === 'HEAD') return status < 500;
   return routeOptions.url === '/api/v2/reports' && status < 400;
 }
 
-/** Before the body is read: what is wrong with that is told later. */
+/** Runs before the body is read: a 404 comes before whatever is wrong with that. */
 function refuseUnknownRoutes(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     if (!request.is404) return;
@@ -148,21 +155,19 @@ function refuseUnknownRoutes(app: FastifyInstance): void {
   });
 }
 
-/** A URL that cannot be routed never reaches the hooks; its sender has to be known all the same. */
+/** A URL that cannot be decoded never reaches the hooks, so credentials are checked and headers are set here. */
 async function refuseUnroutable(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
   { api, authenticator }: Pick<ServerOptions, 'api' | 'authenticator'>,
 ): Promise<void> {
-  const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
-  const refusal = isTooLong ? new HoldfastError('invalid', NAME_RULE) : error;
   const denial = await passGate(request, reply, authenticator).then(
     () => null,
     (denied: unknown) => denied,
   );
   reply.header('x-request-id', request.id);
   const revision = api.reconciler.status().applied?.revision ?? null;
-  if (denial === null && ABOUT_THE_FLEET.test(request.url)) withRevision(reply, revision);
-  sendError(denial ?? refusal, request, reply);
+  if (denial === null && TELLS_REVISION.test(request.url)) withRevision(reply, revision);
+  sendError(denial ?? error, request, reply);
 }

@@ -41,6 +41,8 @@ export interface Engine {
   recorder: Recorder;
   writer: Writer;
   info: InfoCache;
+  /** Milliseconds that a write, or who asks for a look, waits for a pass. */
+  patience: number;
 }
 
 export function buildEngine(config: Config, parts: EngineParts): Engine {
@@ -74,6 +76,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     onPass: passListener(recorder, metrics, logger),
   });
   const { STRICT: strict } = config;
+  const patience = config.GIT_TIMEOUT * 2000;
   const writer = createWriter({
     reconciler,
     reader,
@@ -83,9 +86,9 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     strict,
     now,
     faults,
-    patience: config.GIT_TIMEOUT * 2000,
+    patience,
   });
-  return { reconciler, recorder, writer, info };
+  return { reconciler, recorder, writer, info, patience };
 }
 
 /** The cache is told of every id that rises, so the record learns of them by the same word. */

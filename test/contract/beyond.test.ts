@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+import { serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
 import { suiteManager } from '../support/suite.ts';
 import { REASON } from './expected.ts';
 
@@ -51,6 +53,21 @@ describe('decisions.md: Beyond the contract', () => {
       [undefined, {}, { x: 1 }, undefined].map((body) => manager().post('/api/v2/reconcile', body)),
     );
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
+  it('POST /api/v2/reconcile: 503 where the pass takes longer than a write waits for one', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const ssh = await serveSsh(origin.url);
+    await ssh.behave('exit 1\n');
+    const settings = { GIT_TIMEOUT: '1' };
+    const follower = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
+    await ssh.behave(TALKS_FOR_EVER);
+    const reply = await follower.reconcile();
+    expect(reply.status).toBe(503);
+    expect(reply.body).toEqual({
+      error: 'the repository is being read; try again later',
+      request_id: expect.any(String),
+    });
   });
 
   it('problems with file, line, column, code, message', async () => {

@@ -42,9 +42,16 @@ const ROWS: readonly Row[] = [
   ['403 permission before 400 body', json('PUT', `${WEB}/update`, '{', FOREIGN), 403],
   ['404 before 400 body', json('POST', '/api/v2/nothing', '{'), 404, { error: REASON }],
   ['405 before 400 name', { method: 'PATCH', path: '/api/v2/apps/..' }, 405, { error: REASON }],
+  ['405 before 400 name, of any length', { method: 'PATCH', path: `/api/v2/apps/${'a'.repeat(8000)}` }, 405],
   ['405 before 403 existence', { method: 'GET', path: '/api/v2/apps/nope/stop' }, 405, { error: REASON }],
   ['405 before 400 body', json('PATCH', WEB, '{'), 405, { error: REASON }],
   ['400 name before 403 existence', { path: '/api/v2/apps/.nope' }, 400],
+  [
+    '400 name of any length is told as one of 129 letters',
+    { path: `/api/v2/apps/${'a'.repeat(8000)}` },
+    400,
+    { invalid_parameters: { app_name: REASON } },
+  ],
   ['400 name before 412', json('PUT', '/api/v2/apps/.nope/update', '{"running":true}', STALE), 400],
   [
     '403 existence before 400 body, create of an app',

@@ -127,6 +127,8 @@ describe('decisions.md: Everything else: Bodies', () => {
     'application/jsonp',
     'text/plain, application/json',
     'text/plain; application/json',
+    'application/json; charset=utf-16',
+    'application/json; charset="latin1"; x=y',
     '',
     'x',
   ])('anything else with a body is 415: %s', async (type) => {
@@ -153,6 +155,10 @@ describe('decisions.md: Everything else: Bodies', () => {
     ['application/json; charset=utf-8', { 'content-type': 'application/json; charset=utf-8' }],
     ['application/json;charset=UTF-8', { 'content-type': 'application/json;charset=UTF-8' }],
     ['Application/JSON', { 'content-type': 'Application/JSON' }],
+    ['charset=utf8', { 'content-type': 'application/json; charset=utf8' }],
+    ['charset in quotes', { 'content-type': 'application/json ; Charset="UTF-8"' }],
+    ['a parameter that says nothing', { 'content-type': 'application/json; odata.metadata=minimal' }],
+    ['a semicolon at the end', { 'content-type': 'application/json;' }],
   ])('Content-Type: application/json or none: %s', async (label, headers) => {
     const path = `/api/v2/apps/type-${label.replace(/[^a-z]+/gi, '-')}`;
     const reply = await sendRaw(manager(), { method: 'POST', path, body, headers });

@@ -176,6 +176,14 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     expect(Object.keys((await operation(method, path))?.responses ?? {}).sort()).toEqual(statuses);
   });
 
+  it('every schema is used', async () => {
+    const document = await description();
+    const { schemas } = document.components;
+    expect(Object.keys(schemas)).not.toEqual([]);
+    for (const name of Object.keys(schemas))
+      expect(JSON.stringify(document)).toContain(`{"$ref":"#/components/schemas/${name}"}`);
+  });
+
   it('every reference leads somewhere', async () => {
     const document = await description();
     const references = JSON.stringify(document).match(/"\$ref":"[^"]+"/g) ?? [];

@@ -51,7 +51,7 @@ async function silentOrigin(): Promise<string> {
 }
 
 describe('the built program', () => {
-  it('says in its data folder where it listens, also while its first look takes long', async () => {
+  it('says in its data folder where it listens, and that it follows an origin, also while its first look takes long', async () => {
     const { dataFolder } = await makePlace();
     const GIT_REMOTE = await silentOrigin();
     const env = { PORT: '0', DATA_DIR: dataFolder, GIT_REMOTE, GIT_TIMEOUT: '600', AUTH_ENABLED: 'false' };
@@ -59,6 +59,11 @@ describe('the built program', () => {
     const [, address] = await program.waitFor(/"address":"([^"]+)"/);
     const told = JSON.parse(await readFile(join(dataFolder, 'manager.json'), 'utf8'));
     expect(told).toMatchObject({ pid: program.child.pid, address });
+    const status = await fetch(`${address}/api/v2/reconcile`);
+    expect(await status.json()).toMatchObject({
+      state: 'starting',
+      origin: { reached_at: null, error: null, polls: true },
+    });
     expect(await stop(program)).toBe(0);
   });
 

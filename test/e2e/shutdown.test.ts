@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, PASSWORD, USER } from '../support/manager.ts';
 import { lastCommit } from '../support/world.ts';
@@ -53,6 +54,32 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     expect(subject).toBe('app web: container_image 1.26 -> 1.27');
     expect(await place.repository.git('status', '--porcelain')).toBe('');
   });
+});
+
+it('a request that began to arrive before is answered as ever: workers stop their containers at a JSON without apps', async () => {
+  const place = await makePlace();
+  const program = await serve(place, ACCOUNT);
+  const { hostname, port } = new URL(program.address);
+  const polls = await Promise.all(
+    Array.from({ length: 2 }, async () => {
+      const socket = connect(Number(port), hostname).setEncoding('utf8');
+      await once(socket, 'connect');
+      socket.write('GET /api/v2/device_groups/edge/info HTTP/1.1\r\nHost: x\r\n');
+      return socket;
+    }),
+  );
+  program.child.kill('SIGTERM');
+  await program.waitFor(/"msg":"stopping"/);
+  await expect.poll(() => isListening(program), { timeout: 20_000 }).toBe(false);
+  for (const socket of polls) {
+    socket.write(`Authorization: ${AUTHORIZATION}\r\n\r\n`);
+    let reply = '';
+    for await (const chunk of socket) reply += chunk;
+    expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(reply).toMatch(/^connection: close\r$/im);
+    expect(reply).toContain('"apps_list":["web"');
+  }
+  expect(await program.ended).toBe(0);
 });
 
 it('a client that never sends its body does not keep it from ending with 0', async () => {

@@ -110,7 +110,7 @@ function plainHeaders(raw: readonly string[]): PollHeaders | null {
   return found;
 }
 
-/** A comparison of texts looks at their lengths first; a map would compute a hash of each name that arrives. */
+/** A `switch`, because it compares lengths first; a map would hash the name of every header that arrives. */
 function fieldOf(name: string): keyof PollHeaders | 'unusual' | null {
   switch (name) {
     case 'authorization':

@@ -6,32 +6,25 @@ import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
 import { type Api, expectedId, found, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
 import { AppRecord } from '../records.ts';
-import { documented, writeErrors } from '../replies.ts';
+import { documentedWrites } from '../replies.ts';
 import { sendApp, writeApp } from './apps.ts';
 
 const params = z.object({ app_name: z.string() });
-
-function docs(summary: string): { schema: object } {
-  return documented({ summary, tag: 'apps', params, reply: [202, AppRecord], errors: writeErrors });
-}
+const docs = documentedWrites('apps', params);
 
 /** Starting, stopping and restarting apps (contract, section 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
-  for (const [action, running] of [
-    ['start', true],
-    ['stop', false],
+  for (const [action, summary, running] of [
+    ['start', 'Start an app', true],
+    ['stop', 'Stop an app', false],
   ] as const) {
-    app.post(
-      `/api/v2/apps/:app_name/${action}`,
-      docs(`Set an app to running: ${running}`),
-      async (request, reply) => {
-        const name = nameIn(request, 'app');
-        return writeApp(api, request, reply, 202, { kind: 'app', op: 'change', name, fields: { running } });
-      },
-    );
+    app.post(`/api/v2/apps/:app_name/${action}`, docs(summary, 202, AppRecord), async (request, reply) => {
+      const name = nameIn(request, 'app');
+      return writeApp(api, request, reply, 202, { kind: 'app', op: 'change', name, fields: { running } });
+    });
   }
 
-  const restartDocs = docs('Restart an app with the newest image of its tag');
+  const restartDocs = docs('Restart an app with the newest image of its tag', 202, AppRecord);
   app.post('/api/v2/apps/:app_name/restart', restartDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
     await mustExist(api, 'app', name);

@@ -7,7 +7,7 @@ import type { AtRevision, StoredApp } from '../../store/store.ts';
 import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, readFields } from '../body.ts';
 import { AppRecord, appRecord } from '../records.ts';
-import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
+import { commonErrors, documented, documentedWrites, Empty, readErrors, withIgnored } from '../replies.ts';
 
 const known: readonly string[] = APP_FIELDS;
 /** A record that was read from the API can be sent back. */
@@ -20,23 +20,13 @@ const wholeBody = withIgnored(AppFields, ignored);
 
 const tag = 'apps';
 const params = z.object({ app_name: z.string() });
+const docs = documentedWrites(tag, params);
 const names = documented({
   summary: 'List the names of all apps',
   tag,
   reply: [200, z.object({ apps: z.array(z.string()) })],
   errors: commonErrors,
 });
-
-function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodType): { schema: object } {
-  return documented({
-    summary,
-    tag,
-    params,
-    reply: [status, schema],
-    errors: writeErrors,
-    ...(body && { body }),
-  });
-}
 
 /** Sends an app as it was read, with its id as the ETag. */
 export function sendApp(

@@ -8,7 +8,7 @@ import type { AtRevision, StoredGroup } from '../../store/store.ts';
 import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../body.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
-import { commonErrors, documented, Empty, readErrors, withIgnored, writeErrors } from '../replies.ts';
+import { commonErrors, documented, documentedWrites, Empty, readErrors, withIgnored } from '../replies.ts';
 
 const known = ['apps'];
 const ignored = ['device_group', 'device_group_id', 'prune_id', '_id'];
@@ -25,23 +25,13 @@ const wholeBody = withIgnored(DeviceGroup, ignored);
 
 const tag = 'device groups';
 const params = z.object({ device_group_name: z.string() });
+const docs = documentedWrites(tag, params);
 const names = documented({
   summary: 'List the names of all device groups',
   tag,
   reply: [200, z.object({ device_groups: z.array(z.string()) })],
   errors: commonErrors,
 });
-
-function docs(summary: string, status: number, schema: z.ZodType, body?: z.ZodType): { schema: object } {
-  return documented({
-    summary,
-    tag,
-    params,
-    reply: [status, schema],
-    errors: writeErrors,
-    ...(body && { body }),
-  });
-}
 
 /** Sends a device group as it was read, with its id as the ETag. */
 export function sendGroup(

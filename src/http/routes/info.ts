@@ -24,13 +24,13 @@ const docs = documented({
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 export const INFO_TYPE = 'application/json; charset=utf-8';
 
-/** The hot path: devices poll it by the thousand, most of them by `info-shortcut.ts`. */
+/** The hot path: devices poll it by the thousand. Most polls never come here but are answered by `info/shortcut.ts`. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: sendFaultAsText }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
     if (isKnown(request.headers['if-none-match'], entry.etag)) {
-      // Of nothing at all, the framework would tell a HEAD the length 0, which is not that of the reply (RFC 9110, 8.6).
+      // Without a payload fastify sends a HEAD `content-length: 0`, which is not the length of the GET's reply (RFC 9110, 8.6).
       return reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined);
     }
     return reply.type(INFO_TYPE).send(entry.body);

@@ -1,76 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import type { RecordStatus } from '../../reconcile/record/recorder.ts';
-import type { PassError, Status } from '../../reconcile/status.ts';
-import { type Api, REVISION_HEADER } from '../api.ts';
-import { bodyErrors, commonErrors, documented } from '../replies.ts';
+import type { Api } from '../api.ts';
+import { commonErrors, documented } from '../replies.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
-
-const Problem = z.object({
-  file: z.string(),
-  line: z.int(),
-  column: z.int(),
-  code: z.string(),
-  message: z.string(),
-  severity: z.enum(['error', 'warning']),
-  since: z.string(),
-});
-
-const Failure = z
-  .object({
-    kind: z.string(),
-    message: z.string(),
-    since: z.string(),
-    failures: z.int(),
-    retry_at: z.string().nullable(),
-  })
-  .nullable();
-
-const Reconcile = z
-  .object({
-    state: z.enum(['starting', 'applied', 'refused', 'failing']),
-    branch: z.string().nullable(),
-    origin: z
-      .object({
-        reached_at: z.string().nullable(),
-        error: Failure,
-        polls: z.boolean(),
-        polled_by: z.string().nullable(),
-      })
-      .nullable(),
-    revision_attempted: z.string().nullable(),
-    attempted_at: z.string().nullable(),
-    revision_applied: z.string().nullable(),
-    applied_at: z.string().nullable(),
-    history_rewritten: z.object({ from: z.string(), to: z.string(), at: z.string() }).nullable(),
-    error: Failure,
-    ids_seeded: z
-      .object({
-        cause: z.enum(['no-counters', 'older-than-record', 'another-store', 'other-history']),
-        record: z.enum(['used', 'none', 'damaged', 'elsewhere']),
-        names: z.int(),
-        kept: z.int(),
-        floor: z.int(),
-        history_is_complete: z.boolean(),
-        at: z.string(),
-      })
-      .nullable(),
-    ids_record: z.object({
-      id_sequence: z.int().nullable(),
-      revision: z.string().nullable(),
-      written_at: z.string().nullable(),
-      problem: z.object({ message: z.string(), since: z.string() }).nullable(),
-      replaced: z.object({ message: z.string(), at: z.string() }).nullable(),
-    }),
-    problems: z.array(Problem),
-  })
-  .meta({ id: 'Reconcile' });
 
 const tag = 'manager';
 const Ok = z.object({ status: z.literal('ok') });
 const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() });
 
+const statusDocs = documented({
+  summary: 'Whether the API can be used',
+  tag,
+  reply: [200, Available],
+  errors: { ...commonErrors, 503: Available },
+});
 const healthDocs = documented({
   summary: 'Whether the process lives',
   tag,
@@ -86,14 +30,8 @@ const readyDocs = documented({
   errors: { 503: NotReady },
 });
 
-/** Health, probes, and how far the store has followed git. */
-export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder }: Api): void {
-  const statusDocs = documented({
-    summary: 'Whether the API can be used',
-    tag,
-    reply: [200, Available],
-    errors: { ...commonErrors, 503: Available },
-  });
+/** Whether the manager can be used, for people and for probes. */
+export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): void {
   app.get('/api/v2/status', statusDocs, async (_request, reply) => {
     const isAvailable = await answers(store.ping());
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
@@ -110,29 +48,6 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler, recorder
     const reason = reconciler.status().error?.message ?? 'no revision was applied yet';
     return reply.code(503).send({ status: 'unavailable', reason });
   });
-
-  const reconcileDocs = documented({
-    summary: 'How far the store has followed git',
-    tag,
-    reply: [200, Reconcile],
-    errors: commonErrors,
-  });
-  app.get('/api/v2/reconcile', reconcileDocs, () =>
-    Promise.resolve(reconcileRecord(reconciler.status(), recorder.status())),
-  );
-
-  const lookDocs = documented({
-    summary: 'Look at the branch now',
-    tag,
-    reply: [200, Reconcile],
-    errors: { ...commonErrors, ...bodyErrors },
-  });
-  app.post('/api/v2/reconcile', lookDocs, async (_request, reply) => {
-    await reconciler.look();
-    const status = reconciler.status();
-    if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
-    return reconcileRecord(status, recorder.status());
-  });
 }
 
 async function answers(call: Promise<void>): Promise<boolean> {
@@ -142,59 +57,4 @@ async function answers(call: Promise<void>): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
-  const { state, branch, attempted, applied, rewritten, error, problems } = status;
-  return {
-    state,
-    branch,
-    origin: originRecord(status),
-    revision_attempted: attempted?.revision ?? null,
-    attempted_at: time(attempted?.at),
-    revision_applied: applied?.revision ?? null,
-    applied_at: time(applied?.at),
-    history_rewritten: rewritten === null ? null : { ...rewritten, at: isoTime(rewritten.at) },
-    error: errorRecord(error),
-    ids_seeded: seededRecord(status.seeded),
-    ids_record: idsRecord(record),
-    problems: problems.map((problem) => ({ ...problem, since: isoTime(problem.since) })),
-  };
-}
-
-function originRecord({ origin, polling }: Status): z.infer<typeof Reconcile>['origin'] {
-  if (origin === null) return null;
-  const { reachedAt, error } = origin;
-  const [polls, polled_by] = [polling?.isOurs ?? false, polling?.by ?? null];
-  return { reached_at: time(reachedAt), error: errorRecord(error), polls, polled_by };
-}
-
-function seededRecord(seeded: Status['seeded']): z.infer<typeof Reconcile>['ids_seeded'] {
-  if (seeded === null) return null;
-  const { cause, record, names, kept, floor, isComplete, at } = seeded;
-  return { cause, record, names, kept, floor, history_is_complete: isComplete, at: isoTime(at) };
-}
-
-function idsRecord({ recorded, problem, replaced }: RecordStatus): z.infer<typeof Reconcile>['ids_record'] {
-  return {
-    id_sequence: recorded?.idSequence ?? null,
-    revision: recorded?.revision ?? null,
-    written_at: time(recorded?.at),
-    problem: problem === null ? null : { ...problem, since: isoTime(problem.since) },
-    replaced: replaced === null ? null : { ...replaced, at: isoTime(replaced.at) },
-  };
-}
-
-function errorRecord(error: PassError | null): z.infer<typeof Failure> {
-  if (error === null) return null;
-  const { kind, message, since, failures, retryAt } = error;
-  return { kind, message, since: new Date(since).toISOString(), failures, retry_at: time(retryAt) };
-}
-
-function time(milliseconds: number | null | undefined): string | null {
-  return milliseconds === null || milliseconds === undefined ? null : isoTime(milliseconds);
-}
-
-function isoTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

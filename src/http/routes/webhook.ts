@@ -1,13 +1,18 @@
 import { createHmac } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { sameText } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
+import { readChunks, tooLarge } from '../body.ts';
 import { documented } from '../replies.ts';
 
-/** Bytes; forges send what was pushed, of which nothing is looked at. */
-const BODY_LIMIT = 65_536;
+/** Bytes: the most that GitHub sends. A push is told with all its commits and the files of each; none of it is kept here. */
+const BODY_LIMIT = 26_214_400;
+
+/** Stands for the digest of a body that was not read to its end. */
+const TOO_LARGE = Symbol('too large');
 
 const Refused = z.looseObject({ error: z.string() });
 
@@ -23,15 +28,24 @@ const docs = documented({
 });
 
 /**
- * A hint to look at origin, and nothing else: what it says is not read. Is not there without a secret. Its bodies are
- * taken as they are, since signatures are over the very bytes.
+ * A hint to look at origin, and nothing else: what it says is not read. Is not there without a secret. Signatures are over
+ * the very bytes, so its bodies are not parsed; their digest is made as they arrive, whoever sends them.
  */
 export async function useWebhook(app: FastifyInstance, api: Api, secret: string | null): Promise<void> {
   if (secret === null) return;
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, payload, done) => done(null, payload));
-    scope.post('/webhook', { ...docs, bodyLimit: BODY_LIMIT }, async (request, reply) => {
+    scope.addContentTypeParser('*', async (_request: FastifyRequest, payload: IncomingMessage) => {
+      const hmac = createHmac('sha256', secret);
+      const isWhole = await readChunks(payload, BODY_LIMIT, (chunk) => void hmac.update(chunk));
+      return isWhole ? hmac.digest('hex') : TOO_LARGE;
+    });
+    scope.post('/webhook', docs, async (request, reply) => {
+      if (request.body === TOO_LARGE) {
+        // The rest of the body may still be on its way.
+        reply.header('connection', 'close');
+        throw tooLarge(BODY_LIMIT);
+      }
       if (!isSigned(request, secret)) {
         throw new HoldfastError('invalid', 'the signature is missing or wrong', { status: 401 });
       }
@@ -43,8 +57,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
 
 /** GitHub and Gitea sign the body; GitLab sends the secret itself. */
 function isSigned({ headers, body }: FastifyRequest, secret: string): boolean {
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-  const digest = createHmac('sha256', secret).update(bytes).digest('hex');
+  const digest = typeof body === 'string' ? body : createHmac('sha256', secret).digest('hex');
   const proofs: readonly [string | string[] | undefined, string][] = [
     [headers['x-hub-signature-256'], `sha256=${digest}`],
     [headers['x-gitea-signature'], digest],

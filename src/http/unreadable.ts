@@ -1,0 +1,37 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Node's codes for what it cannot read as a request, with their replies; anything else is a 400. */
+const REPLIES: Readonly<Record<string, { status: number; type: string; body: string }>> = {
+  // It may have been a poll on a bad line, and a worker takes any JSON without `apps` for the end.
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    type: 'text/plain; charset=utf-8',
+    body: 'the request took too long to arrive\n',
+  },
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    type: 'application/json; charset=utf-8',
+    body: '{"error":"the headers are too large"}',
+  },
+};
+const NO_HTTP = {
+  status: 400,
+  type: 'application/json; charset=utf-8',
+  body: '{"error":"this is not a request of HTTP/1.1"}',
+};
+
+/** Answers what never becomes a request, and ends its connection. */
+export function refuseUnreadable({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  const { status, type, body } = REPLIES[code ?? ''] ?? NO_HTTP;
+  if (code !== 'ECONNRESET' && socket.writable) {
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'connection: close',
+      `content-type: ${type}`,
+      `content-length: ${body.length}`,
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+  socket.destroy();
+}

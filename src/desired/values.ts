@@ -1,3 +1,6 @@
+/** A map of plain data, such as the fields of a file. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 /** Whether a value of plain data is a map. */
 export function isMapValue(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

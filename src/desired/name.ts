@@ -11,10 +11,11 @@ export const NAME_RULE =
 export const Name = z.string().regex(NAME_PATTERN, { error: NAME_RULE });
 export type Name = z.infer<typeof Name>;
 
-/** The two kinds of objects that a desired state holds. */
-export type Kind = 'app' | 'device_group';
+/** The kinds of objects that a desired state holds, in the order in which they are shown. */
+export const KINDS = ['app', 'device_group'] as const;
+export type Kind = (typeof KINDS)[number];
 
-/** One object of the desired state, whatever its content. */
+/** What identifies an object: apps and groups may share a name. */
 export interface ObjectKey {
   kind: Kind;
   name: string;

@@ -1,4 +1,4 @@
-import type { Content } from '../desired/parse.ts';
+import type { Content } from '../desired/content.ts';
 import { sameValue } from '../desired/values.ts';
 
 /**

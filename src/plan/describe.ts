@@ -1,6 +1,6 @@
+import type { Content } from '../desired/content.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
-import type { Content } from '../desired/parse.ts';
 import { isEmpty, isMapValue } from '../desired/values.ts';
 import { changedFields, sameContent } from './content.ts';
 import { printable } from './printable.ts';

@@ -143,7 +143,7 @@ function memberProblems(
 ): Diagnostic[] {
   return group.apps.flatMap((app, index) => {
     if (isAvailable(app, desired, applied)) return [];
-    const place = file.members[index] ?? { line: 1, column: 1 };
+    const place = file.memberPlaces[index] ?? { line: 1, column: 1 };
     const waiting = desired.app(app);
     if (waiting === undefined) {
       const message = `there is no app "${app}"; add apps/${app}.yaml or take the name off this list`;

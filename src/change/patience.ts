@@ -2,8 +2,8 @@ import { HoldfastError } from '../errors.ts';
 import type { PassOutcome } from '../reconcile/pass.ts';
 
 /**
- * A pass, as long as it is over within `limit` milliseconds: a first fetch of a long history can take an hour, and
- * nobody waits that long for an answer.
+ * The outcome of a pass, or `unavailable` if it is not over within `limit` milliseconds. The pass itself goes on: a first
+ * fetch of a long history can take an hour, and no caller waits that long.
  */
 export async function passWithin(limit: number, pass: Promise<PassOutcome>): Promise<PassOutcome> {
   let timer: NodeJS.Timeout | undefined;

@@ -198,7 +198,7 @@ describe('refused values', () => {
 });
 
 describe('completeApp', () => {
-  it('fills in the defaults of decisions.md, in the order of the contract', () => {
+  it('fills in the defaults, in the order in which the API shows the fields', () => {
     const app = completeApp({ container_image: 'web' }, appDefaults(['nebula', 'bridge']));
     expect(JSON.stringify(app)).toBe(
       '{"container_image":"web","starting_ports":[],"containers_per":{"server":1},"env_vars":{},"running":true,' +

@@ -26,8 +26,8 @@ export interface Plan {
  * planner: the command line, the commits of the API, the status and the apply all use it, so that what is previewed is
  * what is applied.
  *
- * Held back are: an object whose file is invalid; a group that names an app which does not exist, or was never valid; the
- * delete of an app that such a group, with its last good content, still lists.
+ * Held back are: an object whose file is invalid; a group that names an app which does not exist or was never valid; and
+ * the delete of an app, while the last good content of a group that is held back lists it.
  */
 export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
   const work = planning(keys, desired, applied);
@@ -64,7 +64,10 @@ const PLANNERS: Readonly<
   Record<Kind, (name: string, desired: DesiredView, applied: AppliedView) => Verdict>
 > = { app: planApp, device_group: planGroup };
 
-/** The keys, those of the groups that list one of the apps, and those of the apps that only these groups still hold. */
+/**
+ * The keys, and those of what depends on them: groups whose files list one of the apps, and apps without a file that one of
+ * the groups has listed so far.
+ */
 function* dependents(
   keys: Iterable<string>,
   desired: DesiredView,

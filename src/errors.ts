@@ -1,28 +1,28 @@
 /**
- * The errors that cross a layer. The KIND decides what the program does (which HTTP status, whether the loop
- * retries); the message is for people, and never carries a path of the machine, a stack or a secret.
+ * The errors that cross a layer. The kind decides what the program does, such as which HTTP status it sends and whether
+ * it tries again. The message is for people, and never has a path of the machine, a stack or a secret in it.
  */
 
-/** Every kind, with what it means for whoever catches it. */
+/** Every kind of error, and what it means for the code that catches it. */
 export type ErrorKind =
-  /** The request or the settings are wrong; the same input fails again. */
+  /** The request or the settings are wrong; they would fail again. */
   | 'invalid'
   /** The named object does not exist. */
   | 'absent'
   /** The named object exists already. */
   | 'present'
-  /** A precondition (`If-Match`) does not hold any more. */
+  /** What the call was based on has changed meanwhile: the object (`If-Match`), or a ref. */
   | 'moved-on'
-  /** The state of the repository refuses the change; a person has to look. */
+  /** The state of the repository does not allow the change; a person has to look. */
   | 'conflict'
-  /** git, origin or the store cannot be reached now; trying again later may work. */
+  /** git, origin or the store cannot be used now; trying again later may work. */
   | 'unavailable'
-  /** The revision itself is refused: nothing changes until there is a new commit. */
+  /** The revision is refused, and nothing changes until there is another one. */
   | 'stalled'
   /** A mistake in this program. */
   | 'internal';
 
-/** A fault of a known kind. `details` are facts for the reply or the log, safe to show. */
+/** An error of a known kind. `details` are facts for the reply or the log, safe to show. */
 export class HoldfastError extends Error {
   override readonly name = 'HoldfastError';
   readonly kind: ErrorKind;

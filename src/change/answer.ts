@@ -3,7 +3,7 @@ import type { AtRevision, Store, StoredApp, StoredGroup } from '../store/store.t
 import type { QueuedWrite } from './queued-write.ts';
 import type { Write } from './write.ts';
 
-/** What the store has of the object that a write is about. */
+/** What the store has of the object of a write. */
 export function storedObject(
   { kind, name }: Pick<Write, 'kind' | 'name'>,
   store: Pick<Store, 'app' | 'group'>,
@@ -12,8 +12,8 @@ export function storedObject(
 }
 
 /**
- * Tells whoever waits for a write what became of it, with the object as it is now: call it before a later write begins.
- * `revision` is the commit, applied by now; null where none was needed.
+ * Tells the caller of a write that it is done, with the object as it is in the store now. So this must be called before
+ * a later write begins. `revision` is the commit, which is applied by now; null if none was needed.
  */
 export async function answer(
   { write, resolve, reject }: QueuedWrite,
@@ -22,8 +22,8 @@ export async function answer(
 ): Promise<void> {
   try {
     const object = await storedObject(write, store);
-    if (revision === null || object.value !== null || write.op === 'delete')
-      return resolve({ revision, object });
+    const isThere = object.value !== null || write.op === 'delete';
+    if (revision === null || isThere) return resolve({ revision, object });
     const message = 'the commit is applied, and a later one has taken the object away again';
     reject(new HoldfastError('conflict', message, { revision, applied: true }));
   } catch (error) {

@@ -1,14 +1,12 @@
 import type { AppChange, AppFields } from '../desired/app.ts';
-import { newFilePath } from '../desired/file.ts';
-import { renderYaml } from '../desired/yaml/edit.ts';
 import type { FileEdit } from '../source/source.ts';
-import { targetFields } from './fields.ts';
+import { targetFields, type WriteMode } from './fields.ts';
+import { editFile, newFile, removeFiles } from './file-edits.ts';
 import { absent, blocked, present } from './refusals.ts';
-import { rewrite } from './rewrite.ts';
-import { exists, isApplied, type WriteView } from './view.ts';
+import { exists, type WriteView } from './view.ts';
 import type { AppWrite } from './write.ts';
 
-/** The edits of files that fulfil a wish about an app; none where the files say it already. */
+/** The edits of files that carry out a write to an app; none if the files say it already. */
 export function appEdits(write: AppWrite, view: WriteView): FileEdit[] {
   if (write.op === 'create') return createApp(write.name, write.fields, view);
   if (!exists('app', write.name, view)) throw absent('app', write.name);
@@ -19,7 +17,7 @@ export function appEdits(write: AppWrite, view: WriteView): FileEdit[] {
 }
 
 function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
-  if (isApplied('app', name, view.applied) || view.desired.app(name)?.content !== undefined) {
+  if (view.applied.has('app', name) || view.desired.app(name)?.content !== undefined) {
     throw present('app', name);
   }
   if (view.desired.pathsOf('app', name).length > 0) throw blockedBy(name, view);
@@ -27,37 +25,31 @@ function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[]
 }
 
 function newApp(name: string, fields: AppFields, view: WriteView): FileEdit {
-  const text = renderYaml(targetFields({}, fields, view.defaults, true));
-  return { path: newFilePath('app', name), text };
+  return newFile('app', name, targetFields({}, fields, view.defaults, 'replace'));
 }
 
 function changeApp(name: string, fields: AppChange, view: WriteView): FileEdit[] {
   const file = view.desired.app(name);
   if (file?.content === undefined) throw blockedBy(name, view);
-  return editApp(file.path, fields, view, false);
+  return editApp(file.path, fields, view, 'change');
 }
 
-/** Also mends what no partial update can: an invalid file, a name that two files claim, a file that is gone. */
+/** Having all fields, this also mends an invalid file, a name that two files claim, and a file that is gone. */
 function replaceApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
   const [path, ...twins] = view.desired.pathsOf('app', name);
   if (path === undefined) return [newApp(name, fields, view)];
-  const removals = twins.map((twin): FileEdit => ({ path: twin, text: null }));
-  return [...editApp(path, fields, view, true), ...removals];
+  return [...editApp(path, fields, view, 'replace'), ...removeFiles(twins)];
 }
 
-function editApp(path: string, wished: AppChange, view: WriteView, replace: boolean): FileEdit[] {
-  const text = view.texts.get(path) ?? '';
-  const targetOf = (fields: Readonly<Record<string, unknown>>) =>
-    targetFields(fields, wished, view.defaults, replace);
-  const edited = rewrite(text, targetOf, view.read);
-  return edited === text ? [] : [{ path, text: edited }];
+function editApp(path: string, requested: AppChange, view: WriteView, mode: WriteMode): FileEdit[] {
+  return editFile(path, view, (fields) => targetFields(fields, requested, view.defaults, mode));
 }
 
-/** The app's files go, and its name leaves every group that lists it, in one commit. */
+/** Removes the app's files, and its name from every group that lists it, in one commit. */
 function deleteApp(name: string, view: WriteView): FileEdit[] {
-  const files = view.desired.pathsOf('app', name).map((path): FileEdit => ({ path, text: null }));
   const groups = new Set([...view.desired.groupsListing(name), ...view.applied.groupsListing(name)]);
-  return [...files, ...[...groups].flatMap((group) => leaveGroup(name, group, view))];
+  const leaving = [...groups].flatMap((group) => leaveGroup(name, group, view));
+  return [...removeFiles(view.desired.pathsOf('app', name)), ...leaving];
 }
 
 function leaveGroup(app: string, group: string, view: WriteView): FileEdit[] {
@@ -67,8 +59,7 @@ function leaveGroup(app: string, group: string, view: WriteView): FileEdit[] {
     throw blocked(view.desired.problemsOf('device_group', group), 'mend the group');
   if (!file.content.apps.includes(app)) return [];
   const apps = file.content.apps.filter((other) => other !== app);
-  const text = view.texts.get(file.path) ?? '';
-  return [{ path: file.path, text: rewrite(text, () => ({ apps }), view.read) }];
+  return editFile(file.path, view, () => ({ apps }));
 }
 
 function blockedBy(name: string, { desired }: WriteView): Error {

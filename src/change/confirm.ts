@@ -7,19 +7,20 @@ import { answer } from './answer.ts';
 import { passWithin } from './patience.ts';
 import type { DraftedWrite } from './queued-write.ts';
 
-/** What it takes to know that commits are applied. */
+/** What `confirm` works with. */
 interface ConfirmParts {
   reconciler: Pick<Reconciler, 'reach'>;
   reader: Reader;
   store: Store;
   faults: Faults;
-  /** Milliseconds. */
+  /** Milliseconds to wait for the pass that applies the commits. */
   patience: number;
 }
 
 /**
- * The commits are published: the same road that a person's push takes brings them into the store. A pass on a head that
- * does not have them has applied something else: somebody took them back, or switched to another branch.
+ * Waits until the commits of a batch, which are published, are applied by a pass as a person's push would be, and tells
+ * each caller. Where the head that was applied does not contain a commit, somebody has taken it back or switched
+ * branches meanwhile: its caller is told that it is not applied.
  */
 export async function confirm(
   drafted: DraftedWrite[],
@@ -31,7 +32,7 @@ export async function confirm(
   const confirmOne = async ({ request }: DraftedWrite, index: number): Promise<void> => {
     const revision = revisions[index] as string;
     const failure = outcome.ok
-      ? await lackOf(revision, outcome.report.head.revision, revisions, reader)
+      ? await whyNotIn(revision, outcome.report.head.revision, revisions, reader)
       : outcome.error;
     if (failure === null) await answer(request, revision, store);
     else request.reject(notApplied(revision, failure));
@@ -41,14 +42,14 @@ export async function confirm(
 
 function notApplied(revision: string, failure: unknown): HoldfastError {
   const message = `the commit is published, but not applied yet: ${messageOf(failure)}`;
-  // At a head that STRICT refuses: what is left to be mended.
+  // Where STRICT refuses the head: the problems that are left.
   const problems = failure instanceof HoldfastError ? failure.details['problems'] : undefined;
   const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
   return new HoldfastError('unavailable', message, details, failure);
 }
 
-/** Why a commit of ours is not in what a pass has applied; null where it is. */
-async function lackOf(
+/** Why a commit counts as not applied although a pass has applied `head`; null if `head` contains it. */
+async function whyNotIn(
   revision: string,
   head: string | null,
   revisions: readonly string[],

@@ -11,27 +11,28 @@ import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
 import { blocked } from './refusals.ts';
-import { exists, isApplied, problemsAt, type WriteView } from './view.ts';
+import { exists, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
-/** A commit to be made, and the same edits as changes of the desired state. */
+/** A commit that is to be made, and what it changes in the desired state. */
 export interface Draft {
   commit: CommitDraft;
   changes: FileChange[];
 }
 
-/** Rules of the whole fleet that a draft has to pass. */
+/** What a draft depends on beside the fleet. */
 export interface DraftRules {
+  /** Whether a commit with any problem is refused whole. */
   strict: boolean;
   /** The trailer that marks a commit which empties the folder on purpose. */
   allowEmpty: string;
-  /** Unix milliseconds. */
+  /** Time of the commit, in Unix milliseconds. */
   at: number;
 }
 
 /**
- * Turns a wish into a commit: edits the texts, reads them back, and plans what would change. Null where the
- * files say it already. Throws a HoldfastError, as `Writer.write` tells, when the wish cannot be fulfilled.
+ * Drafts the commit for a write: edits the texts, reads them back, and plans what would change. Null if the files say it
+ * already. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot be carried out.
  */
 export function draftWrite(
   write: Write,
@@ -43,8 +44,8 @@ export function draftWrite(
   if (before.length > 0) refuseClaimed(write, before, view);
   const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
-    // What the files say is not what devices are told, at a head that is refused.
-    if (before.length > 0) throw blocked(before, '');
+    // The files say it, but devices are not told: the head is refused.
+    if (before.length > 0) throw blocked(before);
     return null;
   }
   const changes = edits.map((edit) => changeOf(edit, view));
@@ -52,7 +53,7 @@ export function draftWrite(
   return desired.preview(changes, (touched) => {
     const plan = makePlan(touched, desired, applied);
     refuseProblems(plan, touched, view);
-    if (rules.strict) refuseRest(write, before, fleetErrors(view, touched));
+    if (rules.strict) refuseLeftovers(write, before, fleetErrors(view, touched));
     const message = commitMessage(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
     const author = { name: context.user, email: context.email };
     return { commit: { edits, message, author, at: rules.at }, changes };
@@ -73,33 +74,37 @@ function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange
 }
 
 /**
- * What the plan could not do with the objects of the edit, the API would promise in vain. What is wrong with others,
- * such as a group that names a missing app beside this one, blocks only them.
+ * Refuses an edit that the plan could not apply: the reply would promise what devices never see. Problems of objects
+ * that the edit does not touch, such as a group that names this app and a missing one, block only those objects.
  */
 function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: WriteView): void {
   const problems = [...touched].flatMap((key) => {
     const { kind, name } = parseKey(key);
     return [...desired.problemsOf(kind, name), ...(plan.problems.get(key) ?? [])];
   });
-  if (problems.length > 0) throw blocked(problems, '');
+  if (problems.length > 0) throw blocked(problems);
 }
 
 /**
- * STRICT refuses a commit whole for any problem, so one that leaves problems is made only where it mends others: of many
- * bad files each can be mended by a full update or a delete, and the last one lets the revision in.
+ * With STRICT, refuses an edit that leaves problems, because the commit would be refused whole. One exception: a full
+ * update or a delete after which fewer problems are left. So many bad files can be mended one by one, and the revision
+ * is applied with the last of them.
  */
-function refuseRest({ op }: Write, before: readonly Diagnostic[], after: readonly Diagnostic[]): void {
+function refuseLeftovers({ op }: Write, before: readonly Diagnostic[], after: readonly Diagnostic[]): void {
   const isMending = (op === 'replace' || op === 'delete') && after.length < before.length;
-  if (after.length > 0 && !isMending) throw blocked(after, '');
+  if (after.length > 0 && !isMending) throw blocked(after);
 }
 
-/** At a head that is refused, a sound file can have the name of an object that nobody was ever told of. */
+/**
+ * With STRICT, refuses to create an object that has a valid file at a head that is refused. It was never applied, so
+ * "exists already" would be wrong: what keeps it from being applied is the answer.
+ */
 function refuseClaimed({ op, kind, name }: Write, before: readonly Diagnostic[], view: WriteView): void {
-  if (op !== 'create' || isApplied(kind, name, view.applied) || !exists(kind, name, view)) return;
-  if (problemsAt(kind, name, view).length === 0) throw blocked(before, '');
+  if (op !== 'create' || view.applied.has(kind, name) || !exists(kind, name, view)) return;
+  if (problemsAt(kind, name, view).length === 0) throw blocked(before);
 }
 
-/** All that STRICT refuses the state for, as it would be with these objects changed. */
+/** Every problem for which STRICT refuses the state. `touched` are the keys of objects that were edited. */
 function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<string>): Diagnostic[] {
   const own = desired.problems().filter(({ severity }) => severity === 'error');
   const between = makePlan([...faulty, ...touched], desired, applied).problems;
@@ -109,7 +114,7 @@ function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<
 function commitMessage(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
   const sentences = plan.steps.map(summarizeStep);
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
-  // A file that never was applied, or that devices see no difference of, is in no step.
+  // There is no step for an object that was never applied, nor for an edit that devices do not notice.
   const otherwise = write.op === 'delete' ? 'delete' : 'mend the file';
   const subject = sentences[own] ?? subjectLine(write, [otherwise]);
   const others = sentences.filter((_, index) => index !== own);
@@ -123,7 +128,7 @@ function commitMessage(write: Write, context: WriteContext, plan: Plan, trailers
   return `${paragraphs.join('\n\n')}\n`;
 }
 
-/** A trailer is one line; what users send must not add another one. */
+/** Keeps what users send from adding lines, and thereby trailers, to a message. */
 function oneLine(text: string): string {
   return text
     .replace(/\p{Cc}+/gu, ' ')

@@ -1,36 +1,37 @@
 import type { App, AppChange, AppDefaults } from '../desired/app.ts';
+import type { Fields } from '../desired/values.ts';
 import { sameContent } from '../plan/content.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+/** What becomes of the fields that a write does not name: `change` keeps them, `replace` sets them to their defaults. */
+export type WriteMode = 'change' | 'replace';
 
 /**
- * The fields that an app's file shall have, given those it has and those that are wished for. A field that the
- * file leaves out stays left out where the wish is its default; one that the file has is kept where it says
- * the same already.
- *
- * `replace`: fields that are not wished for go back to their default, so they leave the file.
+ * The fields that an app's file is to have, given those it has and those that the write names. They are as close to the
+ * file as can be: a default is written only where the file has another value now, and a value that says the same as
+ * before stays as it is written.
  */
 export function targetFields(
   file: Fields,
-  wished: AppChange,
+  requested: AppChange,
   defaults: AppDefaults,
-  replace: boolean,
+  mode: WriteMode,
 ): Fields {
   const target: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(file)) {
-    const kept = keptValue(value, (wished as Fields)[field], defaultOf(field, defaults), replace);
+    const kept = keptValue(value, (requested as Fields)[field], defaultOf(field, defaults), mode);
     if (kept !== undefined) target[field] = kept;
   }
-  for (const [field, value] of Object.entries(wished)) {
-    const isNews = !(field in file) && value !== undefined && !sameContent(value, defaultOf(field, defaults));
-    if (isNews) target[field] = value;
+  for (const [field, value] of Object.entries(requested)) {
+    const isNew = !(field in file) && value !== undefined && !sameContent(value, defaultOf(field, defaults));
+    if (isNew) target[field] = value;
   }
   return target;
 }
 
-function keptValue(value: unknown, wished: unknown, fallback: unknown, replace: boolean): unknown {
-  if (wished !== undefined) return sameContent(value, wished) ? value : wished;
-  return replace && !sameContent(value, fallback) ? undefined : value;
+/** The value of a field that the file has; undefined to remove the field. */
+function keptValue(value: unknown, requested: unknown, fallback: unknown, mode: WriteMode): unknown {
+  if (requested !== undefined) return sameContent(value, requested) ? value : requested;
+  return mode === 'replace' && !sameContent(value, fallback) ? undefined : value;
 }
 
 function defaultOf(field: string, defaults: AppDefaults): unknown {

@@ -1,15 +1,13 @@
 import type { Draft } from './draft.ts';
-import type { Write, WriteContext, Written } from './write.ts';
+import type { WriteRequest, Written } from './write.ts';
 
-/** A write on its way: what is wished for, and how to tell whoever waits. */
-export interface QueuedWrite {
-  write: Write;
-  context: WriteContext;
+/** A request, and how to tell the caller what became of it. */
+export interface QueuedWrite extends WriteRequest {
   resolve(written: Written): void;
   reject(error: unknown): void;
 }
 
-/** A request with the commit that fulfils it. */
+/** A request and the commit that is to carry it out. */
 export interface DraftedWrite {
   request: QueuedWrite;
   draft: Draft;

@@ -7,33 +7,34 @@ import type { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { Write } from './write.ts';
 
-/** The fleet at the head of the branch, as a write sees it. */
+/** The fleet at the head of the branch, as far as drafting a write needs it. */
 export interface WriteView {
   desired: DesiredState;
   applied: AppliedState;
-  /** Keys of the objects that had problems with others when the last pass looked. */
+  /** Keys of the objects that had problems with other objects at the last pass. */
   faulty: readonly string[];
   defaults: AppDefaults;
-  /** Texts of the files that the write may edit, by path. */
+  /** Texts of the files that the write may edit (`filesOf`), by path. */
   texts: ReadonlyMap<string, string>;
   read: ReadYaml;
 }
 
-/** Paths of the files that a write may edit. */
+/** Paths of the files that a write may edit: for the delete of an app, also those of the groups that list it. */
 export function filesOf(write: Write, desired: DesiredState): string[] {
   const own = [...desired.pathsOf(write.kind, write.name)];
-  if (write.kind !== 'app' || write.op !== 'delete') return own;
+  if (!isAppDelete(write)) return own;
   const groups = [...desired.groupsListing(write.name)];
   return own.concat(groups.flatMap((group) => desired.pathsOf('device_group', group)));
 }
 
-/** Whether the object exists for the API: devices are told of it, or a file claims its name. */
-export function exists(kind: Kind, name: string, { desired, applied }: WriteView): boolean {
-  return isApplied(kind, name, applied) || desired.pathsOf(kind, name).length > 0;
+/** Whether a write deletes an app: the only kind of write that edits the files of other objects, too. */
+export function isAppDelete({ kind, op }: Write): boolean {
+  return kind === 'app' && op === 'delete';
 }
 
-export function isApplied(kind: Kind, name: string, applied: AppliedState): boolean {
-  return (kind === 'app' ? applied.app(name) : applied.group(name)) !== undefined;
+/** Whether an object exists for the API: devices are told of it, or a file claims its name. */
+export function exists(kind: Kind, name: string, { desired, applied }: WriteView): boolean {
+  return applied.has(kind, name) || desired.pathsOf(kind, name).length > 0;
 }
 
 /** What keeps an object's files from being applied: problems in them, and between them and others. */

@@ -2,53 +2,65 @@ import type { AppChange, AppFields } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { AtRevision, StoredApp, StoredGroup } from '../store/store.ts';
 
-/** A wish to change one app's configuration, already checked against the schemas. */
+/** A change of one app's configuration that is asked for. The fields were checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
   | { op: 'create'; fields: AppFields }
-  /** All fields at once; what is left out goes back to its default. */
+  /** All fields at once; those that are left out go back to their defaults. */
   | { op: 'replace'; fields: AppFields }
-  /** Some fields; the others stay. */
+  /** Some fields; the others keep their values. */
   | { op: 'change'; fields: AppChange }
   | { op: 'delete' }
 );
 
-/** A wish to change one device group. */
+/** A change of one device group that is asked for. */
 export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
   | { op: 'create'; fields: DeviceGroup }
   | { op: 'replace'; fields: DeviceGroup }
   | { op: 'delete' }
 );
 
+/** A change of the configuration that is asked for, of one object. */
 export type Write = AppWrite | DeviceGroupWrite;
 
-/** Who writes, and under which condition. */
+/** Who asks for a write, and under which condition. */
 export interface WriteContext {
   user: string;
   email: string;
   requestId: string;
-  /** The ids that the caller will accept (`If-Match`); null accepts any. */
+  /** The ids that the object may have now (`If-Match`); null allows any. */
   ifMatch: readonly number[] | null;
 }
 
-/** What the store keeps of the object that a write is about. */
+/** A write and who asks for it. */
+export interface WriteRequest {
+  write: Write;
+  context: WriteContext;
+}
+
+/** What the store has of the object of a write. */
 type StoredOf<W extends Write> = W extends AppWrite ? StoredApp : StoredGroup;
 
 /** What became of a write. */
 export interface Written<W extends Write = Write> {
-  /** The commit that holds it, or null where nothing had to change. */
+  /** The commit that was made for it; null if nothing had to change. */
   revision: string | null;
-  /** The object as it is stored once the write is applied, before any write after it; null after a delete. */
+  /** The object as this write left it in the store, whatever writes follow; null after a delete. */
   object: AtRevision<StoredOf<W> | null>;
 }
 
-/** Makes configuration changes through commits; resolves when a change is published and applied. */
+/** Changes the configuration by commits. */
 export interface Writer {
   /**
-   * Rejects as `absent`, `present` or `invalid` (the request cannot be done), `moved-on` (If-Match), `conflict`
-   * (a person has to look at the repository) or `unavailable` (later, perhaps). Nothing was changed then, except
-   * with `details.revision`: that commit is published, and applied now, or by the next pass (`details.applied`).
+   * Resolves when the write is committed, published and applied. Rejects as
+   * - `absent`, `present` or `invalid`: the request cannot be carried out;
+   * - `moved-on`: `If-Match` does not hold;
+   * - `conflict`: a person has to look at the repository;
+   * - `unavailable`: it may work later.
+   *
+   * Nothing was changed then, unless the error has `details.revision`: that commit is published. `details.applied` tells
+   * whether it is applied already, or will be by the next pass.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
-  /** Ends what is under way; what still waits is rejected. */
+  /** Waits for the writes that have begun; rejects those that have not, and all that come later. */
   close(): Promise<void>;
 }

@@ -85,7 +85,7 @@ function unsettled(state: DesiredState, keys: readonly string[]): string[] {
   const { problems } = makePlan(keys, state, new AppliedState());
   return keys.filter((key) => {
     const { kind, name } = parseKey(key);
-    const object = kind === 'app' ? state.app(name) : state.group(name);
+    const object = state.object(kind, name);
     return object !== undefined && (object.content === undefined || (problems.get(key) ?? []).length > 0);
   });
 }

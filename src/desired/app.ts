@@ -18,7 +18,7 @@ const PortPair = z
 /** A port of the container, or one `{"host": "container"}` pair. */
 const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], { error: PORT_RULE });
 
-/** Above it, whole numbers are not exact for every reader of JSON and YAML. */
+/** Largest whole number that is exact for every reader of JSON and YAML. */
 const LARGEST = Number.MAX_SAFE_INTEGER;
 const LARGEST_RULE = `must be ${LARGEST} or less`;
 
@@ -44,7 +44,7 @@ const ContainersPer = z
   .refine((per) => Object.values(per).some((count) => count !== undefined), { error: PER_RULE })
   .meta({ minProperties: 1 });
 
-/** Every field of an app that people write, in the order in which it is shown (contract, 2.1). */
+/** Every field of an app that people write, in the order in which the API shows them. */
 const shape = {
   container_image: Text.regex(
     /^\S+$/,
@@ -73,25 +73,25 @@ const shape = {
   rolling_restart: z.boolean().meta({ description: 'Whether containers are replaced one after another.' }),
 };
 
-/** An app with every field, defaults filled in: what devices see, without name and ids. */
+/** An app with every field, defaults filled in: what devices are told, without name and ids. */
 export const App = z.object(shape);
 export type App = z.infer<typeof App>;
 
-/** Any of the fields: the body of a partial update. */
+/** Any of an app's fields: the body of a partial update. */
 export const AppChange = z.strictObject(shape).partial();
 export type AppChange = z.infer<typeof AppChange>;
 
-/** What a file holds, and the body of a create or a full update: only `container_image` is required. */
+/** The fields of an app's file, and the body of a create or full update: only `container_image` is required. */
 export const AppFields = AppChange.required({ container_image: true });
 export type AppFields = z.infer<typeof AppFields>;
 
-/** Values of the fields that a file or a body leaves out. */
+/** The values of the fields that a file or a body leaves out. */
 export type AppDefaults = Omit<App, 'container_image'>;
 
 /** Names of an app's fields, in the order in which they are shown. */
 export const APP_FIELDS = Object.keys(shape) as (keyof App)[];
 
-/** The defaults of decisions.md, "Apps". `networks` is the one that a setting changes. */
+/** The defaults of an app's fields (docs/desired-state.md). `networks` comes from the setting DEFAULT_NETWORKS. */
 export function appDefaults(networks: readonly string[]): AppDefaults {
   return {
     starting_ports: [],
@@ -107,14 +107,14 @@ export function appDefaults(networks: readonly string[]): AppDefaults {
 }
 
 /**
- * Names how files become contents: as long as it is the same, equal bytes have equal contents. The number is raised
- * when the reading of files changes in a way that can change a content.
+ * Names the rules by which files become contents: under the same name, equal bytes have equal contents. Raise the number
+ * whenever a change of this program lets any file have another content than before.
  */
 export function readingRules(defaults: AppDefaults): string {
   return `1 ${JSON.stringify(defaults)}`;
 }
 
-/** Fills in the defaults. The result shares its values with the arguments; neither is changed. */
+/** Fills in the defaults. Neither argument is changed; the result shares values with them. */
 export function completeApp(fields: AppFields, defaults: AppDefaults): App {
   const app: Record<string, unknown> = {};
   for (const field of APP_FIELDS) {

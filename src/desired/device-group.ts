@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Text } from './text.ts';
 
-/** Names of apps in the order of the file, each once. */
+/** Names of apps, each once. Their order is kept. */
 const Members = z
   .array(Text)
   .superRefine((apps, context) => {
@@ -19,9 +19,9 @@ const Members = z
   })
   .meta({ description: 'Names of the apps of the group, each once.', uniqueItems: true });
 
-/** What a device group's file holds, and the body of a create: the whole content of a group. */
+/** The fields of a device group: of its file, of the body of a create, and what devices are told of it. */
 export const DeviceGroup = z.strictObject({ apps: Members });
 export type DeviceGroup = z.infer<typeof DeviceGroup>;
 
-/** Any of the fields: the body of a partial update. */
+/** Any of a device group's fields: the body of a partial update. */
 export const DeviceGroupChange = DeviceGroup.partial();

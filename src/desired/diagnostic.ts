@@ -1,4 +1,4 @@
-/** Every code a problem can have. Programs compare codes; the message is for people. */
+/** Every code that a problem can have. Programs compare codes; messages are for people. */
 export type DiagnosticCode =
   | 'file-too-large'
   | 'file-not-text'
@@ -24,10 +24,10 @@ export type DiagnosticCode =
   | 'app-retained'
   | 'folder-empty';
 
-/** An error keeps its object back; a warning changes nothing. */
+/** An error keeps the object of the file from being applied; a warning changes nothing. */
 export type Severity = 'error' | 'warning';
 
-/** A problem of a text, before it is known which file the text is. Line and column count from 1. */
+/** A problem of a text that does not know its file. Line and column count from 1. */
 export interface TextProblem {
   line: number;
   column: number;
@@ -35,13 +35,13 @@ export interface TextProblem {
   message: string;
 }
 
-/** A problem with its place: what is wrong, and what to do about it. `file` is relative to the folder. */
+/** A problem of a file. The message says what is wrong and what to do; `file` is relative to the folder. */
 export interface Diagnostic extends TextProblem {
   file: string;
   severity: Severity;
 }
 
-/** The problem of a whole file, placed at its beginning. */
+/** A problem of a whole file, placed at its beginning. */
 export function fileProblem(code: DiagnosticCode, message: string): TextProblem {
   return { line: 1, column: 1, code, message };
 }
@@ -52,7 +52,7 @@ export function inFile(file: string, problem: TextProblem, severity: Severity = 
   return { file, line, column, code, message, severity };
 }
 
-/** Order of reports: by file, then by place; the same for the same problems, whatever order they were found in. */
+/** Orders problems by file, then by place, so that the same problems are always told in the same order. */
 export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
   return (
     compareText(a.file, b.file) ||

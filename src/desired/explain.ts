@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 
-/** One thing that is wrong with a value: where (path from its top), what kind, and what to do. */
+/** One thing that is wrong with a value: at which path, and what to do about it. */
 export interface FieldProblem {
   path: readonly (string | number)[];
   kind: 'missing' | 'unknown' | 'invalid';
@@ -22,12 +22,12 @@ const NOUNS: Record<string, string> = {
   undefined: 'nothing',
 };
 
-/** Names that the same field has in the API that this one descends from. */
+/** Names of fields in the API that this one descends from, and their names here. */
 const FORMER_NAMES: Record<string, string> = { docker_image: 'container_image' };
 
 /**
- * Turns what zod found into sentences for people; the same sentences serve files and request bodies.
- * The schema must have been run with `reportInput`, which tells what was there instead.
+ * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
+ * fields. The schema must be run with `reportInput`, so that sentences can tell what was there instead.
  */
 export function explain(issues: readonly Issue[], known: readonly string[] = []): FieldProblem[] {
   return issues.flatMap((issue) => explainIssue(issue, known));
@@ -60,7 +60,7 @@ function explainType(path: (string | number)[], expected: string, issue: Issue):
   return { path, kind: 'invalid', message: message + quotingHint(expected, issue.input) };
 }
 
-/** The value itself is not shown: the number 1.1 may have been written as `1.10`. */
+/** The hint does not show the value in quotes: the number 1.1 may stand in the file as `1.10`. */
 function quotingHint(expected: string, input: unknown): string {
   return expected === 'string' && (typeof input === 'number' || typeof input === 'boolean')
     ? '; write it in quotes'

@@ -1,13 +1,13 @@
 import { fileProblem, type TextProblem } from './diagnostic.ts';
-import { type Kind, NAME_PATTERN, NAME_RULE } from './name.ts';
+import { KINDS, type Kind, NAME_PATTERN, NAME_RULE } from './name.ts';
 
 /** The folder of each kind below the desired-state folder. */
 const KIND_FOLDERS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device-groups' };
 
 const LEFT_ALONE = /^(README.*|LICENSE.*|\..*|.*\.md)$/i;
-const OBJECT_FILE = /^(apps|device-groups)\/(?:.*\/)?([^/]*)\.ya?ml$/s;
+const OBJECT_FILE = /^([^/]*)\/(?:.*\/)?([^/]*)\.ya?ml$/s;
 
-/** Names that git writes into no tree; on some disks `.GIT` is `.git`. No work tree can hold them. */
+/** Parts of a path that git refuses to check out. `.GIT` is one of them because some disks ignore case. */
 const FORBIDDEN = /^(\.{0,2}|\.git)$/i;
 const FORBIDDEN_PART = {
   severity: 'error',
@@ -17,19 +17,20 @@ const FORBIDDEN_PART = {
   ),
 } as const;
 
-/** What a path below the desired-state folder stands for. */
+/** What a file below the desired-state folder is for. */
 export type FileRole =
   | { role: 'object'; kind: Kind; name: string }
   | { role: 'ignored' }
   | { role: 'problem'; problem: TextProblem; severity: 'error' | 'warning' };
 
-/** Tells from its path alone what a file is (decisions, "Desired-state files"). */
+/** Tells from its path alone what a file is for. */
 export function classifyPath(path: string): FileRole {
   const segments = path.split('/');
   if (segments.some((segment) => FORBIDDEN.test(segment))) return { role: 'problem', ...FORBIDDEN_PART };
   if (segments.some((segment) => segment.startsWith('.'))) return { role: 'ignored' };
-  const match = OBJECT_FILE.exec(path);
-  if (match !== null) return objectRole(match[1] === 'apps' ? 'app' : 'device_group', match[2] ?? '');
+  const [, folder, name = ''] = OBJECT_FILE.exec(path) ?? [];
+  const kind = KINDS.find((each) => KIND_FOLDERS[each] === folder);
+  if (kind !== undefined) return objectRole(kind, name);
   if (LEFT_ALONE.test(segments[segments.length - 1] ?? '')) return { role: 'ignored' };
   const message =
     'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it';
@@ -42,7 +43,7 @@ function objectRole(kind: Kind, name: string): FileRole {
   return { role: 'problem', severity: 'error', problem: fileProblem('name-invalid', message) };
 }
 
-/** Where a new object's file goes (decisions, "Writes through the API"). */
+/** The path of the file of a new object. */
 export function newFilePath(kind: Kind, name: string): string {
   return `${KIND_FOLDERS[kind]}/${name}.yaml`;
 }

@@ -7,17 +7,17 @@ import { type ParsedFile, parseObject } from './parse.ts';
 import type { StateFile } from './state.ts';
 import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
 
-/** Gives the bytes of a blob if there are at most `maxBytes`. */
+/** Resolves to the bytes of a blob if there are at most `maxBytes`. */
 export type ReadBlob = (blob: string, maxBytes: number) => Promise<BlobContent>;
 
-/** Why an entry that is no plain file is never read: its bytes could come from anywhere. */
+/** The problems of entries that are never read, because they are no plain files and could lead anywhere. */
 const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [DiagnosticCode, string]>> = {
   symlink: ['file-symlink', 'is a symbolic link, which is never followed; commit the file itself'],
   submodule: ['file-submodule', 'is a submodule, which is never read; commit the files themselves'],
   special: ['file-unreadable', 'is not a plain file; remove it'],
 };
 
-/** Reads one entry of the folder and says what it means; null for what is left alone. */
+/** Reads one entry of the folder and tells what it means; null for one that is ignored. */
 export async function loadFile(
   entry: TreeEntry,
   read: ReadBlob,

@@ -1,20 +1,21 @@
 import * as z from 'zod';
 
-/** Names of apps and device groups (decisions, "Apps"): safe as a file name and in a URL. */
+/** Names of apps and device groups: safe as a file name and in a URL. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** The rule of `NAME_PATTERN` in words. */
 export const NAME_RULE =
   'a name starts with a letter or digit and has at most 128 letters, digits, dots, underscores and hyphens';
 
-/** A valid name. Whether something of that name exists is another question. */
+/** A valid name; nothing of that name need exist. */
 export const Name = z.string().regex(NAME_PATTERN, { error: NAME_RULE });
 export type Name = z.infer<typeof Name>;
 
-/** The two kinds of objects that a desired state holds. */
-export type Kind = 'app' | 'device_group';
+/** The kinds of objects that a desired state holds, in the order in which they are shown. */
+export const KINDS = ['app', 'device_group'] as const;
+export type Kind = (typeof KINDS)[number];
 
-/** One object of the desired state, whatever its content. */
+/** What identifies an object: apps and groups may share a name. */
 export interface ObjectKey {
   kind: Kind;
   name: string;

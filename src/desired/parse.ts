@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { APP_FIELDS, type App, type AppDefaults, AppFields, completeApp } from './app.ts';
+import { APP_FIELDS, type AppDefaults, AppFields, completeApp } from './app.ts';
+import type { Content } from './content.ts';
 import { DeviceGroup } from './device-group.ts';
 import { fileProblem, type TextProblem } from './diagnostic.ts';
 import { explain } from './explain.ts';
@@ -14,19 +15,19 @@ import {
 } from './yaml/document.ts';
 import { readPlain } from './yaml/plain.ts';
 
-/** The content of one object, of the kind that its folder says. */
-export type Content = App | DeviceGroup;
-
-/** What one file's bytes mean. `members` are the places of a group's apps, for problems found later. */
+/**
+ * What one file's bytes mean. `memberPlaces` says where each app of a group stands in the file, for problems that are
+ * found only beside other files.
+ */
 export type ParsedFile =
-  | { ok: true; content: Content; members: readonly Position[] }
+  | { ok: true; content: Content; memberPlaces: readonly Position[] }
   | { ok: false; problems: TextProblem[] };
 
-/** Of what lists no apps. */
-export const NO_MEMBERS: readonly Position[] = [];
+/** The `memberPlaces` of an app. */
+export const NO_PLACES: readonly Position[] = [];
 
-/** A kind's schema and the fields that it knows. */
-const KINDS = {
+/** The schema of each kind, and the names of its fields. */
+const SCHEMAS = {
   app: { schema: AppFields, fields: APP_FIELDS as readonly string[] },
   device_group: { schema: DeviceGroup, fields: ['apps'] },
 } as const;
@@ -39,31 +40,31 @@ export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults
   return text.ok ? parseObjectText(kind, text.value, defaults) : text;
 }
 
-/** The same from text: what an edit produced is checked like a file. */
+/** `parseObject` for a text, such as an edited one, which is checked like a file. */
 export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults): ParsedFile {
   const fields = readFields(kind, text);
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
   if (kind === 'app') {
-    return { ok: true, content: onItsOwn(completeApp(value as AppFields, defaults)), members: NO_MEMBERS };
+    return { ok: true, content: compact(completeApp(value as AppFields, defaults)), memberPlaces: NO_PLACES };
   }
   const group = value as DeviceGroup;
   return {
     ok: true,
-    content: onItsOwn(group),
-    members: group.apps.map((_, index) => document.positionOf(['apps', index])),
+    content: compact(group),
+    memberPlaces: group.apps.map((_, index) => document.positionOf(['apps', index])),
   };
 }
 
 /**
- * The same content in less than half of the memory: what comes from a text keeps all of it by each of its strings, and
- * lists that were filled one by one have room for more. Contents are what JSON can say; the store keeps them so.
+ * A copy that takes less than half of the memory: a string that was cut out of a text keeps all of the text alive, and
+ * a list that was filled item by item has spare room. Going through JSON loses nothing; the store keeps contents so.
  */
-function onItsOwn<T extends Content>(content: T): T {
+function compact<T extends Content>(content: T): T {
   return JSON.parse(JSON.stringify(content)) as T;
 }
 
-/** The fields as a file has them, before defaults, and the document that they came from. */
+/** The fields as the file has them, without defaults, and the document that they come from. */
 function readFields(
   kind: Kind,
   text: string,
@@ -74,7 +75,7 @@ function readFields(
   }
   const plain = readPlain(text);
   const fields = plain === null ? null : checkFields(kind, plain);
-  // A file with a problem is rare: the full parser has its places.
+  // Otherwise there is a problem, whose place only the full parser knows.
   if (fields?.ok === true) return fields;
   const document = readYaml(text);
   return document.ok ? checkFields(kind, document.value) : document;
@@ -84,13 +85,13 @@ function checkFields(
   kind: Kind,
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
-  const parsed = KINDS[kind].schema.safeParse(document.value ?? {}, { reportInput: true });
+  const parsed = SCHEMAS[kind].schema.safeParse(document.value ?? {}, { reportInput: true });
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {
-  const problems = explain(error.issues, KINDS[kind].fields).slice(0, MAX_PROBLEMS);
+  const problems = explain(error.issues, SCHEMAS[kind].fields).slice(0, MAX_PROBLEMS);
   return problems.map(({ path, kind: problem, message }) => ({
     ...document.positionOf(path),
     code: `field-${problem}` as const,

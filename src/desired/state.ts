@@ -1,4 +1,5 @@
 import type { App } from './app.ts';
+import { type Content, membersOf } from './content.ts';
 import type { DeviceGroup } from './device-group.ts';
 import {
   compareDiagnostics,
@@ -7,9 +8,9 @@ import {
   type Severity,
   type TextProblem,
 } from './diagnostic.ts';
-import { Listing } from './listing.ts';
+import { GroupsByApp } from './groups-by-app.ts';
 import { type Kind, keyOf } from './name.ts';
-import type { Content, ParsedFile } from './parse.ts';
+import { NO_PLACES, type ParsedFile } from './parse.ts';
 import type { Position } from './yaml/document.ts';
 
 /** One file of the folder. `blob` names its bytes: equal blobs are equal bytes. */
@@ -24,23 +25,29 @@ export interface FileChange {
   file: StateFile | null;
 }
 
-/** An object that has a file. Without `content` the file (or one of two) is invalid: present, but unknown. */
+/**
+ * An object that has a file. Its `content` is undefined while that is not known: the file is invalid, or a second file
+ * has the same name.
+ */
 export interface DesiredObject<C extends Content = Content> {
   path: string;
   blob: string;
   content: C | undefined;
-  /** Places of a group's apps in its file, in their order. */
-  members: readonly Position[];
+  /** Where each app of a group stands in its file; empty for an app. */
+  memberPlaces: readonly Position[];
 }
 
 /**
- * What a folder of files means at one revision, kept up to date file by file, so that a change costs what
- * changed and not what is there.
+ * What a folder of files means at one revision. It is updated file by file, so that the cost of a change depends on the
+ * size of the change and not on that of the folder.
  */
 export class DesiredState {
+  /** By path. */
   readonly #files = new Map<string, StateFile>();
+  /** By key: the paths of the files that claim the name. */
   readonly #paths = new Map<string, string[]>();
-  readonly #listing = new Listing();
+  readonly #groupsByApp = new GroupsByApp();
+  /** Paths of the files that have problems. */
   readonly #faulty = new Set<string>();
 
   /** Whether no file stands for an object, valid or not. */
@@ -53,7 +60,7 @@ export class DesiredState {
     return this.#paths.keys();
   }
 
-  /** The files' paths and blobs, for comparing with another revision. */
+  /** Every file that means something, or has a problem. */
   files(): IterableIterator<StateFile> {
     return this.#files.values();
   }
@@ -62,25 +69,37 @@ export class DesiredState {
     return this.#files.get(path);
   }
 
-  /** Paths of the files that claim this name; more than one is a problem of each. */
+  /** Paths of the files that claim this name, sorted; if there are several, each has a problem. */
   pathsOf(kind: Kind, name: string): readonly string[] {
     return this.#paths.get(keyOf(kind, name)) ?? [];
   }
 
+  /** An object that has a file. */
+  object(kind: Kind, name: string): DesiredObject | undefined {
+    const paths = this.pathsOf(kind, name);
+    const file = paths[0] === undefined ? undefined : this.#files.get(paths[0]);
+    if (file === undefined || file.kind === null) return undefined;
+    const { path, blob, parsed } = file;
+    const isKnown = paths.length === 1 && parsed.ok;
+    return isKnown
+      ? { path, blob, content: parsed.content, memberPlaces: parsed.memberPlaces }
+      : { path, blob, content: undefined, memberPlaces: NO_PLACES };
+  }
+
   app(name: string): DesiredObject<App> | undefined {
-    return this.#find('app', name) as DesiredObject<App> | undefined;
+    return this.object('app', name) as DesiredObject<App> | undefined;
   }
 
   group(name: string): DesiredObject<DeviceGroup> | undefined {
-    return this.#find('device_group', name) as DesiredObject<DeviceGroup> | undefined;
+    return this.object('device_group', name) as DesiredObject<DeviceGroup> | undefined;
   }
 
   /** Names of the groups whose valid files list this app. */
   groupsListing(app: string): Iterable<string> {
-    return this.#listing.of(app);
+    return this.#groupsByApp.of(app);
   }
 
-  /** Applies changes of files; tells which objects (keys) may mean something else now. */
+  /** Applies changes of files. Returns the keys of the objects that may differ now. */
   apply(changes: Iterable<FileChange>): Set<string> {
     const touched = new Set<string>();
     for (const { path, file } of changes) {
@@ -91,14 +110,14 @@ export class DesiredState {
     return touched;
   }
 
-  /** Runs `look` on the state as it would be with these changes. `look` must not wait for anything. */
+  /** Calls `look` while the state has these changes, and takes them back. `look` must be synchronous. */
   preview<T>(changes: readonly FileChange[], look: (touched: ReadonlySet<string>) => T): T {
     return this.trial((keep) => look(keep(changes)));
   }
 
   /**
-   * Runs `work` on a state that it changes on its way, change upon change; afterwards all is as it was. `work` must not
-   * wait for anything.
+   * Calls `work`, which may change the state by calling `keep`, and takes all of its changes back in the end. `work` must
+   * be synchronous.
    */
   trial<T>(work: (keep: (changes: readonly FileChange[]) => ReadonlySet<string>) => T): T {
     const before = new Map<string, StateFile | null>();
@@ -125,20 +144,6 @@ export class DesiredState {
     return this.pathsOf(kind, name).flatMap((path) => this.#problemsOf(path));
   }
 
-  #find(kind: Kind, name: string): DesiredObject | undefined {
-    const paths = this.#paths.get(keyOf(kind, name));
-    const file = paths?.[0] === undefined ? undefined : this.#files.get(paths[0]);
-    if (paths === undefined || file === undefined || file.kind === null) return undefined;
-    const parsed = file.parsed;
-    const valid = paths.length === 1 && parsed.ok;
-    return {
-      path: file.path,
-      blob: file.blob,
-      content: valid ? parsed.content : undefined,
-      members: valid ? parsed.members : [],
-    };
-  }
-
   #add(file: StateFile): string | undefined {
     this.#files.set(file.path, file);
     if (file.kind === null) {
@@ -163,7 +168,8 @@ export class DesiredState {
     const paths = (this.#paths.get(key) ?? []).filter((other) => other !== path);
     if (paths.length === 0) this.#paths.delete(key);
     else this.#paths.set(key, paths);
-    for (const app of membersOf(file)) this.#listing.remove(app, file.name);
+    for (const app of membersIn(file)) this.#groupsByApp.remove(app, file.name);
+    // The files that are left may list some of the same apps.
     for (const twin of paths) this.#listMembers(twin);
     this.#markFaulty(paths);
     return key;
@@ -172,7 +178,7 @@ export class DesiredState {
   #listMembers(path: string): void {
     const file = this.#files.get(path);
     if (file === undefined || file.kind === null) return;
-    for (const app of membersOf(file)) this.#listing.add(app, file.name);
+    for (const app of membersIn(file)) this.#groupsByApp.add(app, file.name);
   }
 
   #markFaulty(paths: readonly string[]): void {
@@ -196,7 +202,7 @@ export class DesiredState {
   }
 }
 
-function membersOf(file: StateFile): readonly string[] {
-  if (file.kind !== 'device_group' || !file.parsed.ok) return [];
-  return (file.parsed.content as DeviceGroup).apps;
+/** The apps that a file lists. */
+function membersIn(file: StateFile): readonly string[] {
+  return file.kind !== null && file.parsed.ok ? membersOf(file.parsed.content) : [];
 }

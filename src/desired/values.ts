@@ -1,3 +1,6 @@
+/** A map of plain data, such as the fields of a file. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 /** Whether a value of plain data is a map. */
 export function isMapValue(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -8,7 +11,7 @@ export function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isMapValue(value) && Object.keys(value).length === 0;
 }
 
-/** Whether two values of plain data are equal; the order of keys does not count, that of a list does. */
+/** Whether two values of plain data are equal. The order of a list counts, that of a map's keys does not. */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {

@@ -1,55 +1,60 @@
 import type { App } from '../desired/app.ts';
+import { type Content, membersOf } from '../desired/content.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
-import { Listing } from '../desired/listing.ts';
-import { keyOf } from '../desired/name.ts';
+import { GroupsByApp } from '../desired/groups-by-app.ts';
+import { KINDS, type Kind, keyOf } from '../desired/name.ts';
 import type { Step } from './step.ts';
 
 /** What devices are told now: the contents that were applied last, without their ids. */
 export class AppliedState {
-  readonly #apps = new Map<string, App>();
-  readonly #groups = new Map<string, DeviceGroup>();
-  readonly #listing = new Listing();
+  readonly #contents: Readonly<Record<Kind, Map<string, Content>>> = {
+    app: new Map(),
+    device_group: new Map(),
+  };
+  readonly #groupsByApp = new GroupsByApp();
 
+  /** Whether no object is applied. */
   get isEmpty(): boolean {
-    return this.#apps.size === 0 && this.#groups.size === 0;
+    return KINDS.every((kind) => this.#contents[kind].size === 0);
+  }
+
+  has(kind: Kind, name: string): boolean {
+    return this.#contents[kind].has(name);
+  }
+
+  content(kind: Kind, name: string): Content | undefined {
+    return this.#contents[kind].get(name);
   }
 
   app(name: string): App | undefined {
-    return this.#apps.get(name);
+    return this.content('app', name) as App | undefined;
   }
 
   group(name: string): DeviceGroup | undefined {
-    return this.#groups.get(name);
+    return this.content('device_group', name) as DeviceGroup | undefined;
   }
 
   /** Names of the groups whose applied content lists this app. */
   groupsListing(app: string): Iterable<string> {
-    return this.#listing.of(app);
+    return this.#groupsByApp.of(app);
   }
 
   /** Keys of all applied objects. */
   keys(): string[] {
-    const apps = Array.from(this.#apps.keys(), (name) => keyOf('app', name));
-    return apps.concat(Array.from(this.#groups.keys(), (name) => keyOf('device_group', name)));
+    return KINDS.flatMap((kind) => Array.from(this.#contents[kind].keys(), (name) => keyOf(kind, name)));
   }
 
-  setApp(name: string, content: App | null): void {
-    if (content === null) this.#apps.delete(name);
-    else this.#apps.set(name, content);
+  /** Sets the content of an object; null removes it. */
+  set(kind: Kind, name: string, content: Content | null): void {
+    const contents = this.#contents[kind];
+    for (const app of membersOf(contents.get(name))) this.#groupsByApp.remove(app, name);
+    if (content === null) contents.delete(name);
+    else contents.set(name, content);
+    for (const app of membersOf(content)) this.#groupsByApp.add(app, name);
   }
 
-  setGroup(name: string, content: DeviceGroup | null): void {
-    for (const app of this.#groups.get(name)?.apps ?? []) this.#listing.remove(app, name);
-    if (content === null) this.#groups.delete(name);
-    else this.#groups.set(name, content);
-    for (const app of content?.apps ?? []) this.#listing.add(app, name);
-  }
-
-  /** Follows what the store applied. */
+  /** Does to this state what applying the steps does to the store. */
   applySteps(steps: readonly Step[]): void {
-    for (const step of steps) {
-      if (step.kind === 'app') this.setApp(step.name, step.after);
-      else this.setGroup(step.name, step.after);
-    }
+    for (const { kind, name, after } of steps) this.set(kind, name, after);
   }
 }

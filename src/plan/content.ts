@@ -1,10 +1,10 @@
-import type { Content } from '../desired/parse.ts';
+import type { Content } from '../desired/content.ts';
 import { sameValue } from '../desired/values.ts';
 
 /**
- * Whether two contents tell devices the same: maps are equal in any order of keys, lists only in the same
- * order. A field that only one side has makes them differ, so contents that were stored before a field existed
- * have to be completed with its default first.
+ * Whether two contents tell devices the same. The order of a list counts, that of a map's keys does not. A field that
+ * only one side has is a difference, so a content that was stored before a field existed must be completed with the
+ * field's default first.
  */
 export function sameContent(a: unknown, b: unknown): boolean {
   return sameValue(a, b);

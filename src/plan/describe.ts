@@ -1,17 +1,17 @@
+import type { Content } from '../desired/content.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
-import type { Content } from '../desired/parse.ts';
 import { isEmpty, isMapValue } from '../desired/values.ts';
 import { changedFields, sameContent } from './content.ts';
 import { printable } from './printable.ts';
 import { operationOf, type Step } from './step.ts';
 
-/** How people call a kind. */
+/** The name of each kind in sentences. */
 export const KIND_NOUNS: Readonly<Record<Kind, string>> = { app: 'app', device_group: 'device group' };
 
 const MAX_SUBJECT = 72;
 
-/** One line of a plan: what is gone, what is new, or what stands around it. */
+/** One line of a described step: what is removed (`-`), what is added (`+`), or a heading of such lines. */
 export interface PlanLine {
   mark: '+' | '-' | ' ';
   indent: number;
@@ -23,7 +23,10 @@ export function summarizeStep(step: Step): string {
   return subjectLine(step, summaries(step));
 }
 
-/** One sentence about an object, short enough for a commit's subject: the first of `texts` that leaves its name whole. */
+/**
+ * One sentence about an object, short enough for a commit's subject: with the first of `texts` that fits, or with the last
+ * one and a name that is cut.
+ */
 export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: readonly string[]): string {
   const noun = KIND_NOUNS[kind];
   const subjects = texts.map((text) => `${noun} ${name}: ${text}`);
@@ -34,7 +37,7 @@ export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: 
   );
 }
 
-/** What a step does, told in full, then shorter and shorter. */
+/** Texts that tell what a step does, from the fullest to the shortest. */
 function summaries(step: Step): string[] {
   if (step.before === null) return ['create'];
   if (step.after === null) return ['delete'];
@@ -51,13 +54,13 @@ function summaries(step: Step): string[] {
   ];
 }
 
-/** Values of lists and maps are left out: they are long, and those of env_vars are nobody's business in a log. */
+/** Without the values of lists and maps, which are long, and which in env_vars can be secrets. */
 function summarizeField(field: string, before: unknown, after: unknown): string {
   if (field === 'container_image') return `${field} ${imageChange(String(before), String(after))}`;
   return typeof after === 'boolean' ? `${field} ${before} -> ${after}` : field;
 }
 
-/** Only the tags where the rest of the reference is the same. */
+/** Only the tags, if the rest of the reference stays the same. */
 function imageChange(before: string, after: string): string {
   const [oldName, oldTag] = splitTag(before);
   const [newName, newTag] = splitTag(after);
@@ -81,7 +84,7 @@ function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
   return parts.length > 0 ? parts.join('; ') : 'reorder apps';
 }
 
-/** The step as a diff: unchanged fields are left out, and so are empty ones of a new or deleted object. */
+/** A step as a diff. Unchanged fields are left out; for a create or delete, also those that are empty. */
 export function describeStep(step: Step): PlanLine[] {
   const before = (step.before ?? {}) as Record<string, unknown>;
   const after = (step.after ?? {}) as Record<string, unknown>;
@@ -147,7 +150,7 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** What is as good as not there. */
+/** Whether a value is as good as absent. */
 function isNothing(value: unknown): boolean {
   return value === undefined || isEmpty(value);
 }

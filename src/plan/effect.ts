@@ -4,7 +4,7 @@ import { keyOf } from '../desired/name.ts';
 import type { AppliedView } from './plan.ts';
 import type { AppStep, Step } from './step.ts';
 
-/** What devices of some groups will do to an app's containers once a plan is applied. */
+/** What the devices of some groups will do to the containers of an app once a plan is applied. */
 export interface Effect {
   app: string;
   action: 'start' | 'restart' | 'stop';
@@ -12,8 +12,8 @@ export interface Effect {
 }
 
 /**
- * What the steps make devices do, app by app. Devices start, restart or stop the containers of an app when
- * its id rises, and start or stop them when it joins or leaves their group.
+ * What applying the steps makes devices do. Devices start, restart or stop the containers of an app when its id rises,
+ * and start or stop them when the app joins or leaves their group.
  */
 export function effectsOf(steps: readonly Step[], applied: AppliedView): Effect[] {
   const found = new Map<string, Effect>();
@@ -31,16 +31,17 @@ export function effectsOf(steps: readonly Step[], applied: AppliedView): Effect[
   return [...found.values()].map((effect) => ({ ...effect, groups: effect.groups.sort() }));
 }
 
-/** The steps by key. */
+/** The steps of the plan, by key. */
 type Planned = ReadonlyMap<string, Step>;
 
+/** What the devices of one group will do to the containers of one app. */
 interface Move {
   app: string;
   action: Effect['action'];
   group: string;
 }
 
-/** Groups that listed the app before and list it still; those that join or leave are told by `groupMoves`. */
+/** For groups that list the app before and after the plan; `groupMoves` tells of those that it joins or leaves. */
 function appMoves(step: AppStep, planned: Planned, applied: AppliedView): Move[] {
   const { name } = step;
   if (step.before === null || step.after === null) return [];
@@ -52,6 +53,7 @@ function appMoves(step: AppStep, planned: Planned, applied: AppliedView): Move[]
   return groups.map((group) => ({ app: name, action, group }));
 }
 
+/** Null for an app that is stopped before and after. */
 function appAction(before: App, after: App): Effect['action'] | null {
   if (before.running && after.running) return 'restart';
   if (before.running === after.running) return null;

@@ -1,40 +1,40 @@
-/** What is remembered of one id of one name, for ever: it outlives the object. */
+/** What is remembered of one kind of id of one name. It is kept for ever, also when the object is deleted. */
 export interface Counter {
-  /** The highest id ever given out; 0 for a name that never was. */
+  /** The highest id that was ever given out; 0 for a new name. */
   last: number;
-  /** Lower bound of the next id; 0 except for names that were known when a store started without counters. */
+  /** Lower bound of the next id; 0 except for names that were known when a store started without (or with old) counters. */
   floor: number;
 }
 
-/** A name that never was. */
+/** The counter of a new name. */
 export const FRESH_COUNTER: Counter = { last: 0, floor: 0 };
 
-/** Ids stay well below 2^53, so that they are exact for every reader of JSON. */
+/** Keeps ids well below 2^53, up to which numbers are exact for every reader of JSON. */
 const MAX_FLOOR = 2 ** 50;
 
-/** The rule of decisions.md, "Ids": next id = max(last + 1, floor). */
+/** The id that comes next. The rules of ids that devices depend on are in docs/ids.md. */
 export function nextId(counter: Counter): number {
   return Math.max(counter.last + 1, counter.floor);
 }
 
-/** The counter after its next id was given out. */
+/** The counter once its next id is given out. */
 export function raise(counter: Counter): Counter {
   return { last: nextId(counter), floor: counter.floor };
 }
 
-/** What a start without counters (or with old ones) knows of the past. */
+/** What a start without counters, or with old ones, knows of the ids that devices may have seen. */
 export interface KnownPast {
   /** Unix time of the start, in seconds. */
   now: number;
-  /** The newest commit's time, in seconds; 0 where there is none. */
+  /** Unix time of the newest commit, in seconds; 0 if there is none. */
   newestCommit: number;
-  /** The highest id that the record or the store holds; 0 where there is none. */
+  /** The highest id in the record and the store; 0 if there is none. */
   highestId: number;
 }
 
 /**
- * The floor of every known name after such a start. Ids grow far slower than one a second, so the time lies
- * above all that was ever served; the other two guard against a clock that was set back.
+ * The floor of every known name after such a start. Ids grow far slower than one a second, so the present time is above
+ * every id that was ever served. The other two bounds help when the clock was set back.
  */
 export function startFloor({ now, newestCommit, highestId }: KnownPast): number {
   const floor = Math.max(now, newestCommit, highestId + 1);

@@ -6,23 +6,28 @@ import type { AppliedState } from './applied.ts';
 import { sameContent } from './content.ts';
 import { type Origin, orderSteps, type Step } from './step.ts';
 
-/** The parts of the two states that planning reads. */
+/** What planning reads of what the files say. */
 export type DesiredView = Pick<DesiredState, 'app' | 'group' | 'groupsListing'>;
+/** What planning reads of what devices are told. */
 export type AppliedView = Pick<AppliedState, 'app' | 'group' | 'groupsListing'>;
 
-/** What has to change, and what cannot change and why. */
+/** What is to change, and what keeps other objects from changing. */
 export interface Plan {
   steps: Step[];
-  /** Problems between objects, for every object that was looked at; an empty list clears older ones. */
+  /**
+   * Problems between objects, by key. Every object that was looked at has an entry: an empty list means that problems
+   * which were known of it before are solved.
+   */
   problems: Map<string, Diagnostic[]>;
 }
 
 /**
- * Compares desired with applied for the objects in `keys` and all that depends on them. The one planner: the
- * command line, the API's commits, status and apply call it.
+ * Compares the desired with the applied state, for the objects in `keys` and all that depend on them. This is the only
+ * planner: the command line, the commits of the API, the status and the apply all use it, so that what is previewed is
+ * what is applied.
  *
- * An object whose file is present but invalid is left as it is; a group that names a missing app is left as
- * it is; an app stays as long as a group that is left as it is lists it.
+ * Held back are: an object whose file is invalid; a group that names an app which does not exist or was never valid; and
+ * the delete of an app, while the last good content of a group that is held back lists it.
  */
 export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
   const work = planning(keys, desired, applied);
@@ -31,7 +36,7 @@ export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: 
   return piece.value;
 }
 
-/** The same in pieces, one for each object. Neither state may change until the last one. */
+/** `makePlan` in pieces, one for each object, for callers that give way to others. Neither state may change meanwhile. */
 export function* planning(
   keys: Iterable<string>,
   desired: DesiredView,
@@ -41,7 +46,7 @@ export function* planning(
   const problems = new Map<string, Diagnostic[]>();
   for (const key of yield* dependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
-    const verdict = kind === 'app' ? planApp(name, desired, applied) : planGroup(name, desired, applied);
+    const verdict = PLANNERS[kind](name, desired, applied);
     if (verdict.step !== null) steps.push(verdict.step);
     problems.set(key, verdict.problems);
     yield;
@@ -49,12 +54,20 @@ export function* planning(
   return { steps: orderSteps(steps), problems };
 }
 
+/** What is to be done about one object. */
 interface Verdict {
   step: Step | null;
   problems: Diagnostic[];
 }
 
-/** The keys, the groups that list one of the apps, and the apps that such a group may no longer hold back. */
+const PLANNERS: Readonly<
+  Record<Kind, (name: string, desired: DesiredView, applied: AppliedView) => Verdict>
+> = { app: planApp, device_group: planGroup };
+
+/**
+ * The keys, and those of what depends on them: groups whose files list one of the apps, and apps without a file that one of
+ * the groups has listed so far.
+ */
 function* dependents(
   keys: Iterable<string>,
   desired: DesiredView,
@@ -97,7 +110,7 @@ function planAppRemoval(name: string, desired: DesiredView, applied: AppliedView
   return { step: null, problems: holders.flatMap((group) => retainedProblem(name, group, desired)) };
 }
 
-/** A group whose valid file still lists the app has a problem of its own; one that is broken gets told here. */
+/** Not for a group whose valid file still lists the app: `memberProblems` tells that already. */
 function retainedProblem(app: string, group: string, desired: DesiredView): Diagnostic[] {
   const file = desired.group(group);
   if (file === undefined || file.content?.apps.includes(app)) return [];
@@ -120,7 +133,7 @@ function planGroup(name: string, desired: DesiredView, applied: AppliedView): Ve
   return { step: { kind: 'device_group', name, before, after, origin: originOf(file) }, problems };
 }
 
-/** The group's content once the plan is applied. */
+/** The content that a group has once the plan is applied. */
 function groupAfter(name: string, desired: DesiredView, applied: AppliedView): DeviceGroup | undefined {
   const file = desired.group(name);
   if (file === undefined) return undefined;
@@ -129,12 +142,13 @@ function groupAfter(name: string, desired: DesiredView, applied: AppliedView): D
   return waits ? applied.group(name) : file.content;
 }
 
-/** Whether a group may name this app: its file is there, and it has content, now or from before. */
+/** Whether a group may name an app: it has a file, and a content, be it the last good one. */
 export function isAvailable(app: string, desired: DesiredView, applied: AppliedView): boolean {
   const file = desired.app(app);
   return file !== undefined && (file.content !== undefined || applied.app(app) !== undefined);
 }
 
+/** The problems of a group that names apps which it may not name. */
 function memberProblems(
   file: DesiredObject<DeviceGroup>,
   group: DeviceGroup,
@@ -143,7 +157,7 @@ function memberProblems(
 ): Diagnostic[] {
   return group.apps.flatMap((app, index) => {
     if (isAvailable(app, desired, applied)) return [];
-    const place = file.members[index] ?? { line: 1, column: 1 };
+    const place = file.memberPlaces[index] ?? { line: 1, column: 1 };
     const waiting = desired.app(app);
     if (waiting === undefined) {
       const message = `there is no app "${app}"; add apps/${app}.yaml or take the name off this list`;

@@ -2,7 +2,7 @@ import type { App } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
 
-/** The file that an object's content came from; equal blobs are equal bytes. */
+/** The file that an object's content was read from. Equal blobs are equal bytes. */
 export interface Origin {
   path: string;
   blob: string;
@@ -11,21 +11,23 @@ export interface Origin {
 interface StepOf<K extends Kind, C> {
   kind: K;
   name: string;
-  /** What devices see before and after; null where there is no object. Never equal. */
+  /** What devices are told before and after, which is never the same; null if there is no object. */
   before: C | null;
   after: C | null;
-  /** Where `after` is written; null for a delete. */
+  /** The file that says `after`; null for a delete. */
   origin: Origin | null;
 }
 
 export type AppStep = StepOf<'app', App>;
 type DeviceGroupStep = StepOf<'device_group', DeviceGroup>;
 
-/** One change of what devices must do. A plan is a list of these, and raises one id for each that has an `after`. */
+/** A change of one object that devices must act on. Applying it raises the object's id, unless it is a delete. */
 export type Step = AppStep | DeviceGroupStep;
 
+/** What a step does to its object. */
 export type Operation = 'create' | 'update' | 'delete';
 
+/** Tells by the contents of a step what it does. */
 export function operationOf(step: Step): Operation {
   if (step.before === null) return 'create';
   return step.after === null ? 'delete' : 'update';
@@ -48,7 +50,7 @@ function rank(step: Step): number {
   return ORDER.findIndex((row) => row.kind === step.kind && row.deletes === deletes);
 }
 
-/** Steps in the order in which they are applied and shown. */
+/** Sorts steps into the order in which they are applied and shown, which is the same for the same steps. */
 export function orderSteps(steps: readonly Step[]): Step[] {
   return [...steps].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }

@@ -106,8 +106,7 @@ function* movedOrigins(
   for (const key of memory.pending) {
     const { kind, name } = parseKey(key);
     const origin = changing.has(key) ? null : originOf(desired, kind, name);
-    const isApplied = (kind === 'app' ? memory.applied.app(name) : memory.applied.group(name)) !== undefined;
-    if (origin !== null && isApplied && !isSameOrigin(memory.origins.get(key), origin))
+    if (origin !== null && memory.applied.has(kind, name) && !isSameOrigin(memory.origins.get(key), origin))
       moved.push({ kind, name, origin });
     yield;
   }
@@ -116,7 +115,7 @@ function* movedOrigins(
 
 /** The file of an object that is valid; null for all others. */
 function originOf(desired: DesiredState, kind: Kind, name: string): Origin | null {
-  const file = kind === 'app' ? desired.app(name) : desired.group(name);
+  const file = desired.object(kind, name);
   return file?.content === undefined ? null : { path: file.path, blob: file.blob };
 }
 

@@ -1,6 +1,7 @@
+import { membersOf } from '../desired/content.ts';
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import { keyOf, type ObjectKey, parseKey } from '../desired/name.ts';
-import { NO_MEMBERS } from '../desired/parse.ts';
+import { NO_PLACES } from '../desired/parse.ts';
 import type { StateFile } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import type { Origin } from '../plan/step.ts';
@@ -39,7 +40,7 @@ export function knownFiles({ store, origins, applied }: Memory, rules: string): 
     // Its own texts, not the equal ones of the list of the tree: that is large, and each of them keeps all of it. And
     // field by field: copied by spreading, each file would get a shape of its own, with ten thousand files 3 MB.
     const { name, origin } = app;
-    const parsed = { ok: true, content, members: NO_MEMBERS } as const;
+    const parsed = { ok: true, content, memberPlaces: NO_PLACES } as const;
     return { path: origin.path, blob: origin.blob, kind: 'app', name, parsed };
   };
 }
@@ -78,20 +79,17 @@ export function followChanges(memory: Memory, { objects, gone }: ChangedObjects)
 
 function touch({ applied, pending }: Memory, { kind, name }: ObjectKey): void {
   pending.add(keyOf(kind, name));
-  if (kind === 'app') return;
-  for (const app of applied.group(name)?.apps ?? []) pending.add(keyOf('app', app));
+  for (const app of membersOf(applied.content(kind, name))) pending.add(keyOf('app', app));
 }
 
 function remember({ applied, origins }: Memory, object: AppliedObject): void {
-  const { kind, name, origin } = object;
-  if (object.kind === 'app') applied.setApp(name, object.content);
-  else applied.setGroup(name, object.content);
+  const { kind, name, origin, content } = object;
+  applied.set(kind, name, content);
   if (origin === null) origins.delete(keyOf(kind, name));
   else origins.set(keyOf(kind, name), origin);
 }
 
 function forget({ applied, origins }: Memory, { kind, name }: ObjectKey): void {
-  if (kind === 'app') applied.setApp(name, null);
-  else applied.setGroup(name, null);
+  applied.set(kind, name, null);
   origins.delete(keyOf(kind, name));
 }

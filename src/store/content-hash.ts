@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { appDefaults } from '../desired/app.ts';
+import type { Content } from '../desired/content.ts';
 import type { Kind } from '../desired/name.ts';
-import type { Content } from '../desired/parse.ts';
 
 /** 128 bits of SHA-256. */
 const HEX_DIGITS = 32;

@@ -1,52 +1,46 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { targetFields } from '../../src/change/fields.ts';
+import { targetFields, type WriteMode } from '../../src/change/fields.ts';
 import { type AppChange, AppFields, completeApp } from '../../src/desired/app.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 
 const IMAGE = { container_image: 'web:1' };
 
-describe('the fields that a file shall have', () => {
-  it.each<[string, object, AppChange, boolean, object]>([
+describe('the fields that a file is to have', () => {
+  it.each<[string, object, AppChange, WriteMode, object]>([
     [
       'a change keeps what it does not name',
       { ...IMAGE, running: false },
       { privileged: true },
-      false,
+      'change',
       { ...IMAGE, running: false, privileged: true },
     ],
+    ['the default of a field that is left out stays left out', IMAGE, { running: true }, 'change', IMAGE],
     [
-      'a wish for the default of a field that is left out leaves it out',
-      IMAGE,
-      { running: true },
-      false,
-      IMAGE,
-    ],
-    [
-      'a wish for the default of a field that is there is written',
+      'the default of a field that is there is written',
       { ...IMAGE, running: false },
       { running: true },
-      false,
+      'change',
       { ...IMAGE, running: true },
     ],
-    ['a replacement takes away what is not wished for', { ...IMAGE, running: false }, IMAGE, true, IMAGE],
+    ['a replacement takes away what it does not name', { ...IMAGE, running: false }, IMAGE, 'replace', IMAGE],
     [
       'a replacement keeps a default that was written down',
       { ...IMAGE, running: true },
       IMAGE,
-      true,
+      'replace',
       { ...IMAGE, running: true },
     ],
-    ['a replacement takes away what is no field', { ...IMAGE, runnin: true }, IMAGE, true, IMAGE],
+    ['a replacement takes away what is no field', { ...IMAGE, runnin: true }, IMAGE, 'replace', IMAGE],
     [
       'a list of the same items stays',
       { ...IMAGE, networks: ['bridge'] },
       { networks: ['bridge'] },
-      false,
+      'change',
       { ...IMAGE, networks: ['bridge'] },
     ],
-  ])('%s', (_, file, wished, replace, target) => {
-    expect(targetFields({ ...file }, wished, DEFAULTS, replace)).toEqual(target);
+  ])('%s', (_, file, requested, mode, target) => {
+    expect(targetFields({ ...file }, requested, DEFAULTS, mode)).toEqual(target);
   });
 
   const some = <T>(values: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
@@ -63,23 +57,23 @@ describe('the fields that a file shall have', () => {
       AppFields.parse(Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))),
     );
 
-  it('mean, with the defaults, what a replacement wishes for', () => {
+  it('mean, with the defaults, what a replacement names', () => {
     fc.assert(
-      fc.property(fields, fields, (file, wished) => {
-        const target = targetFields(file, wished, DEFAULTS, true);
-        expect(completeApp(AppFields.parse(target), DEFAULTS)).toEqual(completeApp(wished, DEFAULTS));
+      fc.property(fields, fields, (file, requested) => {
+        const target = targetFields(file, requested, DEFAULTS, 'replace');
+        expect(completeApp(AppFields.parse(target), DEFAULTS)).toEqual(completeApp(requested, DEFAULTS));
       }),
     );
   });
 
-  it('mean, with the defaults, what a change wishes for, and otherwise what they meant', () => {
+  it('mean, with the defaults, what a change names, and otherwise what they meant', () => {
     fc.assert(
-      fc.property(fields, fields, (file, wished) => {
-        const target = targetFields(file, wished, DEFAULTS, false);
-        const meant = completeApp({ ...file, ...wished }, DEFAULTS);
+      fc.property(fields, fields, (file, requested) => {
+        const target = targetFields(file, requested, DEFAULTS, 'change');
+        const meant = completeApp({ ...file, ...requested }, DEFAULTS);
         expect(completeApp(AppFields.parse(target), DEFAULTS)).toEqual(meant);
-        // The same wish again changes nothing.
-        expect(targetFields(target, wished, DEFAULTS, false)).toEqual(target);
+        // The same again changes nothing.
+        expect(targetFields(target, requested, DEFAULTS, 'change')).toEqual(target);
       }),
     );
   });

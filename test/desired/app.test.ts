@@ -63,7 +63,7 @@ describe('accepted values', () => {
     ['privileged: true', { privileged: true }],
     ['rolling_restart: true', { rolling_restart: true }],
   ])('%s', (lines, fields) => {
-    expect(read(lines)).toEqual({ ok: true, content: appOf(fields), members: [] });
+    expect(read(lines)).toEqual({ ok: true, content: appOf(fields), memberPlaces: [] });
   });
 
   it.each(['web', 'web:1.0', 'r.example:5000/a/b:1@sha256:00', 'Ünï'])('container_image: %s', (image) => {
@@ -198,7 +198,7 @@ describe('refused values', () => {
 });
 
 describe('completeApp', () => {
-  it('fills in the defaults of decisions.md, in the order of the contract', () => {
+  it('fills in the defaults, in the order in which the API shows the fields', () => {
     const app = completeApp({ container_image: 'web' }, appDefaults(['nebula', 'bridge']));
     expect(JSON.stringify(app)).toBe(
       '{"container_image":"web","starting_ports":[],"containers_per":{"server":1},"env_vars":{},"running":true,' +

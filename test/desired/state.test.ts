@@ -47,8 +47,11 @@ describe('DesiredState', () => {
 
   it('finds objects by their names, wherever their files are', () => {
     const state = stateOf({ 'apps/team/a.yml': A, 'device-groups/g.yaml': 'apps: [a]\n' });
-    expect(state.app('a')).toEqual({ path: 'apps/team/a.yml', blob: A, content: appOf(), members: [] });
-    expect(state.group('g')).toMatchObject({ content: { apps: ['a'] }, members: [{ line: 1, column: 8 }] });
+    expect(state.app('a')).toEqual({ path: 'apps/team/a.yml', blob: A, content: appOf(), memberPlaces: [] });
+    expect(state.group('g')).toMatchObject({
+      content: { apps: ['a'] },
+      memberPlaces: [{ line: 1, column: 8 }],
+    });
     expect([state.app('g'), state.group('a')]).toEqual([undefined, undefined]);
     expect([...state.keys()].sort()).toEqual(['app/a', 'device_group/g']);
     expect([...state.groupsListing('a')]).toEqual(['g']);
@@ -58,7 +61,12 @@ describe('DesiredState', () => {
   it('has a broken object without a content, but with its problems', () => {
     const state = stateOf({ 'apps/a.yaml': BROKEN });
     expect(state.isEmpty).toBe(false);
-    expect(state.app('a')).toEqual({ path: 'apps/a.yaml', blob: BROKEN, content: undefined, members: [] });
+    expect(state.app('a')).toEqual({
+      path: 'apps/a.yaml',
+      blob: BROKEN,
+      content: undefined,
+      memberPlaces: [],
+    });
     expect(state.problems().map(placeOf)).toEqual(['apps/a.yaml:2:1 yaml-syntax']);
     expect(state.problemsOf('app', 'a')).toEqual(state.problems());
     expect(state.problemsOf('device_group', 'a')).toEqual([]);

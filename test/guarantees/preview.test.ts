@@ -76,10 +76,7 @@ async function preview({ source, store }: Engine, defaults: AppDefaults): Promis
     desired.apply([{ path: entry.path, file }]);
   }
   const applied = new AppliedState();
-  for (const object of await store.appliedObjects()) {
-    if (object.kind === 'app') applied.setApp(object.name, object.content);
-    else applied.setGroup(object.name, object.content);
-  }
+  for (const { kind, name, content } of await store.appliedObjects()) applied.set(kind, name, content);
   return makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied).steps;
 }
 

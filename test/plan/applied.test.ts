@@ -30,17 +30,17 @@ describe('AppliedState', () => {
 
   it('is not empty with a group alone, or an app alone', () => {
     const [apps, groups] = [new AppliedState(), new AppliedState()];
-    apps.setApp('a', appOf());
-    groups.setGroup('g', { apps: [] });
+    apps.set('app', 'a', appOf());
+    groups.set('device_group', 'g', { apps: [] });
     expect([apps.isEmpty, groups.isEmpty]).toEqual([false, false]);
   });
 
   it('keeps an app and a group of one name apart', () => {
     const applied = new AppliedState();
-    applied.setApp('x', appOf());
-    applied.setGroup('x', { apps: ['x'] });
+    applied.set('app', 'x', appOf());
+    applied.set('device_group', 'x', { apps: ['x'] });
     expect(applied.keys()).toEqual(['app/x', 'device_group/x']);
-    applied.setApp('x', null);
+    applied.set('app', 'x', null);
     expect(applied.keys()).toEqual(['device_group/x']);
     expect([...applied.groupsListing('x')]).toEqual(['x']);
   });

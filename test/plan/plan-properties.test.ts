@@ -76,7 +76,7 @@ function expectComplete(fleet: Fleet, plan: Plan): void {
 }
 
 function objectOf(state: DesiredState | AppliedState, { kind, name }: Pick<Step, 'kind' | 'name'>) {
-  return kind === 'app' ? state.app(name) : state.group(name);
+  return state instanceof AppliedState ? state.content(kind, name) : state.object(kind, name);
 }
 
 function danglingNames(applied: AppliedState): string[] {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type App, type AppFields, appDefaults, completeApp } from '../../src/desired/app.ts';
+import type { Content } from '../../src/desired/content.ts';
 import type { DeviceGroup } from '../../src/desired/device-group.ts';
-import type { Content } from '../../src/desired/parse.ts';
 import { sameContent } from '../../src/plan/content.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
 

@@ -12,16 +12,16 @@ import {
 import { type DiagnosticCode, fileProblem, type TextProblem } from '../diagnostic.ts';
 import { MAX_DEPTH, parseYaml, type YamlTree } from './parse.ts';
 
-/** Largest file that is read, in bytes (design, "Desired state"). */
+/** Largest file that is read, in bytes. */
 export const MAX_FILE_BYTES = 256 * 1024;
-/** A broken file can have a problem on every line; this many tell enough. */
+/** Most problems that are reported of one file: a broken file can have one on every line. */
 export const MAX_PROBLEMS = 20;
 
-/** Names that every object of JavaScript has already. */
+/** Keys that are refused, because every JavaScript object has a property of that name already. */
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const CORE_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/;
 
-/** Where in a text something stands; both count from 1. */
+/** A place in a text; line and column count from 1. */
 export interface Position {
   line: number;
   column: number;
@@ -30,11 +30,11 @@ export interface Position {
 /** A YAML text as plain data, and where each part of the data stands. */
 export interface YamlDocument {
   value: unknown;
-  /** The place of the key (or list item) at a path; of its nearest parent where the path leads nowhere. */
+  /** The place of the key or list item at a path; if there is none, of the nearest parent. */
   positionOf(path: readonly (string | number)[]): Position;
 }
 
-/** The same with the syntax tree that it was read from, for those who edit the text. */
+/** A document with the syntax tree that it was read from, which editing needs. */
 export interface YamlSource extends YamlDocument {
   tree: YamlTree;
 }
@@ -42,20 +42,20 @@ export interface YamlSource extends YamlDocument {
 /** Either the document or every problem that keeps it from being one. */
 export type ReadResult<T> = { ok: true; value: T } | { ok: false; problems: TextProblem[] };
 
-/** Bytes of a file to its text: UTF-8 (a byte order mark stays in the text), at most `MAX_FILE_BYTES`. */
+/** The text of a file of at most `MAX_FILE_BYTES` bytes of UTF-8. A byte order mark stays in the text. */
 export function decodeText(bytes: Uint8Array): ReadResult<string> {
   if (bytes.length > MAX_FILE_BYTES) return { ok: false, problems: [tooLarge(bytes.length)] };
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     if (!text.includes('\0')) return { ok: true, value: text };
   } catch {
-    // Not UTF-8: reported below, like the NUL bytes of UTF-16 and of binary files.
+    // Not UTF-8. Reported below, as are NUL bytes, which UTF-16 and binary files have.
   }
   const message = 'is not UTF-8 text; save it as UTF-8';
   return { ok: false, problems: [fileProblem('file-not-text', message)] };
 }
 
-/** The problem of a file that is too large to be read, `size` in bytes. */
+/** The problem of a file that is too large to be read. `size` is in bytes. */
 export function tooLarge(size: number): TextProblem {
   return fileProblem(
     'file-too-large',
@@ -73,10 +73,10 @@ export function readYaml(text: string): ReadResult<YamlSource> {
   return { ok: true, value: { value, tree, positionOf: (path) => positionOf(tree, path) } };
 }
 
-/** Does what `readYaml` does. */
+/** `readYaml`, or a function that gives the same results. */
 export type ReadYaml = typeof readYaml;
 
-/** `readYaml` for one edit, which looks at the same texts again and again: each of them is read once. */
+/** A `readYaml` that remembers: an edit asks for the same texts several times, and each is parsed once. */
 export function readOnce(): ReadYaml {
   const known = new Map<string, ReadResult<YamlSource>>();
   return (text) => {
@@ -90,7 +90,7 @@ const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;
 const DIRECTIVE_HINT = 'remove the lines that begin with "%"; only YAML 1.2 is read';
 const TAG_HINT = 'remove this tag (the word after "!"); only plain values are read';
 
-/** What people are told of the parser's errors; it speaks for itself where a code is not here. */
+/** What people are told instead of the parser's own message, which is used for all other codes. */
 const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   MULTIPLE_DOCS: 'a file holds one object; remove everything from the second "---" on',
@@ -102,7 +102,7 @@ const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   TAG_RESOLVE_FAILED: TAG_HINT,
 };
 
-/** The codes of the parser's errors that are not just `yaml-syntax`. */
+/** Our codes for errors of the parser; all others are `yaml-syntax`. */
 const SYNTAX_CODES: Partial<Record<ErrorCode, DiagnosticCode>> = {
   BAD_DIRECTIVE: 'yaml-directive',
   RESOURCE_EXHAUSTION: 'yaml-depth',
@@ -117,7 +117,7 @@ function syntaxProblems({ document, lines }: YamlTree): TextProblem[] {
   }));
 }
 
-/** What YAML allows and we refuse, because it would not mean to a reader what it means to the parser. */
+/** What is valid YAML but refused, because people would read it differently than the parser does. */
 function contentProblems({ document, lines }: YamlTree): TextProblem[] {
   const found: TextProblem[] = [];
   if (document.directives.yaml.explicit === true || Object.keys(document.directives.tags).length > 1) {

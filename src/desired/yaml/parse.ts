@@ -22,7 +22,7 @@ const OPTIONS = {
   version: '1.2',
   schema: 'core',
   strict: true,
-  // Compared by readYaml: the parser's own comparison takes a time that grows with the square of a map's size.
+  // Checked by readYaml instead: the parser's own check takes time quadratic in the size of a map.
   uniqueKeys: false,
   stringKeys: true,
   merge: false,
@@ -32,11 +32,11 @@ const OPTIONS = {
 } as const;
 
 /**
- * The one place that says how YAML is read: version 1.2, core schema, string keys, no merge keys, nothing resolved
- * behind a person's back. Reading and editing share it, so that they agree on every text.
+ * The one place that says how YAML is read: version 1.2, core schema, string keys, no merge keys. Reading and editing
+ * share it, so that they agree on every text.
  *
- * A text that is nested too deeply gives an empty document with that one error: composing it is recursive, and V8
- * ends the whole process, with no exception to catch, when it has to compile a pattern on a stack that is nearly full.
+ * A text that is nested too deeply gives an empty document with that one error. Composing is recursive, and when V8 has
+ * to compile a regular expression on a nearly full stack it ends the process, with no exception to catch.
  */
 export function parseYaml(text: string): YamlTree {
   const lines = countLines(text);
@@ -48,7 +48,7 @@ export function parseYaml(text: string): YamlTree {
   return { document, lines };
 }
 
-/** The parser's own count misses the line breaks behind some errors. */
+/** Counts lines itself, because the parser's own counter misses line breaks behind some errors. */
 function countLines(text: string): LineCounter {
   const lines = new LineCounter();
   lines.addNewLine(0);
@@ -56,7 +56,7 @@ function countLines(text: string): LineCounter {
   return lines;
 }
 
-/** Composes the first document; that there is another one is an error of the first. */
+/** Composes the first document. A second one is reported as an error of the first. */
 function compose(tokens: readonly CST.Token[], length: number): YamlTree['document'] {
   const [document, second] = new Composer(OPTIONS).compose(tokens, true, length);
   if (document === undefined) throw new Error('the composer gave no document');
@@ -69,7 +69,7 @@ function compose(tokens: readonly CST.Token[], length: number): YamlTree['docume
   return document;
 }
 
-/** Where a tree of tokens goes deeper than `MAX_DEPTH`; undefined where it does not. Level by level, not recursive. */
+/** Where a tree of tokens exceeds `MAX_DEPTH`; undefined if it does not. Goes level by level, not recursively. */
 function tooDeepAt(token: CST.Token): number | undefined {
   let level = token.type === 'document' ? collections([token.value]) : [];
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {

@@ -1,15 +1,15 @@
 import { FORBIDDEN_KEYS } from './document.ts';
 
-/** Values that are written on one line, and mean the same to everybody. */
+/** A value that stands on one line and that all readers of YAML understand alike. */
 export type PlainScalar = string | number | boolean;
 
-/** One word, and words with single spaces between them: nothing in it is an indicator of YAML, wherever it stands. */
+/** One word, and words with single spaces between. No character in them is ever an indicator of YAML. */
 const WORD = '[A-Za-z0-9/_](?:[A-Za-z0-9/_.@%+=~-]|:(?=[A-Za-z0-9/_.]))*';
 const BARE = `${WORD}(?: ${WORD})*`;
-/** Without escapes, and without the other quote's doubling. */
+/** Without escapes, and without doubled quotes. */
 const QUOTED = String.raw`"[^"\\]*"|'[^']*'`;
 
-/** Patterns to build others of. */
+/** Patterns of a scalar and of a key, for use in other patterns. */
 export const SCALAR = `(?:${QUOTED}|${BARE})`;
 export const KEY = String.raw`(?:[A-Za-z_][A-Za-z0-9_.-]{0,127}|"[^"\\]{0,128}")`;
 
@@ -21,10 +21,10 @@ const NULLS = new Set(['null', 'Null', 'NULL']);
 
 const WHOLE = /^(?:0|[1-9]\d{0,14})$/;
 const DECIMAL = /^\d{1,9}\.\d{1,6}$/;
-/** What stands in no number of any notation. */
+/** A character that no notation of a number has, so that the text is a string. */
 const NO_NUMBER = /[/:@%=~_g-np-wyzG-NP-WYZ]/;
 
-/** The value of a text that `SCALAR` matches; undefined where that takes more to know. */
+/** The value of a text that `SCALAR` matches; undefined if only the full parser can tell. */
 export function plainScalar(raw: string): PlainScalar | undefined {
   const first = raw.charCodeAt(0);
   if (first === 0x22 || first === 0x27) return raw.slice(1, -1);
@@ -33,7 +33,7 @@ export function plainScalar(raw: string): PlainScalar | undefined {
   return NO_NUMBER.test(raw) ? raw : undefined;
 }
 
-/** The key that a text of `KEY` stands for; undefined where it is refused, or would be no text without quotes. */
+/** The key in a text that `KEY` matches; undefined for one that is refused or, without quotes, no string. */
 export function plainKey(raw: string): string | undefined {
   const isQuoted = raw.startsWith('"');
   const key = isQuoted ? raw.slice(1, -1) : raw;

@@ -1,7 +1,7 @@
 import { once } from '../../async/once.ts';
 import { Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Content } from '../../desired/parse.ts';
+import type { Content } from '../../desired/content.ts';
 import { sameContent } from '../../plan/content.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';

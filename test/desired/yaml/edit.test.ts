@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { readYaml } from '../../../src/desired/yaml/document.ts';
+import { editText, type Grain } from '../../../src/desired/yaml/edit/edit-text.ts';
 import { editYaml, renderYaml } from '../../../src/desired/yaml/edit.ts';
-import { editText, type Grain } from '../../../src/desired/yaml/edit-text.ts';
 import { anyKey, anyText, type Fields, fields, mutate } from './random-app.ts';
 import { mustStay, type RandomYaml, randomYaml } from './random-yaml.ts';
 

@@ -1,13 +1,13 @@
 import type { Entry, Part, ScalarPart } from './layout.ts';
 import { lineEnd, type QuietLine, quietLines } from './lines.ts';
-import type { Draft } from './splice.ts';
+import type { Patch } from './patch.ts';
 
-/** Whether a value is a block scalar that owns the blank lines below it (`|+`). */
+/** Whether a value is a block scalar to which the blank lines below it belong (`|+`, `>+`). */
 export function keepsBlanks(text: string, { style, start, body }: ScalarPart): boolean {
   return style === 'block' && /^[|>]\d?\+/.test(text.slice(start, body));
 }
 
-/** Where the lines of a block scalar begin. `outer` is the column of the collection that it stands in. */
+/** The column at which the lines of a block scalar begin. `outer` is the column of the collection around it. */
 export function contentColumn(text: string, { start, body, end }: ScalarPart, outer: number): number {
   const width = /^[|>][-+]?(\d)/.exec(text.slice(start, body))?.[1];
   if (width !== undefined) return outer + Number(width);
@@ -15,24 +15,25 @@ export function contentColumn(text: string, { start, body, end }: ScalarPart, ou
 }
 
 /**
- * Saves the lines below a removed entry from a block scalar in `above`, which they may follow now: comments move to
- * `column`, blank lines go where they would count.
+ * Keeps a block scalar at the end of `above` from swallowing the lines that followed `removed`, now that nothing
+ * stands between them: comments move left to `column`, and blank lines are removed if they would become content.
  */
-export function settleBelow(draft: Draft, above: Entry, removed: Entry, column: number): void {
+export function settleBelow(patch: Patch, above: Entry, removed: Entry, column: number): void {
   const blocks = blockScalars(above.value);
   if (blocks.length === 0) return;
-  const lines = quietLines(draft.text, lineEnd(draft.text, removed.end));
+  const lines = quietLines(patch.text, lineEnd(patch.text, removed.end));
   for (const { start, indent } of before(lines, (line) => isComment(line) && line.indent <= column)) {
-    if (indent !== undefined) draft.replace(start, start + indent, ' '.repeat(column));
+    if (indent !== undefined) patch.replace(start, start + indent, ' '.repeat(column));
   }
-  if (!blocks.some((block) => keepsBlanks(draft.text, block))) return;
-  for (const { start, end } of before(lines, isComment)) draft.remove(start, end);
+  if (!blocks.some((block) => keepsBlanks(patch.text, block))) return;
+  for (const { start, end } of before(lines, isComment)) patch.remove(start, end);
 }
 
 function isComment(line: QuietLine): line is QuietLine & { indent: number } {
   return line.indent !== undefined;
 }
 
+/** The items before the first one that `stop` accepts. */
 function before<T>(items: readonly T[], stop: (item: T) => boolean): T[] {
   const index = items.findIndex(stop);
   return items.slice(0, index === -1 ? undefined : index);

@@ -1,4 +1,4 @@
-/** Beyond this many cells only the beginnings and the ends of two lists are compared. */
+/** Largest table of the comparison. Of lists that need a larger one, only common beginnings and ends are found. */
 const MAX_CELLS = 1_000_000;
 
 type IndexPair = [number, number];
@@ -34,7 +34,7 @@ function middlePairs(a: readonly string[], b: readonly string[]): IndexPair[] {
   return pairs;
 }
 
-/** How long the longest common subsequence is of `a` from i on and `b` from j on. */
+/** The length of the longest common subsequence of `a` from index i on and `b` from index j on. */
 function commonLengths(a: readonly string[], b: readonly string[]): (i: number, j: number) => number {
   const width = b.length + 1;
   const cells = new Uint32Array((a.length + 1) * width);

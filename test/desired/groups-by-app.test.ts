@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Listing } from '../../src/desired/listing.ts';
+import { GroupsByApp } from '../../src/desired/groups-by-app.ts';
 
 const APPS = ['a', 'b', 'c'] as const;
 const name = fc.constantFrom(...APPS);
@@ -19,16 +19,16 @@ class Model {
   }
 }
 
-describe('a listing', () => {
+describe('GroupsByApp', () => {
   it('knows the groups of each app, in whatever order they come and go', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
-        const [listing, model] = [new Listing(), new Model()];
+        const [groups, model] = [new GroupsByApp(), new Model()];
         for (const [does, app, group] of changes) {
-          listing[does](app, group);
+          groups[does](app, group);
           model[does](app, group);
         }
-        const known = APPS.flatMap((app) => Array.from(listing.of(app), (group) => `${app} ${group}`));
+        const known = APPS.flatMap((app) => Array.from(groups.of(app), (group) => `${app} ${group}`));
         expect(known.sort()).toEqual([...model.pairs].sort());
       }),
     );

@@ -2,11 +2,11 @@ import type { CollectionPart, Entry, Part } from './layout.ts';
 import { columnOf } from './lines.ts';
 import { canBePlain, type Quote, type ScalarStyle } from './strings.ts';
 
-/** How new text is written: the habits of what stands around it. */
+/** The style in which new text is written, taken from the text around it. */
 export interface Pen {
   /** The quotes of strings that need some. */
   quote: Quote;
-  /** Whether strings and keys that need no quotes get some as well. */
+  /** Whether strings (and keys) that need no quotes get some as well. */
   quoteAll: boolean;
   quoteKeys: boolean;
   /** Columns from a key to the entries of its map, and to the dashes of its list. */
@@ -20,6 +20,7 @@ export interface Pen {
   blocks: boolean;
 }
 
+/** The style of a text that has none of its own. */
 export const PLAIN_PEN: Pen = {
   quote: '"',
   quoteAll: false,
@@ -32,7 +33,7 @@ export const PLAIN_PEN: Pen = {
   blocks: true,
 };
 
-/** The habits of a whole file. */
+/** The style of a whole file. */
 export function filePen(text: string, top: CollectionPart): Pen {
   const seen: Sample = { strings: [], keys: [], pen: { ...PLAIN_PEN }, known: new Set() };
   collect(text, top, seen);
@@ -41,23 +42,24 @@ export function filePen(text: string, top: CollectionPart): Pen {
   return { ...seen.pen, ...quoting(seen.strings, seen.keys, { ...PLAIN_PEN, quoteAll }) };
 }
 
-/** The habits of one collection; those of `pen` where it shows none. */
+/** The style of one collection; that of `pen` in whatever the collection does not show. */
 export function penOf(text: string, part: CollectionPart, pen: Pen): Pen {
   const own = { ...pen, dashPad: dashPadOf(text, part) ?? pen.dashPad };
   return { ...own, ...quoting(part.entries.flatMap(stringOf), part.entries.flatMap(keyOf), pen) };
 }
 
-/** A string and how it is written. */
+/** A string that stands in the text, and how it is quoted there. */
 interface Sighting {
   value: string;
   style: ScalarStyle;
 }
 
+/** What was found so far on the way through a file. */
 interface Sample {
   strings: Sighting[];
   keys: Sighting[];
   pen: Pen;
-  /** The fields of `pen` that were seen; the first sight of each counts. */
+  /** The fields of `pen` that the file has settled: its first example of each counts. */
   known: Set<keyof Pen>;
 }
 
@@ -79,6 +81,7 @@ function note<K extends keyof Pen>(seen: Sample, field: K, value: Pen[K] | undef
   seen.pen[field] = value;
 }
 
+/** The blanks behind the opening bracket of a flow collection. */
 function padOf(text: string, { form, start, entries }: CollectionPart): string | undefined {
   const first = entries[0];
   if (form !== 'flow' || first === undefined) return undefined;
@@ -86,13 +89,14 @@ function padOf(text: string, { form, start, entries }: CollectionPart): string |
   return /^ *$/.test(pad) ? pad : undefined;
 }
 
-/** Only a block below its key shows a step. */
+/** How far a block is indented from its key; undefined for what is not a block below a key. */
 function stepOf(text: string, parent: CollectionPart, part: CollectionPart): number | undefined {
   if (parent.kind !== 'map' || parent.form !== 'block' || part.form !== 'block') return undefined;
   const step = columnOf(text, part.start) - parent.column;
   return part.kind === 'map' && step < 1 ? undefined : step;
 }
 
+/** The blanks behind the dashes of a list. */
 function dashPadOf(text: string, part: CollectionPart): string | undefined {
   const first = part.entries[0];
   if (part.kind !== 'list' || part.form !== 'block' || first?.after === undefined) return undefined;
@@ -132,7 +136,7 @@ function commonQuote(seen: Sighting[]): Quote | undefined {
   return single > double ? "'" : '"';
 }
 
-/** Whether strings that need no quotes have some; undefined when there are none of them. */
+/** Whether strings that need no quotes have some; undefined if no string could do without. */
 function quotesAll(seen: Sighting[]): boolean | undefined {
   if (seen.some(({ style }) => style === 'plain')) return false;
   return seen.some(({ value }) => canBePlain(value, false)) ? true : undefined;

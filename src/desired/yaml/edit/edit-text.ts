@@ -1,25 +1,28 @@
 import { isMap } from 'yaml';
-import { HoldfastError } from '../../errors.ts';
-import { sameValue } from '../values.ts';
-import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from './document.ts';
+import { HoldfastError } from '../../../errors.ts';
+import { type Fields, sameValue } from '../../values.ts';
+import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from '../document.ts';
+import { parseYaml, type YamlTree } from '../parse.ts';
+import { readPlain } from '../plain.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';
 import { startsLine } from './lines.ts';
-import { parseYaml, type YamlTree } from './parse.ts';
+import { Patch } from './patch.ts';
 import { filePen } from './pen.ts';
-import { readPlain } from './plain.ts';
 import { renderYaml } from './render.ts';
-import { Draft } from './splice.ts';
-
-type Target = Readonly<Record<string, unknown>>;
 
 /**
- * What an edit had to write anew: nothing; the places that differ; the same without new block scalars, which could
- * take a comment below them as their own line; the fields that differ; or the whole file.
+ * How much an edit wrote anew, from fine to coarse:
+ * - `nothing`: the text held the target already;
+ * - `places`: the values that differ;
+ * - `quoted-places`: the same, with strings of several lines in quotes: as a block scalar, one of them would have
+ *   swallowed a comment below it;
+ * - `fields`: the top-level fields that differ;
+ * - `file`: everything.
  */
 export type Grain = 'nothing' | 'places' | 'quoted-places' | 'fields' | 'file';
 
-/** An edited text, which is sure to hold the target, and the finest grain that led to it. */
+/** An edited text, read back and found to hold the target, and the finest grain that achieved it. */
 export interface EditedText {
   text: string;
   grain: Grain;
@@ -27,8 +30,8 @@ export interface EditedText {
 
 const BOM = '\ufeff';
 
-/** Does what `editYaml` promises, and tells how fine the edit is. */
-export function editText(text: string, target: Target, read: ReadYaml = readYaml): EditedText {
+/** `editYaml`, which also tells the grain of the edit. */
+export function editText(text: string, target: Fields, read: ReadYaml = readYaml): EditedText {
   const document = requireDocument(read(text));
   const body = openBody(text);
   const tree = body.text === text ? document.tree : parseYaml(body.text);
@@ -43,13 +46,14 @@ export function editText(text: string, target: Target, read: ReadYaml = readYaml
   for (const [grain, attempt] of attempts) {
     const edited = attempt();
     const result =
-      edited === undefined ? undefined : closings(body, edited).find((each) => holds(each, target));
+      edited === undefined ? undefined : withEnds(body, edited).find((each) => holds(each, target));
     if (result !== undefined) return { text: result, grain };
   }
   throw new HoldfastError('invalid', 'these values cannot be written as YAML that is read back');
 }
 
-function holds(text: string, target: Target): boolean {
+/** Whether the text, read back, is the target. */
+function holds(text: string, target: Fields): boolean {
   const plain = readPlain(text);
   if (plain !== null) return sameValue(plain.value, target);
   const read = readYaml(text);
@@ -62,19 +66,19 @@ function requireDocument(read: ReadResult<YamlSource>): YamlSource {
   throw new HoldfastError('invalid', `line ${line}: ${message}`, { problems: read.problems });
 }
 
-/** The map that a text holds, or null where it holds nothing but comments or a written `null`. */
+/** The map that a text holds; null if it holds nothing but comments or an explicit `null`. */
 function topOf({ value }: YamlDocument, { document: { contents } }: YamlTree): object | null {
   if (isMap(contents)) return value as object;
   if (value === null) return null;
   throw new HoldfastError('invalid', 'the file must be a map of fields');
 }
 
-/** A text without its byte order mark and with a line break at its end, so that all lines are alike. */
+/** A text prepared for editing: without byte order mark, and with a line break at the end of every line. */
 interface Body {
   text: string;
   eol: string;
   hasMark: boolean;
-  /** Whether the line break at the end is its own. */
+  /** Whether the line break at the end was there before. */
   ended: boolean;
 }
 
@@ -87,40 +91,43 @@ function openBody(text: string): Body {
   return { text: ended ? own : own + eol, eol, hasMark, ended };
 }
 
-/** An edited text with the ends of the original one; a block scalar may need the line break that was added. */
-function closings({ hasMark, ended }: Body, edited: string): string[] {
+/**
+ * An edited text with the byte order mark and the final line break of the original one. If that had no final line
+ * break, the text with one is the second choice: a block scalar at the end may need it.
+ */
+function withEnds({ hasMark, ended }: Body, edited: string): string[] {
   const marked = (hasMark ? BOM : '') + edited;
   return ended ? [marked] : [marked.replace(/\r?\n$/, ''), marked];
 }
 
-interface Manner {
-  /** Whether strings of several lines become block scalars. */
+interface EditOptions {
+  /** Whether strings of several lines become block scalars (default: true). */
   blocks?: boolean;
-  /** Whether fields that differ are written anew as a whole. */
+  /** Whether fields that differ are written anew as a whole (default: false). */
   coarse?: boolean;
 }
 
 function editMap(
   body: Body,
   { document }: YamlTree,
-  target: Target,
-  { blocks = true, coarse = false }: Manner,
+  target: Fields,
+  { blocks = true, coarse = false }: EditOptions,
 ): string | undefined {
   if (!isMap(document.contents)) return undefined;
   const top = layOut(body.text, document.contents) as CollectionPart;
-  const draft = new Draft(body.text, body.eol);
-  editTop(draft, top, target, { ...filePen(body.text, top), blocks }, coarse);
-  return draft.apply();
+  const patch = new Patch(body.text, body.eol);
+  editTop(patch, top, target, { ...filePen(body.text, top), blocks }, coarse);
+  return patch.apply();
 }
 
-/** Adds the fields below the comments of a file that holds nothing else, above the mark of its end. */
-function fillBlank(body: Body, { document: { contents } }: YamlTree, target: Target): string {
+/** Adds the fields to a file that has only comments: below them, and above the end marker `...` if there is one. */
+function fillBlank(body: Body, { document: { contents } }: YamlTree, target: Fields): string {
   const text = contents?.srcToken === undefined ? body.text : withoutNull(body.text, contents.range);
   const end = /^\.\.\.(?=\s)/m.exec(text)?.index ?? text.length;
   return text.slice(0, end) + newLines(target, body.eol) + text.slice(end);
 }
 
-/** A text whose only value is a written `null`, without that value. */
+/** Takes the explicit `null` out of a text that has no other value. */
 function withoutNull(text: string, [start, end]: readonly number[]): string {
   const before = text.slice(0, start);
   const rest = text.slice(end).replace(/^[ \t]+/, '');
@@ -128,6 +135,6 @@ function withoutNull(text: string, [start, end]: readonly number[]): string {
   return startsLine(text, before.length) ? before + rest.replace(/^\r?\n/, '') : before.trimEnd() + rest;
 }
 
-function newLines(target: Target, eol: string): string {
+function newLines(target: Fields, eol: string): string {
   return renderYaml(target).replaceAll('\n', eol);
 }

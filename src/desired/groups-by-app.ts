@@ -1,8 +1,8 @@
-/** Which groups list an app: mostly one, so that is kept as it is, and a set is made for more. */
-export class Listing {
+/** Which groups list each app. Most apps are in one group, so a set is made only for a second one. */
+export class GroupsByApp {
   readonly #groups = new Map<string, string | Set<string>>();
 
-  /** Names of the groups that list this app. */
+  /** Names of the groups that list the app. */
   of(app: string): Iterable<string> {
     const groups = this.#groups.get(app);
     if (groups === undefined) return [];

@@ -1,19 +1,19 @@
-import { isMapValue } from '../values.ts';
+import { type Fields, isMapValue } from '../../values.ts';
 import { commonPairs } from './common-pairs.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import type { Wanted } from './render.ts';
+import type { NewEntry } from './render.ts';
 
 /**
- * One place of a collection in the order of the text: `old` and `next` is an entry to edit where it stands, `old`
- * alone one to remove, `next` alone one to add.
+ * What happens at one place of a collection, in the order of the text. With both `old` and `next`, the entry is edited
+ * where it stands; with `old` alone it is removed; with `next` alone it is added.
  */
 export interface Slot {
   old: Entry | undefined;
-  next: Wanted | undefined;
+  next: NewEntry | undefined;
 }
 
-/** A map's pairs beside those of `target`; new ones come last. */
-export function mapSlots(part: CollectionPart, target: Readonly<Record<string, unknown>>): Slot[] {
+/** Pairs the entries of a map with those of `target` by key; new keys come last. */
+export function mapSlots(part: CollectionPart, target: Fields): Slot[] {
   const known = new Set<string>();
   const slots: Slot[] = part.entries.map((old) => {
     const key = String(old.key?.value);
@@ -26,7 +26,10 @@ export function mapSlots(part: CollectionPart, target: Readonly<Record<string, u
   return slots;
 }
 
-/** When no pair stays, the first new one takes the place of the first old one instead of following it. */
+/**
+ * When no old key stays, lets the first new one take the place of the first old one, behind its dash or on its line of a
+ * flow map.
+ */
 export function reuseFirst(slots: Slot[]): Slot[] {
   const added = slots.findIndex(({ old }) => old === undefined);
   const [first, ...rest] = slots;
@@ -35,26 +38,27 @@ export function reuseFirst(slots: Slot[]): Slot[] {
   return [{ old: first.old, next: slots[added]?.next }, ...rest];
 }
 
-/** A list's items beside those of `target`, with as few differences as possible. */
+/** Pairs the items of a list with those of `target` so that few of them change. */
 export function listSlots(part: CollectionPart, target: readonly unknown[]): Slot[] {
   return [...align(part.entries, target, 0)];
 }
 
-/** What makes two items partners: first being the same, then looking alike, then nothing but their place. */
-const LIKENESS: readonly ((value: unknown) => string)[] = [canonical, shape, () => ''];
+/** What two items must share to be paired: first the value, then the shape, at last nothing but the order. */
+const LEVELS: readonly ((value: unknown) => string)[] = [canonical, shape, () => ''];
 
 function* align(olds: readonly Entry[], news: readonly unknown[], level: number): Generator<Slot> {
-  const likeness = LIKENESS[level];
-  if (likeness === undefined || olds.length === 0 || news.length === 0) {
+  const traitOf = LEVELS[level];
+  if (traitOf === undefined || olds.length === 0 || news.length === 0) {
     for (const old of olds) yield { old, next: undefined };
     for (const value of news) yield { old: undefined, next: { key: undefined, value } };
     return;
   }
-  // As many items as before: each one takes the place of another, however different it is.
-  const sign = level > 0 && olds.length === news.length ? () => '' : likeness;
+  // Between two pairs that are equal, as many new items as old ones replace them one for one, whatever their shape.
+  const isOneForOne = level > 0 && olds.length === news.length;
+  const trait = isOneForOne ? () => '' : traitOf;
   const pairs = commonPairs(
-    olds.map(({ value }) => sign(value.value)),
-    news.map((value) => sign(value)),
+    olds.map(({ value }) => trait(value.value)),
+    news.map((value) => trait(value)),
   );
   let [fromOld, fromNew] = [0, 0];
   for (const [old, next] of pairs) {
@@ -65,6 +69,7 @@ function* align(olds: readonly Entry[], news: readonly unknown[], level: number)
   yield* align(olds.slice(fromOld), news.slice(fromNew), level + 1);
 }
 
+/** The value as a text that is the same for every order of keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => (isMapValue(item) ? sorted(item) : item));
 }
@@ -73,6 +78,7 @@ function sorted(map: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** The kind of a value and, for a map, its keys. */
 function shape(value: unknown): string {
   if (Array.isArray(value)) return 'list';
   return isMapValue(value) ? `map ${Object.keys(value).sort().join(' ')}` : 'scalar';

@@ -8,10 +8,11 @@ import type { PassRunner } from '../reconcile/pass.ts';
 import type { Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Draft, draftWrite } from './draft.ts';
+import { ifMatchRefusal } from './if-match.ts';
 import { filesOf, type WriteView } from './view.ts';
-import type { Write, WriteContext } from './write.ts';
+import type { WriteRequest } from './write.ts';
 
-/** How many writes are drafted in one turn: about four milliseconds of work. */
+/** How many writes are drafted before others get their turn: about four milliseconds of work. */
 const PORTION = 8;
 
 /** What drafting works with. */
@@ -25,78 +26,72 @@ export interface DraftingDependencies {
   now(): number;
 }
 
-/** A wish, and who has it. */
-export interface Wish {
-  write: Write;
-  context: WriteContext;
-}
+/** The commit for a request, null if the files say it already; or the error that refuses it. */
+export type DraftOutcome = { draft: Draft | null } | { error: unknown };
 
-/** The commit for a wish, null where the files say it already; or why there is none. */
-export type Drafted = { draft: Draft | null } | { error: unknown };
-
-/** What a draft needs that has to be waited for. */
-interface Material extends Wish {
+/** A request with all that has to be waited for before it is drafted. */
+interface GatheredRequest extends WriteRequest {
   texts: Map<string, string>;
-  /** What `If-Match` refuses the write for; it is told after what is wrong with the request itself. */
+  /** What `If-Match` refuses it for, or why that is not known; else null. */
   refusal: unknown;
 }
 
-/** Drafts one commit for each wish, in their order, on the head with the drafts before it. Gives way to others on its way. */
+/**
+ * Drafts one commit for each request, in their order: the first on the head, each other one on the draft before it.
+ * Nothing is committed, and the desired state is in the end what it was.
+ */
 export async function draftAll(
-  wishes: readonly Wish[],
+  requests: readonly WriteRequest[],
   dependencies: DraftingDependencies,
-): Promise<Drafted[]> {
+): Promise<DraftOutcome[]> {
   const pace = new Pace();
-  const drafted: Drafted[] = [];
+  const outcomes: DraftOutcome[] = [];
   const changes: FileChange[] = [];
-  for (let start = 0; start < wishes.length; start += PORTION) {
-    const portion = wishes.slice(start, start + PORTION);
-    const materials = await Promise.allSettled(portion.map((wish) => gather(wish, dependencies)));
+  for (let start = 0; start < requests.length; start += PORTION) {
+    const portion = requests.slice(start, start + PORTION);
+    const gathered = await Promise.allSettled(portion.map((request) => gather(request, dependencies)));
     await pace.step();
     dependencies.passes.desired.trial((keep) => {
       keep(changes);
-      for (const material of materials) {
-        const outcome = attempt(material, dependencies);
+      for (const request of gathered) {
+        const outcome = draftOne(request, dependencies);
         const own = 'draft' in outcome ? (outcome.draft?.changes ?? []) : [];
-        drafted.push(outcome);
+        outcomes.push(outcome);
         changes.push(...own);
         keep(own);
       }
     });
   }
-  return drafted;
+  return outcomes;
 }
 
-async function gather(wish: Wish, { passes, reader, store }: DraftingDependencies): Promise<Material> {
-  const { write, context } = wish;
+async function gather(
+  request: WriteRequest,
+  { passes, reader, store }: DraftingDependencies,
+): Promise<GatheredRequest> {
   const texts = new Map<string, string>();
-  for (const path of filesOf(write, passes.desired)) {
+  for (const path of filesOf(request.write, passes.desired)) {
     const blob = passes.desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, new TextDecoder('utf-8', { ignoreBOM: true }).decode(found.bytes));
   }
-  const refusal = await refusalOf(write, context, store).catch((error: unknown) => error);
-  return { ...wish, texts, refusal };
+  const refusal = await ifMatchRefusal(request, store).catch((error: unknown) => error);
+  return { ...request, texts, refusal };
 }
 
-function attempt(
-  gathered: PromiseSettledResult<Material>,
+function draftOne(
+  gathered: PromiseSettledResult<GatheredRequest>,
   { passes, defaults, strict, now }: DraftingDependencies,
-): Drafted {
+): DraftOutcome {
   if (gathered.status === 'rejected') return { error: gathered.reason };
   const { write, context, texts, refusal } = gathered.value;
   const rules = { strict, allowEmpty: ALLOW_EMPTY, at: now() };
   try {
-    const view = {
-      desired: passes.desired,
-      ...storeSide(passes),
-      defaults,
-      texts,
-      read: readOnce(),
-    };
+    const view = { desired: passes.desired, ...storeSide(passes), defaults, texts, read: readOnce() };
     const draft = draftWrite(write, context, view, rules);
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {
+    // Of several errors, what is wrong with the request comes first, then If-Match, then the repository.
     return { error: kindOf(error) === 'conflict' && refusal !== null ? refusal : error };
   }
 }
@@ -105,22 +100,4 @@ function storeSide(passes: DraftingDependencies['passes']): Pick<WriteView, 'app
   const memory = passes.memory();
   if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
   return { applied: memory.applied, faulty: [...memory.problems.keys()] };
-}
-
-/**
- * What `If-Match` refuses a write for, null where it holds: told after what is wrong with the request itself (decisions,
- * "Everything else").
- */
-export async function refusalOf(
-  write: Write,
-  { ifMatch }: WriteContext,
-  store: Store,
-): Promise<HoldfastError | null> {
-  if (ifMatch === null) return null;
-  const id =
-    write.kind === 'app'
-      ? (await store.app(write.name)).value?.appId
-      : (await store.group(write.name)).value?.deviceGroupId;
-  if (id !== undefined && ifMatch.includes(id)) return null;
-  return new HoldfastError('moved-on', `If-Match does not hold: the id is ${id ?? 'not assigned'} now`);
 }

@@ -2,18 +2,18 @@ import type { Slot } from './diff.ts';
 import { tailOf } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import { endsLine, lineEnd, lineStart, startsLine } from './lines.ts';
-import type { Draft } from './splice.ts';
+import type { Patch } from './patch.ts';
 
-/** Removes the entries of a flow collection that `slots` say; neighbours on one line go together. */
-export function removeFromFlow(draft: Draft, part: CollectionPart, slots: readonly Slot[]): void {
-  const { text } = draft;
+/** Removes entries of a flow collection as `slots` say. Neighbours on one line are removed in one piece. */
+export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): void {
+  const { text } = patch;
   const gone = new Set(slots.filter(({ next }) => next === undefined).map(({ old }) => old));
   const isReplaced = slots.at(-1)?.old === undefined;
   for (let from = 0; from < part.entries.length; from++) {
     if (!gone.has(part.entries[from])) continue;
     let to = from;
     while (gone.has(part.entries[to + 1]) && joinsNext(text, part.entries, to)) to++;
-    draft.remove(...removalSpan(text, part, { from, to, gone, isReplaced }));
+    patch.remove(...removalSpan(text, part, { from, to, gone, isReplaced }));
     from = to;
   }
 }
@@ -24,19 +24,19 @@ function joinsNext(text: string, entries: readonly Entry[], index: number): bool
   return entry !== undefined && next !== undefined && !text.slice(tailOf(entry), next.start).includes('\n');
 }
 
-/** The indexes of the first and the last of some neighbours on one line that go. */
+/** Neighbours on one line that are removed: the indexes of the first and the last one. */
 interface Run {
   from: number;
   to: number;
-  /** All entries that go. */
+  /** All entries of the collection that are removed. */
   gone: ReadonlySet<Entry | undefined>;
-  /** Whether new entries come at the end of the collection. */
+  /** Whether new entries are added at the end of the collection. */
   isReplaced: boolean;
 }
 
 /**
- * From where to remove entries whose line ends with the closing bracket: that bracket moves up to the last entry that
- * stays, unless a comment between would swallow it.
+ * Where the removal begins for entries that share their line with the closing bracket: behind the last entry that
+ * stays, so that the bracket moves up to it, unless the bracket would end up in a comment.
  */
 function closingStart(text: string, { entries, start }: CollectionPart, { from, gone }: Run): number {
   let index = from;
@@ -51,6 +51,7 @@ function closingStart(text: string, { entries, start }: CollectionPart, { from, 
   return comments ? entry.start : entry.start - first.length;
 }
 
+/** From where to where to remove a run, with what belongs to it: its comma, comment, blanks and line break. */
 function removalSpan(text: string, part: CollectionPart, run: Run): [number, number] {
   const { entries } = part;
   const [first, last] = [entries[run.from], entries[run.to]] as [Entry, Entry];

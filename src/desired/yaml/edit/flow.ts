@@ -2,12 +2,15 @@ import type { Slot } from './diff.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import { endsLine, lineStart, startsLine } from './lines.ts';
 
-/** Behind an entry of a flow collection and its comma. */
+/** The offset behind an entry of a flow collection and its comma. */
 export function tailOf({ end, comma }: Entry): number {
   return comma === undefined ? end : comma + 1;
 }
 
-/** What follows the last entry; before a comment at the very start of a line the parser needs a comma in a map. */
+/**
+ * What the last entry has behind it. In a map with a comment in the very first column of a line, the parser insists on a
+ * comma.
+ */
 export function lastComma(text: string, { kind, start, end, entries }: CollectionPart): ',' | '' {
   const needed = kind === 'map' && text.slice(start, end).includes('\n#');
   return needed || entries.at(-1)?.comma !== undefined ? ',' : '';
@@ -18,14 +21,14 @@ export function lastOf(slots: readonly Slot[]): Slot | undefined {
   return slots.findLast(({ next }) => next !== undefined);
 }
 
-/** Whether an entry has its lines for itself. */
+/** Whether an entry shares its lines with no other. */
 export function ownsLines(text: string, entry: Entry): boolean {
   return startsLine(text, entry.start) && endsLine(text, tailOf(entry));
 }
 
 /**
- * Where entries begin that stand alone on the line of the closing bracket, when all of them are removed: new entries
- * at the end of the collection take their place.
+ * Where the removed entries in front of the closing bracket begin, if they have had its line for themselves: new entries
+ * at the end of the collection are written there. Undefined in all other cases.
  */
 export function closingSpot(
   text: string,

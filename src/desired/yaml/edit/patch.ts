@@ -5,8 +5,8 @@ interface Splice {
   text: string;
 }
 
-/** A text and the changes to it that are collected so far; offsets are always those of the original text. */
-export class Draft {
+/** Collects changes to a text. All offsets are those of the original text. */
+export class Patch {
   readonly text: string;
   /** The line break of new lines. */
   readonly eol: string;
@@ -17,7 +17,7 @@ export class Draft {
     this.eol = eol;
   }
 
-  /** Replaces a range. Insertions at one offset appear in the order of the calls, before a replacement there. */
+  /** Replaces a range. Insertions at one offset come out in the order of the calls, before a replacement there. */
   replace(start: number, end: number, text: string): void {
     if (start !== end || text !== '') this.splices.push({ start, end, text });
   }
@@ -30,7 +30,7 @@ export class Draft {
     this.replace(start, end, '');
   }
 
-  /** The changed text; undefined when two changes contradict each other. Removals may overlap. */
+  /** The changed text; undefined if two changes contradict each other. Removals may overlap. */
   apply(): string | undefined {
     const parts: string[] = [];
     let done = 0;

@@ -12,7 +12,7 @@ import {
 import { columnOf } from './lines.ts';
 import type { ScalarStyle } from './strings.ts';
 
-/** A value in a text. Its content is from `start` to before `end`; a tag or anchor before it begins at `head`. */
+/** Where a value stands: from `start` to before `end`. `head` is where its tag or anchor begins, else `start`. */
 interface Span {
   head: number;
   start: number;
@@ -23,38 +23,38 @@ export interface ScalarPart extends Span {
   kind: 'scalar';
   style: ScalarStyle;
   value: unknown;
-  /** Where the lines of a block scalar begin; `end` for all others. */
+  /** Where the lines of a block scalar begin, below its header; `end` for all other scalars. */
   body: number;
 }
 
 export interface CollectionPart extends Span {
   kind: 'map' | 'list';
-  /** `bare` is the pair of a flow list that has no braces: `["8080": "80"]`. */
+  /** `bare` is a map without braces in a flow list, which always has one pair: `["8080": "80"]`. */
   form: 'block' | 'flow' | 'bare';
   value: unknown;
-  /** Where the entries of a block stand on their lines. */
+  /** The column of the entries of a block. */
   column: number;
   entries: Entry[];
 }
 
 export type Part = ScalarPart | CollectionPart;
 
-/** A pair of a map or an item of a list, from its first to its last character. */
+/** A pair of a map or an item of a list: from `start` to before `end`, without comma and comments. */
 export interface Entry {
   start: number;
   end: number;
   /** The key of a pair; undefined for items. */
   key: ScalarPart | undefined;
   value: Part;
-  /** Behind the `:` or `-`; for an item of a flow list where its value begins. Undefined for a key alone. */
+  /** The offset behind the `:` or `-`; for an item of a flow list, of its value. Undefined for a key without `:`. */
   after: number | undefined;
-  /** Behind the tag or anchor of the value; `after` where there is none. */
+  /** The offset behind the tag or anchor of the value; `after` if there is none. */
   props: number;
   /** Offset of the comma behind it, in a flow collection. */
   comma: number | undefined;
 }
 
-/** A parsed value with the places of all its parts. `text` is what it was parsed from. */
+/** Finds the places of all parts of a parsed value. `text` is what it was parsed from. */
 export function layOut(text: string, node: Node): Part {
   return partOf(text, node, node.range?.[0] ?? 0);
 }
@@ -183,6 +183,7 @@ function valuePart(text: string, node: Node | null, head: number | undefined, pr
   return missingPart(isScalar(node) ? node.value : null, head ?? propsEnd, propsEnd);
 }
 
+/** Tokens that are part of no entry. */
 const QUIET = new Set(['space', 'newline', 'comment', 'comma']);
 
 function isSolid(token: CST.SourceToken): boolean {

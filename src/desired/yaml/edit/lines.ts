@@ -3,39 +3,39 @@ export function lineStart(text: string, offset: number): number {
   return offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** Offset behind the line break of the line that holds `offset`. */
+/** Offset of the line below the one that holds `offset`; the end of the text for the last line. */
 export function lineEnd(text: string, offset: number): number {
   const end = text.indexOf('\n', offset);
   return end === -1 ? text.length : end + 1;
 }
 
-/** How far from its line's start `offset` stands. */
+/** How many characters stand before `offset` on its line. */
 export function columnOf(text: string, offset: number): number {
   return offset - lineStart(text, offset);
 }
 
-/** Whether only blanks stand before `offset` on its line. */
+/** Whether nothing but blanks stands before `offset` on its line. */
 export function startsLine(text: string, offset: number): boolean {
   let at = offset;
   while (at > 0 && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--;
   return at === 0 || text[at - 1] === '\n';
 }
 
-/** Whether only blanks and a comment stand from `offset` to the end of its line. */
+/** Whether nothing but blanks and a comment stands from `offset` to the end of its line. */
 export function endsLine(text: string, offset: number): boolean {
   const rest = /[ \t]*(?:#|\r?\n|$)/y;
   rest.lastIndex = offset;
   return rest.test(text);
 }
 
-/** A line of its own with a comment or nothing on it. `indent` is undefined where it is blank. */
+/** A line that has a comment or nothing on it. `indent` is the column of the comment, undefined for a blank line. */
 export interface QuietLine {
   start: number;
   end: number;
   indent: number | undefined;
 }
 
-/** The blank lines and comment lines from the line start `offset` up to the next line with content. */
+/** The blank and comment lines from the line that begins at `offset` to the next line with content. */
 export function quietLines(text: string, offset: number): QuietLine[] {
   const found: QuietLine[] = [];
   for (let start = offset; start < text.length; ) {
@@ -49,7 +49,7 @@ export function quietLines(text: string, offset: number): QuietLine[] {
   return found;
 }
 
-/** Lines as text: each behind `column` spaces and with the line break `eol`; empty lines stay empty. */
+/** Joins lines to a text: each is indented by `column` spaces and ended by `eol`; empty lines stay empty. */
 export function joinLines(lines: readonly string[], column: number, eol: string): string {
   const pad = ' '.repeat(column);
   return lines.map((line) => (line === '' ? eol : pad + line + eol)).join('');

@@ -3,18 +3,18 @@ import { Schema } from 'yaml';
 /** The two ways to quote a string. */
 export type Quote = "'" | '"';
 
-/** How the source of a scalar is written; `none` where a value is left out. */
+/** How a scalar is written in the text; `none` for a value that is left out. */
 export type ScalarStyle = 'plain' | 'single' | 'double' | 'block' | 'none';
 
-/** The first line of a block scalar and the lines below it, without their indentation. */
+/** A block scalar to be written: its header (`|-`) and the lines below it, not yet indented. */
 export interface Literal {
   header: string;
   lines: string[];
 }
 
-/** What YAML 1.2 or 1.1 tools read as something else than a string. */
+/** Plain words that a reader of YAML 1.2 or 1.1 takes for something else than a string. */
 const OTHER_TYPES = otherTypes();
-/** Characters that readers of YAML refuse or change, and those by which a text looks other than it is. */
+/** Characters that readers of YAML refuse or change, and those that make a text look different from what it is. */
 const UNPRINTABLE =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/u;
 const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE, 'gu');
@@ -29,21 +29,21 @@ function otherTypes(): RegExp[] {
   return tests.filter((test) => test !== undefined);
 }
 
-/** Whether a string, written without quotes, is read as that very string by every YAML reader. */
+/** Whether every reader of YAML gets this very string back if it is written without quotes. */
 export function canBePlain(value: string, inFlow: boolean): boolean {
   if (value === '' || NOT_PLAIN.test(value) || UNPRINTABLE.test(value)) return false;
   if (inFlow && NOT_PLAIN_IN_FLOW.test(value)) return false;
   return !OTHER_TYPES.some((test) => test.test(value));
 }
 
-/** A string in quotes, on one line: those of `quote`, unless the other ones spare escapes or are needed. */
+/** A string in quotes, on one line: in those of `quote`, unless the others are needed or save escapes. */
 export function quoted(value: string, quote: Quote): string {
   if (UNPRINTABLE.test(value)) return doubleQuoted(value);
-  const spares = /["\\]/.test(value) && !value.includes("'");
-  return quote === "'" || spares ? singleQuoted(value) : doubleQuoted(value);
+  const savesEscapes = /["\\]/.test(value) && !value.includes("'");
+  return quote === "'" || savesEscapes ? singleQuoted(value) : doubleQuoted(value);
 }
 
-/** A string in the style of the one that it replaces, where that style can hold it; on one line. */
+/** A string on one line, in the style of the one that it replaces if that style can hold it. */
 export function inStyle(value: string, style: ScalarStyle, quote: Quote, inFlow: boolean): string {
   if (style === 'double') return doubleQuoted(value);
   if (style === 'single') return UNPRINTABLE.test(value) ? doubleQuoted(value) : singleQuoted(value);
@@ -60,9 +60,9 @@ function doubleQuoted(value: string): string {
 }
 
 /**
- * A string as a literal block scalar whose lines stand `width` columns right of what holds it. Undefined where
- * it has no line break or a block cannot hold it. `keep` allows blank lines at the end: the block must then own
- * the blank lines that follow it.
+ * A string as a literal block scalar whose lines are indented by `width` columns more than their parent. Undefined if
+ * the string has no line break, or no block can hold it. `keep` allows line breaks at the end of the string: only for a
+ * block to which the blank lines below it belong.
  */
 export function literal(value: string, width: number, keep = false): Literal | undefined {
   const content = withoutBreaksAtEnd(value);

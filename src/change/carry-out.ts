@@ -1,0 +1,139 @@
+import type { AppDefaults } from '../desired/app.ts';
+import { HoldfastError, kindOf } from '../errors.ts';
+import type { Faults } from '../faults.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { Head, Publisher, Reader } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
+import { answer } from './answer.ts';
+import { confirm } from './confirm.ts';
+import { draftAll } from './draft-batch.ts';
+import { ifMatchRefusal } from './if-match.ts';
+import type { DraftedWrite, QueuedWrite } from './queued-write.ts';
+import { settleFor } from './settle.ts';
+
+/** How often a write is tried when the branch moves meanwhile. */
+const MAX_ATTEMPTS = 5;
+
+/** What a writer works with. */
+export interface WriterDependencies {
+  reconciler: Reconciler;
+  reader: Reader;
+  publisher: Publisher;
+  store: Store;
+  defaults: AppDefaults;
+  strict: boolean;
+  /** Unix milliseconds. */
+  now(): number;
+  faults: Faults;
+  /** Milliseconds that a write waits for a pass. */
+  patience: number;
+}
+
+/** Drafts, publishes and confirms a batch of writes, and tells each caller what became of its write. Never rejects. */
+export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
+  let waiting = batch;
+  try {
+    for (let attempt = 1; waiting.length > 0 && attempt <= MAX_ATTEMPTS; attempt++) {
+      waiting = await tryOnce(waiting, dependencies);
+    }
+    if (waiting.length === 0) return;
+    const message = `the branch moved ${MAX_ATTEMPTS} times while this was written`;
+    rejectAll(waiting, new HoldfastError('conflict', message));
+  } catch (error) {
+    rejectAll(waiting, error);
+  }
+}
+
+function rejectAll(requests: readonly QueuedWrite[], error: unknown): void {
+  for (const { reject } of requests) reject(error);
+}
+
+/** One attempt on the present head. Resolves to the requests that have to be tried again. */
+async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<QueuedWrite[]> {
+  const base = await settleFor(batch, dependencies);
+  if (base === null) return [];
+  // A write that mends a file decides whether the next one may be made.
+  if (base.isRefused && batch.length > 1) return oneByOne(batch, dependencies);
+  const { passes } = dependencies.reconciler;
+  const outcomes = await draftAll(batch, { ...dependencies, passes });
+  // A pass on a newer head has begun meanwhile: the drafts may be based on files that the store does not have yet.
+  if (passes.head()?.revision !== base.head.revision) return batch;
+  const drafted: DraftedWrite[] = [];
+  for (const [index, outcome] of outcomes.entries()) {
+    const request = batch[index] as QueuedWrite;
+    if ('error' in outcome) request.reject(outcome.error);
+    else if (outcome.draft === null) await answer(request, null, dependencies.store);
+    else drafted.push({ request, draft: outcome.draft });
+  }
+  if (drafted.length === 0) return [];
+  const left = await rejectOvertaken(drafted, dependencies.store);
+  // Those that are left were drafted on top of what was just rejected.
+  if (left.length < drafted.length) return left;
+  return publish(base.head, drafted, dependencies);
+}
+
+async function oneByOne(
+  batch: readonly QueuedWrite[],
+  dependencies: WriterDependencies,
+): Promise<QueuedWrite[]> {
+  const again: QueuedWrite[] = [];
+  for (const request of batch) again.push(...(await tryOnce([request], dependencies)));
+  return again;
+}
+
+/**
+ * Rejects the writes whose `If-Match` held when they were drafted and does not any more: a restart raises an id without a
+ * commit. Resolves to the other ones.
+ */
+async function rejectOvertaken(drafted: readonly DraftedWrite[], store: Store): Promise<QueuedWrite[]> {
+  const left: QueuedWrite[] = [];
+  for (const { request } of drafted) {
+    const refusal = await ifMatchRefusal(request, store).catch((error: unknown) => error);
+    if (refusal === null) left.push(request);
+    else request.reject(refusal);
+  }
+  return left;
+}
+
+/** Publishes the drafts and confirms them. Resolves to the requests that have to be tried again. */
+async function publish(
+  base: Head,
+  drafted: DraftedWrite[],
+  dependencies: WriterDependencies,
+): Promise<QueuedWrite[]> {
+  let revisions: string[];
+  try {
+    revisions = await dependencies.publisher.publish(
+      base,
+      drafted.map(({ draft }) => draft.commit),
+    );
+  } catch (error) {
+    return publishRefused(error, drafted, dependencies);
+  }
+  await confirm(drafted, revisions, dependencies);
+  return [];
+}
+
+async function publishRefused(
+  error: unknown,
+  drafted: DraftedWrite[],
+  dependencies: WriterDependencies,
+): Promise<QueuedWrite[]> {
+  const requests = drafted.map(({ request }) => request);
+  if (kindOf(error) === 'moved-on') return requests;
+  // The status is to show this, too. And where it is not known whether the commits arrived, a pass finds out.
+  if (kindOf(error) === 'unavailable') void dependencies.reconciler.look();
+  // What is wrong with one of several drafts must not keep the others back.
+  if (kindOf(error) === 'conflict' && requests.length > 1) return oneByOne(requests, dependencies);
+  for (const [index, { reject }] of requests.entries()) reject(ownFailure(error, index));
+  return [];
+}
+
+/** Where it is not known whether the commits of a batch were published, each caller is told of its own one. */
+function ownFailure(error: unknown, index: number): unknown {
+  if (!(error instanceof HoldfastError)) return error;
+  const { commits } = error.details as { commits?: readonly string[] };
+  if (commits === undefined) return error;
+  const details = { revision: commits[index], applied: false };
+  return new HoldfastError(error.kind, error.message, details, error);
+}

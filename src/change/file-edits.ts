@@ -1,0 +1,38 @@
+import { newFilePath } from '../desired/file.ts';
+import type { Kind } from '../desired/name.ts';
+import { type Fields, isMapValue } from '../desired/values.ts';
+import { editYaml, renderYaml } from '../desired/yaml/edit.ts';
+import type { FileEdit } from '../source/source.ts';
+import type { WriteView } from './view.ts';
+
+/** The file of a new object. */
+export function newFile(kind: Kind, name: string, fields: Fields): FileEdit {
+  return { path: newFilePath(kind, name), text: renderYaml(fields) };
+}
+
+/** The removal of files. */
+export function removeFiles(paths: readonly string[]): FileEdit[] {
+  return paths.map((path) => ({ path, text: null }));
+}
+
+/**
+ * The smallest edit of a file after which it has the fields that `targetOf` makes of those it has now, valid or not; no
+ * edit if it has them already. A file that cannot be read as a map of fields is written anew.
+ */
+export function editFile(
+  path: string,
+  { texts, read }: Pick<WriteView, 'texts' | 'read'>,
+  targetOf: (fields: Fields) => Fields,
+): FileEdit[] {
+  const text = texts.get(path) ?? '';
+  const fields = fieldsOf(text, read);
+  const edited = fields === null ? renderYaml(targetOf({})) : editYaml(text, targetOf(fields), read);
+  return edited === text ? [] : [{ path, text: edited }];
+}
+
+function fieldsOf(text: string, read: WriteView['read']): Fields | null {
+  const document = read(text);
+  if (!document.ok) return null;
+  const value = document.value.value ?? {};
+  return isMapValue(value) ? value : null;
+}

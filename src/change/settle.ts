@@ -1,0 +1,67 @@
+import { HoldfastError } from '../errors.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { Head } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
+import { storedObject } from './answer.ts';
+import { ifMatchRefusal } from './if-match.ts';
+import { passWithin } from './patience.ts';
+import type { QueuedWrite } from './queued-write.ts';
+import { absent } from './refusals.ts';
+
+/** Where writes begin. `isRefused`: STRICT refuses this head, and the store is at an earlier revision. */
+export interface Base {
+  head: Head;
+  isRefused: boolean;
+}
+
+/** What `settle` works with. */
+interface SettleParts {
+  reconciler: Reconciler;
+  store: Store;
+  /** Milliseconds to wait for the pass. */
+  patience: number;
+}
+
+/** Brings the store to the head. Where that fails, tells every caller of the batch, and resolves to null. */
+export async function settleFor(batch: readonly QueuedWrite[], parts: SettleParts): Promise<Base | null> {
+  try {
+    return await settle(parts);
+  } catch (error) {
+    for (const request of batch) request.reject((await earlierRefusal(request, parts)) ?? error);
+    return null;
+  }
+}
+
+/**
+ * Brings the store to the head, so that a write sees every earlier one and every push. A head that STRICT refuses for its
+ * files is a base, too, since writes can mend the files. Rejects also while the store is down, which a pass that finds
+ * nothing new does not notice, so that no commit is made which could not be applied.
+ */
+async function settle({ reconciler, store, patience }: SettleParts): Promise<Base> {
+  const outcome = await passWithin(patience, reconciler.reconcile());
+  await store.ping();
+  if (outcome.ok) return { head: outcome.report.head, isRefused: false };
+  const { error, head } = outcome;
+  if (error.kind !== 'stalled') throw new HoldfastError('unavailable', error.message, {}, error);
+  if (head && 'problems' in error.details) return { head, isRefused: true };
+  throw new HoldfastError('conflict', error.message, {}, error);
+}
+
+/**
+ * The refusal of a write that has to be told before a fault of the repository or the store (docs/api.md has the order):
+ * its object does not exist, or `If-Match` does not hold. Null if there is none, or it cannot be known.
+ */
+async function earlierRefusal(
+  request: QueuedWrite,
+  { reconciler, store }: SettleParts,
+): Promise<HoldfastError | null> {
+  const { kind, name, op } = request.write;
+  try {
+    const stored = await storedObject(request.write, store);
+    const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
+    if (op !== 'create' && !isThere) return absent(kind, name);
+    return await ifMatchRefusal(request, store);
+  } catch {
+    return null;
+  }
+}

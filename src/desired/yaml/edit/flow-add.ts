@@ -1,0 +1,58 @@
+import type { Slot } from './diff.ts';
+import { closingSpot, lastComma, lastOf, ownsLines, tailOf } from './flow.ts';
+import type { CollectionPart, Entry } from './layout.ts';
+import { columnOf, lineEnd, lineStart, startsLine } from './lines.ts';
+import type { Patch } from './patch.ts';
+import type { Pen } from './pen.ts';
+import { flowEntry } from './render.ts';
+
+/** Adds entries to a flow collection as `slots` say, each on a line of its own if its neighbour has one. */
+export function addToFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[], pen: Pen): void {
+  const last = lastOf(slots);
+  const lastKept = slots.findLast(stays)?.old;
+  const closing = closingSpot(patch.text, part, slots);
+  const comma = lastComma(patch.text, part);
+  const around: Neighbours = { previous: undefined, next: slots.find(stays)?.old, closing: undefined };
+  for (const slot of slots) {
+    if (stays(slot)) around.previous = slot.old;
+    if (slot.old !== undefined || slot.next === undefined) continue;
+    around.closing = around.previous === lastKept ? closing : undefined;
+    addBeside(patch, part, around, flowEntry(slot.next, pen) + (slot === last ? comma : ', '));
+  }
+}
+
+/** What stands around a new entry. */
+interface Neighbours {
+  previous: Entry | undefined;
+  next: Entry | undefined;
+  /** The place of removed entries on the line of the closing bracket, if there is one (`closingSpot`). */
+  closing: number | undefined;
+}
+
+function addBeside(patch: Patch, part: CollectionPart, around: Neighbours, entry: string): void {
+  const { previous, next, closing } = around;
+  if (closing !== undefined) patch.insert(closing, entry);
+  else if (previous !== undefined) addBehind(patch, previous, entry.trimEnd());
+  else if (next !== undefined) addBefore(patch, part, next, entry.trimEnd());
+}
+
+function stays({ old, next }: Slot): boolean {
+  return old !== undefined && next !== undefined;
+}
+
+function addBehind(patch: Patch, previous: Entry, entry: string): void {
+  const { text, eol } = patch;
+  const tail = tailOf(previous);
+  if (ownsLines(text, previous)) {
+    patch.insert(lineEnd(text, tail), ' '.repeat(columnOf(text, previous.start)) + entry + eol);
+  } else patch.insert(tail, ` ${entry}`);
+}
+
+/** Adds an entry before all others, above the comments of the present first one. */
+function addBefore(patch: Patch, part: CollectionPart, next: Entry, entry: string): void {
+  const { text, eol } = patch;
+  if (startsLine(text, next.start)) {
+    const at = next === part.entries[0] ? lineEnd(text, part.start) : lineStart(text, next.start);
+    patch.insert(at, ' '.repeat(columnOf(text, next.start)) + entry + eol);
+  } else patch.insert(next.start, `${entry} `);
+}

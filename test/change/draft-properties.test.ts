@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Draft, draftWrite } from '../../src/change/draft.ts';
+import { filesOf } from '../../src/change/view.ts';
+import type { Write } from '../../src/change/write.ts';
+import { type AppChange, type AppFields, completeApp } from '../../src/desired/app.ts';
+import type { Content } from '../../src/desired/content.ts';
+import type { DeviceGroup } from '../../src/desired/device-group.ts';
+import { DesiredState } from '../../src/desired/state.ts';
+import { readOnce } from '../../src/desired/yaml/document.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { AppliedState } from '../../src/plan/applied.ts';
+import { makePlan } from '../../src/plan/plan.ts';
+import { anyCommit, changesOf, DEFAULTS, type Files } from '../support/fleet.ts';
+
+const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
+const ALLOW_EMPTY = 'Allow-Empty: true';
+
+const app = fc.constantFrom('a', 'b', 'c', 'new');
+const group = fc.constantFrom('g', 'h', 'new');
+const allFields = fc.constantFrom<AppFields>(
+  { container_image: 'i:1' },
+  { container_image: 'i:2', running: false },
+  { container_image: 'i:3', env_vars: { A: 'b' } },
+);
+const someFields = fc.constantFrom<AppChange>(
+  { container_image: 'i:1' },
+  { running: true },
+  { env_vars: {} },
+);
+const members = fc.shuffledSubarray(['a', 'b', 'c', 'nobody']).map((apps): DeviceGroup => ({ apps }));
+
+const anyWrite: fc.Arbitrary<Write> = fc.oneof(
+  fc.tuple(app, allFields).map(([name, fields]): Write => ({ kind: 'app', op: 'create', name, fields })),
+  fc.tuple(app, allFields).map(([name, fields]): Write => ({ kind: 'app', op: 'replace', name, fields })),
+  fc.tuple(app, someFields).map(([name, fields]): Write => ({ kind: 'app', op: 'change', name, fields })),
+  app.map((name): Write => ({ kind: 'app', op: 'delete', name })),
+  fc
+    .tuple(group, members)
+    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'create', name, fields })),
+  fc
+    .tuple(group, members)
+    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'replace', name, fields })),
+  group.map((name): Write => ({ kind: 'device_group', op: 'delete', name })),
+);
+
+/** Commits of people, and writes of the API. */
+const histories = fc.array(fc.oneof(anyCommit, anyWrite, anyWrite), { minLength: 1, maxLength: 14 });
+
+/** A manager without store and git. */
+class Fleet {
+  readonly desired = new DesiredState();
+  readonly applied = new AppliedState();
+  readonly files = new Map<string, string>();
+  /** Keys of the objects that have problems with others. */
+  readonly faulty = new Set<string>();
+  readonly #pending = new Set<string>();
+  readonly strict: boolean;
+
+  constructor(strict: boolean) {
+    this.strict = strict;
+  }
+
+  /** Takes a commit; false where it is refused whole. */
+  take(commit: Files, allowEmpty = false): boolean {
+    for (const [path, text] of Object.entries(commit)) {
+      if (text === null) this.files.delete(path);
+      else this.files.set(path, text);
+    }
+    for (const key of this.desired.apply(changesOf(commit))) this.#pending.add(key);
+    const plan = makePlan(this.#pending, this.desired, this.applied);
+    for (const [key, problems] of plan.problems) {
+      if (problems.length === 0) this.faulty.delete(key);
+      else this.faulty.add(key);
+    }
+    if (this.#isRefused(allowEmpty)) return false;
+    this.applied.applySteps(plan.steps);
+    this.#pending.clear();
+    return true;
+  }
+
+  #isRefused(allowEmpty: boolean): boolean {
+    return (this.isEmptied && !allowEmpty) || (this.strict && this.hasErrors);
+  }
+
+  get isEmptied(): boolean {
+    return this.desired.isEmpty && !this.applied.isEmpty;
+  }
+
+  get hasErrors(): boolean {
+    return this.faulty.size > 0 || this.desired.problems().some(({ severity }) => severity === 'error');
+  }
+
+  /** The draft, or why there is none. */
+  draft(write: Write): Draft | HoldfastError | null {
+    const { desired, applied, faulty } = this;
+    const texts = new Map(filesOf(write, desired).map((path) => [path, this.files.get(path) ?? '']));
+    const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts, read: readOnce() };
+    try {
+      return draftWrite(write, CONTEXT, view, { strict: this.strict, allowEmpty: ALLOW_EMPTY, at: 0 });
+    } catch (error) {
+      if (error instanceof HoldfastError) return error;
+      throw error;
+    }
+  }
+}
+
+/** What the reply to a write promises that devices are told. */
+function promised(write: Write, before: Content | undefined): Content | undefined {
+  if (write.op === 'delete') return undefined;
+  if (write.kind === 'device_group') return write.fields;
+  if (write.op === 'change') return { ...before, ...write.fields } as Content;
+  return completeApp(write.fields, DEFAULTS);
+}
+
+/** Takes the commit of a draft. With STRICT it may mend one of several files: then the head is still refused. */
+function isTaken(fleet: Fleet, { commit: { edits, message } }: Draft): boolean {
+  expect(new Set(edits.map(({ path }) => path)).size).toBe(edits.length);
+  for (const { path, text } of edits) expect(text).not.toBe(fleet.files.get(path) ?? null);
+  const wasSound = !fleet.hasErrors;
+  const files = Object.fromEntries(edits.map(({ path, text }) => [path, text]));
+  const taken = fleet.take(files, message.includes(ALLOW_EMPTY));
+  if (!taken) expect([fleet.strict, wasSound]).toEqual([true, false]);
+  return taken;
+}
+
+function expectKept(fleet: Fleet, write: Write): void {
+  const { kind, name } = write;
+  const before = fleet.applied.content(kind, name);
+  const draft = fleet.draft(write);
+  if (draft instanceof HoldfastError) {
+    expect(fleet.hasErrors ? ['absent', 'present', 'conflict'] : ['absent', 'present']).toContain(draft.kind);
+    return;
+  }
+  if (draft !== null && !isTaken(fleet, draft)) return;
+  expect(fleet.applied.content(kind, name)).toEqual(promised(write, before));
+  if (write.op === 'delete' && kind === 'app') expect([...fleet.applied.groupsListing(name)]).toEqual([]);
+}
+
+describe.each([false, true])('writes among commits of people, STRICT: %s', (strict) => {
+  it('do what their reply says, by edits that each change something; only problems or names refuse them', () => {
+    fc.assert(
+      fc.property(histories, (events) => {
+        const fleet = new Fleet(strict);
+        for (const event of events) {
+          if ('op' in event) expectKept(fleet, event as Write);
+          // A folder that was emptied stalls everything, and the writer drafts nothing then.
+          else if (!fleet.take(event as Files) && fleet.isEmptied) return;
+        }
+      }),
+      { numRuns: 1500 },
+    );
+  });
+});

@@ -4,6 +4,7 @@ import type { CommitInfo, FolderHistory, Head, Reader, TreeChange } from '../../
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { GitFailure, runGit } from '../process/run.ts';
+import type { Followed } from '../repository/followed.ts';
 import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import type { ObjectReader } from './objects.ts';
@@ -19,19 +20,19 @@ const END_OF_DIFF = 'end';
 const HISTORY_TIME_LIMIT = 120_000;
 
 /**
- * Reads the folder of a repository; closes `objects` with itself. `followedBranch` tells, for every look, which branch
- * is followed.
+ * Reads the folder of a repository; closes `objects` with itself. `follow` tells, for every look, what is
+ * followed.
  */
 export function createReader(
   repository: Repository,
   objects: ObjectReader,
-  followedBranch: () => Promise<string | null>,
+  follow: () => Promise<Followed>,
 ): Reader {
   const { context } = repository;
   const differ = new Conversation(context, commands.diffTrees());
 
   return {
-    head: () => guarded(() => readHead(objects, followedBranch)),
+    head: () => guarded(async () => readHead(objects, await follow())),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
     changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
@@ -43,7 +44,7 @@ export function createReader(
     commonAncestor: (one, other) => guarded(() => readCommonAncestor(repository, objects, one, other)),
     history: () => guarded(() => readHistory(repository)),
     touched: (from, to) => guarded(() => readTouched(repository, from, to)),
-    visited: () => guarded(async () => readVisited(repository, await followedBranch())),
+    visited: () => guarded(async () => readVisited(repository, await follow())),
     close: async () => {
       await Promise.all([objects.close(), differ.close()]);
     },
@@ -60,9 +61,8 @@ async function guarded<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function readHead(objects: ObjectReader, followedBranch: () => Promise<string | null>): Promise<Head> {
-  const branch = await followedBranch();
-  const commit = await objects.info(`${branch ?? 'HEAD'}^{commit}`);
+async function readHead(objects: ObjectReader, { branch, at }: Followed): Promise<Head> {
+  const commit = await objects.info(`${at}^{commit}`);
   return { branch, revision: commit?.id ?? null };
 }
 

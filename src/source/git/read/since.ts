@@ -1,5 +1,6 @@
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
+import type { Followed } from '../repository/followed.ts';
 import { currentBranch, type Repository } from '../repository/repository.ts';
 import { pathsBelow } from './paths.ts';
 
@@ -15,9 +16,10 @@ export async function readTouched(
 }
 
 /** `Reader.visited`: whoever moves HEAD from branch to branch leaves a trace only there. */
-export async function readVisited(repository: Repository, branch: string | null): Promise<string[][]> {
-  const current = await currentBranch(repository);
-  const refs = [...(branch === null ? [] : [branch]), ...(branch === current ? ['HEAD'] : [])];
+export async function readVisited(repository: Repository, followed: Followed): Promise<string[][]> {
+  const { branch, isByHead } = followed;
+  const hasHead = isByHead || (await currentBranch(repository)) === branch;
+  const refs = [...(branch === null ? [] : [branch]), ...(hasHead ? ['HEAD'] : [])];
   return Promise.all(refs.map((ref) => visitsOf(repository, ref)));
 }
 

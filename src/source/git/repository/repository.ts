@@ -164,20 +164,3 @@ export async function currentBranch({ gitFolder, context }: Repository): Promise
     throw error;
   }
 }
-
-/**
- * The branch that is to be read: the one that is checked out, and while a person rebases it, that branch as it was before.
- * HEAD is at commits of the way then, which nobody means to serve; the branch moves at the end. Null for a HEAD that is
- * detached on purpose.
- */
-export async function followedBranch(repository: Repository): Promise<string | null> {
-  return (await currentBranch(repository)) ?? (await rebasedBranch(repository));
-}
-
-async function rebasedBranch({ gitFolder }: Repository): Promise<string | null> {
-  for (const folder of ['rebase-merge', 'rebase-apply']) {
-    const name = await readFile(`${gitFolder}/${folder}/head-name`, 'utf8').catch(() => '');
-    if (name.startsWith('refs/heads/')) return name.trim();
-  }
-  return null;
-}

@@ -3,7 +3,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, FolderHistory, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
 import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
@@ -138,7 +138,7 @@ async function readIsAncestor(
     await runGit(context, commands.isAncestor(ancestor, revision));
     return true;
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return false;
+    if (saidNo(error)) return false;
     throw error;
   }
 }
@@ -155,7 +155,7 @@ async function readCommonAncestor(
   try {
     return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    if (saidNo(error)) return null;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
-import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit, saidNo } from '../process/run.ts';
 
 /** A repository of this machine, and where in it the desired-state folder lies. */
 export interface Repository {
@@ -18,6 +18,8 @@ export interface Repository {
   prefix: string;
   /** Id of the tree without entries, in this repository's hash. */
   emptyTree: string;
+  /** Id that stands for no object. */
+  noObject: string;
   isShallow: boolean;
 }
 
@@ -98,7 +100,9 @@ export async function describeRepository(
   const [format = '', shallow] = (await runGit(context, commands.objectFormat())).split('\n');
   const emptyTree = EMPTY_TREES[format];
   if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
-  return { context, gitFolder, commonFolder, prefix, emptyTree, isShallow: shallow === 'true' };
+  const noObject = '0'.repeat(emptyTree.length);
+  const isShallow = shallow === 'true';
+  return { context, gitFolder, commonFolder, prefix, emptyTree, noObject, isShallow };
 }
 
 /** The nearest folder that is there, by its real path, and what of the path is not. */
@@ -160,7 +164,7 @@ export async function currentBranch({ gitFolder, context }: Repository): Promise
   try {
     return (await runGit(context, commands.symbolicHead())).trim();
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    if (saidNo(error)) return null;
     throw error;
   }
 }

@@ -98,8 +98,11 @@ async function takeLock(path: string): Promise<() => Promise<void>> {
 
 const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
 
+/** The folders of a repository. */
+export type Folders = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder'>;
+
 /** Where a git that works in the repository has its folder. */
-export function foldersOf({ context, gitFolder, commonFolder }: Repository): string[] {
+export function foldersOf({ context, gitFolder, commonFolder }: Folders): string[] {
   return [context.folder, gitFolder, commonFolder];
 }
 

@@ -161,6 +161,16 @@ export const commands = {
       '--',
       path,
     ),
+  /** Commits that descend from one and lead to the other. */
+  between: (from: string, to: string) =>
+    command(
+      'rev-list',
+      '--ancestry-path',
+      '--topo-order',
+      '--end-of-options',
+      objectId(to),
+      `^${objectId(from)}`,
+    ),
   /** Where a branch, or HEAD, has been. */
   visited: (ref: string) =>
     command(

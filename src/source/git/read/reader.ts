@@ -9,7 +9,7 @@ import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import type { ObjectReader } from './objects.ts';
 import { pathsBelow } from './paths.ts';
-import { readTouched, readVisited } from './since.ts';
+import { readBetween, readTouched, readVisited } from './since.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
@@ -44,6 +44,7 @@ export function createReader(
     commonAncestor: (one, other) => guarded(() => readCommonAncestor(repository, objects, one, other)),
     history: () => guarded(() => readHistory(repository)),
     touched: (from, to) => guarded(() => readTouched(repository, from, to)),
+    between: (from, to) => guarded(() => readBetween(repository, from, to)),
     visited: () => guarded(async () => readVisited(repository, await follow())),
     close: async () => {
       await Promise.all([objects.close(), differ.close()]);

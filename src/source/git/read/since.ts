@@ -15,6 +15,16 @@ export async function readTouched(
   return pathsBelow(prefix, await runGit(context, commands.touchedPaths(from, to, prefix || '.')));
 }
 
+/** `Reader.between`. */
+export async function readBetween(
+  { context, isShallow }: Repository,
+  from: string,
+  to: string,
+): Promise<string[] | null> {
+  if (from === to) return [];
+  return isShallow ? null : linesOf(await runGit(context, commands.between(from, to)));
+}
+
 /** `Reader.visited`: whoever moves HEAD from branch to branch leaves a trace only there. */
 export async function readVisited(repository: Repository, followed: Followed): Promise<string[][]> {
   const { branch, isByHead } = followed;
@@ -24,5 +34,9 @@ export async function readVisited(repository: Repository, followed: Followed): P
 }
 
 async function visitsOf({ context }: Repository, ref: string): Promise<string[]> {
-  return (await runGit(context, commands.visited(ref))).split('\n').filter(Boolean);
+  return linesOf(await runGit(context, commands.visited(ref)));
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter(Boolean);
 }

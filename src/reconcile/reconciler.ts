@@ -75,7 +75,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const clock = createClock(() => void originPasses.byClock());
-  let status = STARTING;
+  let status: Status = { ...STARTING, origin: origin.status() };
   let passError: PassError | null = null;
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;

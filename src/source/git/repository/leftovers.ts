@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAtWork, isOpen } from '../work-tree/holders.ts';
-import { DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders, foldersOf } from '../work-tree/locks.ts';
+import { allFoldersOf, DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders } from '../work-tree/locks.ts';
 import type { Repository } from './repository.ts';
 
 /** A pack that is not whole yet. */
@@ -21,7 +21,7 @@ export async function clearLeftPacks(repository: Repository): Promise<void> {
   const names = await readdir(folder).catch((): string[] => []);
   const left = names.filter((name) => UNFINISHED.test(name) || KEPT.test(name));
   if (left.length === 0) return;
-  const isBusy = await isAtWork(foldersOf(repository));
+  const isBusy = await isAtWork(await allFoldersOf(repository));
   if (isBusy === true) return;
   for (const name of left) {
     const path = `${folder}/${name}`;
@@ -47,7 +47,7 @@ export async function clearFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;
   const folder = `${commonFolder}/objects/pack`;
   const names = new Set(await readdir(folder).catch((): string[] => []));
-  const isAlone = (await isAtWork(foldersOf(folders))) === false;
+  const isAlone = (await isAtWork(await allFoldersOf(folders))) === false;
   const marks = [...names].filter((name) => KEPT.test(name));
   for (const mark of marks.filter((name) => isAlone || !names.has(name.replace(/keep$/, 'pack')))) {
     if (await isLeft(`${folder}/${mark}`, 0)) await unlink(`${folder}/${mark}`).catch(() => undefined);

@@ -60,7 +60,7 @@ export async function openCheckout(
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
   const plain = createReader(repository, objects, () =>
-    fixed === null ? followedHead(repository) : Promise.resolve(followedBranch(fixed)),
+    fixed === null ? followedHead(repository) : followedBranch(repository, fixed),
   );
   const all = requireReadable(plain, repository);
   const maintenance = createMaintenance(repository, onPacksLeft);

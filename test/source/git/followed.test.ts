@@ -76,3 +76,40 @@ describe('the head while a person rebases', () => {
     expect(await reader.head()).toEqual({ branch: null, revision: last });
   });
 });
+
+describe('a branch that is another name of one', () => {
+  const NAMES = ['main', 'master'] as const;
+
+  it.each(
+    NAMES.flatMap((fixed) => [
+      { fixed, head: 'main' },
+      { fixed, head: 'master' },
+    ]),
+  )(
+    'is that one: a write to $fixed, with $head checked out, leaves nothing undone',
+    async ({ fixed, head }) => {
+      const { repository, last } = await fiveCommits();
+      await repository.git('symbolic-ref', 'refs/heads/master', 'refs/heads/main');
+      await repository.git('symbolic-ref', 'HEAD', `refs/heads/${head}`);
+      const source = await openSource(repository.folder, fixed);
+      expect(await source.reader.head()).toEqual({ branch: 'refs/heads/main', revision: last });
+      const written = await publishOne(source, { [FILE]: '6' });
+      expect(await repository.git('rev-parse', 'main', 'master', 'HEAD')).toBe(
+        `${written}\n`.repeat(3).trim(),
+      );
+      expect(await repository.git('status', '--porcelain')).toBe('');
+      expect(await repository.git('symbolic-ref', 'refs/heads/master')).toBe('refs/heads/main');
+    },
+  );
+});
+
+describe('a HEAD that names no branch', () => {
+  it('is read, and takes no write: a fetch would take that away', async () => {
+    const { repository, last } = await fiveCommits();
+    await repository.git('update-ref', 'refs/remotes/origin/main', last);
+    await repository.git('symbolic-ref', 'HEAD', 'refs/remotes/origin/main');
+    const source = await openSource(repository.folder);
+    expect(await source.reader.head()).toEqual({ branch: null, revision: last });
+    await expect(publishOne(source, { [FILE]: '6' })).rejects.toMatchObject({ kind: 'conflict' });
+  });
+});

@@ -46,8 +46,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const { limits, faults, access, onRecordRefused: onRefused } = options;
   const transfers = createTransfers(transfer);
   const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
-  const inner = createReader(repository, openObjects(context), async () =>
-    followedBranch(trackingRef(branch)),
+  const inner = createReader(repository, openObjects(context), () =>
+    followedBranch(repository, trackingRef(branch)),
   );
   const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { currentBranch, type Repository } from './repository.ts';
+import { currentBranch, type Repository, realBranch } from './repository.ts';
 
 /** What of a repository is read. */
 export interface Followed {
@@ -12,7 +12,8 @@ export interface Followed {
 }
 
 /** A branch that is followed whatever is checked out. */
-export function followedBranch(branch: string): Followed {
+export async function followedBranch(repository: Repository, name: string): Promise<Followed> {
+  const branch = await realBranch(repository, name);
   return { branch, at: branch, isByHead: false };
 }
 

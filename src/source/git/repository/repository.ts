@@ -152,17 +152,37 @@ async function checkVersion(context: GitContext): Promise<void> {
   );
 }
 
+/** Names that stand for names: git itself follows no more of them. */
+const MOST_LINKS = 5;
+
 /**
- * The branch that HEAD names, `refs/heads/...`; null when it is detached. The file is read directly, since it
- * is looked at in every pass; where it does not say (a ref table), git is asked.
+ * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it set
+ * (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
  */
-export async function currentBranch({ gitFolder, context }: Repository): Promise<string | null> {
+export async function realBranch({ commonFolder }: Repository, name: string): Promise<string> {
+  let branch = name;
+  for (let links = 0; links < MOST_LINKS; links++) {
+    const text = await readFile(`${commonFolder}/${branch}`, 'utf8').catch(() => '');
+    const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
+    if (target === undefined) return branch;
+    branch = target;
+  }
+  return branch;
+}
+
+/**
+ * The branch that HEAD names, `refs/heads/...`; null when it is detached, or names something else. The file is read
+ * directly, since it is looked at in every pass; where it does not say (a ref table), git is asked.
+ */
+export async function currentBranch(repository: Repository): Promise<string | null> {
+  const { gitFolder, context } = repository;
   const head = await readFile(`${gitFolder}/HEAD`, 'utf8');
   const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
-  if (branch !== undefined && branch !== 'refs/heads/.invalid') return branch;
+  if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
   if (/^[0-9a-f]{40,64}\n?$/.test(head)) return null;
   try {
-    return (await runGit(context, commands.symbolicHead())).trim();
+    const name = (await runGit(context, commands.symbolicHead())).trim();
+    return name.startsWith('refs/heads/') ? name : null;
   } catch (error) {
     if (saidNo(error)) return null;
     throw error;

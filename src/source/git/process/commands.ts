@@ -70,7 +70,8 @@ export const commands = {
       '--git-common-dir',
       '--show-prefix',
     ),
-  objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
+  objectFormat: () => command('rev-parse', '--show-object-format'),
+  isShallow: () => command('rev-parse', '--is-shallow-repository'),
   /** A repository without a work tree, for what is fetched. */
   initBare: () => command('init', '--quiet', '--bare'),
   /** Whether every object is whole, and everything that a ref needs is there. */

@@ -5,7 +5,7 @@ import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
-import type { Repository } from '../repository/repository.ts';
+import { isShallow, type Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import type { ObjectReader } from './objects.ts';
 import { pathsBelow } from './paths.ts';
@@ -161,16 +161,17 @@ async function readCommonAncestor(
   }
 }
 
-async function readHistory({ context, prefix, isShallow }: Repository): Promise<FolderHistory> {
+async function readHistory(repository: Repository): Promise<FolderHistory> {
+  const { context, prefix } = repository;
   let times = '';
   let names = '';
-  let isComplete = !isShallow;
-  // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
+  let isComplete = false;
   try {
     times = await runGit(context, commands.newestCommits());
     names = await runGit({ ...context, timeLimit: HISTORY_TIME_LIMIT }, commands.historyPaths(prefix || '.'));
+    isComplete = !(await isShallow(repository));
   } catch {
-    isComplete = false;
+    // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
   }
   const newestCommit = Math.max(0, ...times.split('\n').filter(Boolean).map(Number));
   return { paths: pathsBelow(prefix, names), newestCommit, isComplete };

@@ -1,28 +1,30 @@
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
-import { currentBranch, type Repository } from '../repository/repository.ts';
+import { currentBranch, isShallow, type Repository } from '../repository/repository.ts';
 import { pathsBelow } from './paths.ts';
 
 /** `Reader.touched`. */
 export async function readTouched(
-  { context, prefix, isShallow }: Repository,
+  repository: Repository,
   from: string,
   to: string,
 ): Promise<Set<string> | null> {
+  const { context, prefix } = repository;
   if (from === to) return new Set();
-  if (isShallow) return null;
+  if (await isShallow(repository)) return null;
   return pathsBelow(prefix, await runGit(context, commands.touchedPaths(from, to, prefix || '.')));
 }
 
 /** `Reader.between`. */
 export async function readBetween(
-  { context, isShallow }: Repository,
+  repository: Repository,
   from: string,
   to: string,
 ): Promise<string[] | null> {
   if (from === to) return [];
-  return isShallow ? null : linesOf(await runGit(context, commands.between(from, to)));
+  if (await isShallow(repository)) return null;
+  return linesOf(await runGit(repository.context, commands.between(from, to)));
 }
 
 /** `Reader.visited`: whoever moves HEAD from branch to branch leaves a trace only there. */

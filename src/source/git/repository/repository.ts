@@ -20,7 +20,6 @@ export interface Repository {
   emptyTree: string;
   /** Id that stands for no object. */
   noObject: string;
-  isShallow: boolean;
 }
 
 /** What opening needs of the machine. */
@@ -97,12 +96,16 @@ export async function describeRepository(
   commonFolder: string,
   prefix: string,
 ): Promise<Repository> {
-  const [format = '', shallow] = (await runGit(context, commands.objectFormat())).split('\n');
+  const format = (await runGit(context, commands.objectFormat())).trim();
   const emptyTree = EMPTY_TREES[format];
   if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
   const noObject = '0'.repeat(emptyTree.length);
-  const isShallow = shallow === 'true';
-  return { context, gitFolder, commonFolder, prefix, emptyTree, noObject, isShallow };
+  return { context, gitFolder, commonFolder, prefix, emptyTree, noObject };
+}
+
+/** Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. */
+export async function isShallow({ context }: Repository): Promise<boolean> {
+  return (await runGit(context, commands.isShallow())).trim() === 'true';
 }
 
 /** The nearest folder that is there, by its real path, and what of the path is not. */

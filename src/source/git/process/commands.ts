@@ -23,6 +23,7 @@ const BUT_THE_RECORD = [
 
 const IDS_AT_ORIGIN = '+refs/holdfast/ids*:refs/holdfast/origin-ids*';
 
+/** Where origin itself is a clone made with a depth, git would bring nothing, and say nothing. */
 function fetchArguments(isTalkative: boolean): string[] {
   return [
     'fetch',
@@ -32,6 +33,7 @@ function fetchArguments(isTalkative: boolean): string[] {
     '--no-write-fetch-head',
     '--no-auto-maintenance',
     '--no-show-forced-updates',
+    '--update-shallow',
     '--end-of-options',
     'origin',
   ];

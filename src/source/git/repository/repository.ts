@@ -104,7 +104,7 @@ export async function describeRepository(
 }
 
 /** Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. */
-export async function isShallow({ context }: Repository): Promise<boolean> {
+export async function isShallow({ context }: Pick<Repository, 'context'>): Promise<boolean> {
   return (await runGit(context, commands.isShallow())).trim() === 'true';
 }
 

@@ -2,7 +2,7 @@ import { startFloor } from '../plan/ids.ts';
 import type { FolderHistory, IdsRecord, Reader } from '../source/source.ts';
 import type { CounterRow, Followed, Store, StoreState } from '../store/store.ts';
 import type { Breach } from './continuity.ts';
-import type { RecordContent } from './record/format.ts';
+import { counterKey, type RecordContent } from './record/format.ts';
 import { highestId, seedsOf } from './record/seeds.ts';
 import { mayKnowMore, type Standing, standingOf } from './record/standing.ts';
 import { trustOf } from './record/trust.ts';
@@ -90,7 +90,7 @@ async function seed(
     record: known === null ? unused(standing) : 'used',
     adopted: standing.kind === 'another' ? standing.tip : null,
     names: seeds.length,
-    kept: recorded.filter(({ kind, name, hash }) => hash !== null && isTrusted(`${kind}/${name}`)).length,
+    kept: recorded.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
     floor,
     isComplete,
   };

@@ -57,7 +57,7 @@ export interface Status {
   problems: StandingProblem[];
 }
 
-/** The status of a manager that has not looked yet. */
+/** The status of a manager that has not looked yet, where the repository that is read is the origin. */
 export const STARTING: Status = {
   state: 'starting',
   branch: null,

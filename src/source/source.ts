@@ -68,6 +68,11 @@ export interface Reader {
    */
   touched(from: string, to: string): Promise<Set<string> | null>;
   /**
+   * Every commit that descends from `from` and leads to `to`, which is the first of them: where a branch can have been that was
+   * only ever moved forward. Null where that cannot be told, in a clone made with a depth.
+   */
+  between(from: string, to: string): Promise<string[] | null>;
+  /**
    * Commits that the followed branch was at, as far as git remembers them; one list for each way in which it could
    * move, newest first.
    */

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 
@@ -29,6 +30,23 @@ describe('a repository elsewhere', () => {
     expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toBe(
       '# the web server\ncontainer_image: nginx:1.28\nstarting_ports: [80]\n',
     );
+  });
+
+  it('that has only a part of its history is followed like any other', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const folder = join(await temporaryFolder(), 'shallow.git');
+    const cloneAgain = async (): Promise<void> => {
+      await rm(folder, { recursive: true, force: true });
+      await origin.bare.git('clone', '--quiet', '--bare', '--depth=1', `file://${origin.url}`, folder);
+    };
+    await origin.push({ 'elsewhere.txt': 'x' });
+    await cloneAgain();
+    const manager = await startFollower({ ...origin, url: folder });
+    expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.26');
+    const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' });
+    await cloneAgain();
+    expect((await manager.reconcile()).body).toMatchObject({ revision_applied: id, error: null });
+    expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
   });
 
   it('that moved since the last look gets the same change on its new head', async () => {

@@ -62,6 +62,29 @@ describe('what makes it look', () => {
   });
 });
 
+describe('a start whose origin does not answer', () => {
+  it('is told as one of a manager that has an origin, and has not reached it', async () => {
+    let answer: () => void = () => undefined;
+    const refresh = () =>
+      new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+    const origin = { refresh, interrupt: () => undefined, abandon: () => undefined };
+    const { reconciler } = await buildEngine({ files: FILES, origin });
+    const started = reconciler.start();
+    await expect
+      .poll(() => reconciler.status())
+      .toMatchObject({ state: 'starting', origin: { reachedAt: null, error: null } });
+    await expect
+      .poll(() => {
+        answer();
+        return reconciler.status().origin?.reachedAt ?? null;
+      }, PATIENCE)
+      .not.toBeNull();
+    await started;
+  });
+});
+
 describe('a store that fails', () => {
   it.each(['unavailable', 'internal'] as const)(
     'is tried again by itself until it takes the revision, and no id rises twice: %s',

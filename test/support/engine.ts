@@ -10,7 +10,7 @@ import {
 } from '../../src/reconcile/reconciler.ts';
 import type { Status } from '../../src/reconcile/status.ts';
 import { openCheckout } from '../../src/source/git/checkout.ts';
-import type { Source } from '../../src/source/source.ts';
+import type { Source, SourceOrigin } from '../../src/source/source.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DEFAULTS } from './fleet.ts';
@@ -35,6 +35,8 @@ export interface EngineOptions {
   settings?: Partial<Omit<ReconcilerDependencies, 'source' | 'store'>>;
   /** What stands between the reconciler and the store: faults, and moments to hold on to. */
   wrapStore?: (store: Store) => Store;
+  /** What is asked before each look, as a repository elsewhere is. */
+  origin?: SourceOrigin;
 }
 
 /** Builds the parts; nothing is started. Everything is closed when the test is over. */
@@ -52,7 +54,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   const passes: Engine['passes'] = [];
   const reconciler = createReconciler({
-    source,
+    source: { ...source, origin: options.origin ?? null },
     store: options.wrapStore?.(store) ?? store,
     defaults: DEFAULTS,
     strict: false,

@@ -1,6 +1,14 @@
 import { inTurns } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
-import { encodeMeta, encodeShard, MAX_ROWS, type RecordContent, type RecordMeta, shardOf } from './format.ts';
+import {
+  counterKey,
+  encodeMeta,
+  encodeShard,
+  MAX_ROWS,
+  type RecordContent,
+  type RecordMeta,
+  shardOf,
+} from './format.ts';
 
 /** What stands at the record's ref, as far as comparing with it needs. */
 export interface Written {
@@ -46,7 +54,7 @@ export class RecordContents {
     const file = shardOf(row.name);
     const shard = this.#shards.get(file) ?? new Map<string, CounterRow>();
     const before = shard.size;
-    this.#shards.set(file, shard.set(`${row.kind}/${row.name}`, row));
+    this.#shards.set(file, shard.set(counterKey(row), row));
     this.#size += shard.size - before;
     return file;
   }

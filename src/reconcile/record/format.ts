@@ -50,6 +50,11 @@ const Row = z.union([
 ]);
 const Shard = z.array(Row);
 
+/** A counter as one string, for maps; of an object's id it is the object's key. */
+export function counterKey({ kind, name }: Pick<CounterRow, 'kind' | 'name'>): string {
+  return `${kind}/${name}`;
+}
+
 /** The file that a name's rows are in: one of 256, so that a change rewrites little. */
 export function shardOf(name: string): string {
   return `${createHash('sha256').update(name).digest('hex').slice(0, 2)}.json`;
@@ -97,7 +102,7 @@ function decodeRows(files: ReadonlyMap<string, string>): CounterRow[] {
   for (const [file, text] of files) {
     if (file === META) continue;
     for (const [kind, name, last, hash] of Shard.parse(JSON.parse(text))) {
-      const key = `${kind}/${name}`;
+      const key = counterKey({ kind, name });
       if (rows.has(key) || shardOf(name) !== file) throw new Error('a row is not where it belongs');
       rows.set(key, { kind, name, last, hash });
     }

@@ -1,7 +1,7 @@
 import { classifyPath } from '../../desired/file.ts';
-import { keyOf } from '../../desired/name.ts';
 import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
 import type { Breach } from '../continuity.ts';
+import { counterKey } from './format.ts';
 import type { Trust } from './trust.ts';
 
 /** What is known of the past, from three sides; each says more than the one before. */
@@ -25,22 +25,18 @@ export function seedsOf(
   floor: number,
 ): CounterSeed[] {
   const seeds = new Map<string, CounterSeed>();
-  const add = (row: CounterRow): void => void seeds.set(counterOf(row), { ...row, floor });
+  const add = (row: CounterRow): void => void seeds.set(counterKey(row), { ...row, floor });
   for (const path of paths) for (const row of rowsOfPath(path, floor - 1)) add(row);
   for (const row of stored) {
-    if (scope === 'keep') seeds.delete(counterOf(row));
-    else if (scope === 'raise' || !seeds.has(counterOf(row))) add(row);
+    if (scope === 'keep') seeds.delete(counterKey(row));
+    else if (scope === 'raise' || !seeds.has(counterKey(row))) add(row);
   }
   for (const row of recorded) add(isKept(row, isTrusted) ? row : { ...row, last: floor - 1, hash: null });
   return [...seeds.values()];
 }
 
-function isKept({ kind, name }: CounterRow, isTrusted: Trust): boolean {
-  return kind === 'prune' || isTrusted(keyOf(kind, name));
-}
-
-function counterOf({ kind, name }: CounterRow): string {
-  return `${kind}/${name}`;
+function isKept(row: CounterRow, isTrusted: Trust): boolean {
+  return row.kind === 'prune' || isTrusted(counterKey(row));
 }
 
 /** The highest id in any of these rows; 0 where there is none. */

@@ -17,8 +17,8 @@ const NONE: Trust = () => false;
 
 /**
  * Everything that was served since lies at a commit between the record's revision and the head, or at one that the
- * branch was at and has left since. An object is trusted where none of these touched its file, and no other file has a say in
- * it; nothing is where the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
+ * branch was at and has left since. An object is trusted where none of these touched its file or has it otherwise (a merge can take
+ * a file from before the record, which no commit since has touched), and no other file has a say in it; nothing is where the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
  */
 export async function trustOf(
   { meta, rows }: RecordContent,
@@ -30,9 +30,12 @@ export async function trustOf(
   if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
   if ((await reader.folder(revision)) !== folder) return NONE;
   const touched = await reader.touched(revision, head);
-  const left = touched === null ? null : await changedAtVisits(revision, folder, reader);
-  if (touched === null || left === null) return NONE;
-  const changed = new Set([...touched, ...left].flatMap(keysOfPath));
+  const passed = await reader.between(revision, head);
+  if (touched === null || passed === null) return NONE;
+  const visits = new Set([...passed, ...visitsSince(await reader.visited(), revision)]);
+  const other = await changedAt(visits, folder, reader);
+  if (other === null) return NONE;
+  const changed = new Set([...touched, ...other].flatMap(keysOfPath));
   for (const key of await heldBack(rows, folder, reader)) changed.add(key);
   return (key) => !changed.has(key);
 }
@@ -60,17 +63,19 @@ async function heldBack(
   return keys;
 }
 
-/** Paths in which the folder at any commit that was visited since differs; null where it cannot be compared. */
-async function changedAtVisits(
-  revision: string,
+/** Paths in which the folder at any of these commits differs; null where it cannot be compared. */
+async function changedAt(
+  commits: Iterable<string>,
   folder: string | null,
   reader: Reader,
 ): Promise<Set<string> | null> {
   const paths = new Set<string>();
-  for (const visit of visitsSince(await reader.visited(), revision)) {
+  const compared = new Set([folder]);
+  for (const commit of commits) {
     // A reflog can name what git does not have any more.
-    const tree = await reader.folder(visit).catch(() => null);
-    if (tree === folder) continue;
+    const tree = await reader.folder(commit).catch(() => null);
+    if (compared.has(tree)) continue;
+    compared.add(tree);
     const changes = tree === null || folder === null ? null : await reader.changes(folder, tree);
     if (changes === null) return null;
     for (const { path } of changes) paths.add(path);

@@ -6,12 +6,13 @@ import { createIdsRecord } from './ids-record.ts';
 import { refName } from './process/commands.ts';
 import { openObjects } from './read/objects.ts';
 import { createReader } from './read/reader.ts';
+import { followedBranch, followedHead } from './repository/followed.ts';
 import { clearLeftPacks } from './repository/leftovers.ts';
 import { createMaintenance } from './repository/maintenance.ts';
 import { requireBranch, requireReadable } from './repository/missing-branch.ts';
 import { createRepository, dropUnfinished } from './repository/new-repository.ts';
 import { followReplaced } from './repository/replaced.ts';
-import { findRepository, followedBranch, type Machine, type Repository } from './repository/repository.ts';
+import { findRepository, type Machine, type Repository } from './repository/repository.ts';
 import { watchRepository } from './repository/watch.ts';
 import { createLocks } from './work-tree/locks.ts';
 import { createCheckoutPublisher } from './write/checkout-publisher.ts';
@@ -59,7 +60,7 @@ export async function openCheckout(
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
   const plain = createReader(repository, objects, () =>
-    fixed === null ? followedBranch(repository) : Promise.resolve(fixed),
+    fixed === null ? followedHead(repository) : followedBranch(repository, fixed),
   );
   const all = requireReadable(plain, repository);
   const maintenance = createMaintenance(repository, onPacksLeft);

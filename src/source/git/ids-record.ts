@@ -110,13 +110,12 @@ export interface RefMove {
 
 /** Moves refs of ours, all or none, and makes that durable. Where one is a symbolic ref, it is replaced: what it names is not ours. */
 export async function moveRefs(
-  { context, commonFolder, emptyTree }: Repository,
+  { context, commonFolder, noObject }: Repository,
   moves: readonly RefMove[],
 ): Promise<void> {
-  const none = '0'.repeat(emptyTree.length);
   const lines = moves.map(({ ref, to, expected }) => {
-    const from = expected === undefined ? '' : (expected ?? none);
-    return `option no-deref\0update ${refName(ref)}\0${to ?? none}\0${from}\0`;
+    const from = expected === undefined ? '' : (expected ?? noObject);
+    return `option no-deref\0update ${refName(ref)}\0${to ?? noObject}\0${from}\0`;
   });
   await runGit(context, commands.updateRefs(), lines.join(''));
   await syncFolder(`${commonFolder}/${dirname(RECORD_REF)}`);

@@ -118,6 +118,8 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'originBranches', takes: [] },
   { name: 'refTip', takes: ['ref'] },
   { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
+  { name: 'isShallow', takes: [] },
+  { name: 'between', takes: ['id', 'id'] },
   { name: 'visited', takes: ['ref'] },
   { name: 'treeEntry', takes: ['id', 'path'] },
   { name: 'diffTrees', takes: [] },

@@ -1,4 +1,4 @@
-import { chmod, readdir, symlink } from 'node:fs/promises';
+import { chmod, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -32,6 +32,13 @@ async function filesAt({ git }: TestRepository, revision: string): Promise<strin
 async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n' }) {
   const repository = await testRepository();
   return { repository, base: await repository.commit(files), writer: writerAt(repository) };
+}
+
+/** Reports of failures, and marks of packs. */
+async function leftBy({ folder }: TestRepository): Promise<string[]> {
+  const git = join(folder, '.git');
+  const names = [...(await readdir(git)), ...(await readdir(join(git, 'objects/pack')))];
+  return names.filter((name) => /crash|keep$/.test(name));
 }
 
 describe('a commit', () => {
@@ -302,9 +309,7 @@ describe('the process', () => {
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await repository.show('ds/apps/a.yaml', id)).toBe('b');
     await writer.close();
-    const folder = join(repository.folder, '.git');
-    const names = [...(await readdir(folder)), ...(await readdir(join(folder, 'objects/pack')))];
-    expect(names.filter((name) => /crash|keep$/.test(name))).toEqual([]);
+    expect(await leftBy(repository)).toEqual([]);
   });
 
   it('that was killed is replaced, and the write does not notice', async () => {
@@ -316,6 +321,22 @@ describe('the process', () => {
     process.kill((await noting.last()) as number, 'SIGKILL');
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await filesAt(repository, id)).toHaveLength(2);
+    await writer.close();
+    expect(await leftBy(repository)).toEqual([]);
+  });
+
+  it('that was killed leaves the marks of others', async () => {
+    const { repository, base } = await start();
+    const place = placeAt(repository.folder);
+    const writer = openCommitWriter({ ...place, context: noting.use(place.context) });
+    onTestFinished(() => writer.close());
+    await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
+    const killed = (await noting.last()) as number;
+    await writeFile(join(repository.folder, '.git/objects/pack/pack-1.keep'), 'release 1.0');
+    process.kill(killed, 'SIGKILL');
+    await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
+    await writer.close();
+    expect(await leftBy(repository)).toEqual(['pack-1.keep']);
   });
 
   it('ends after a while without work, and starts again', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { access, chmod, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
@@ -143,6 +143,32 @@ describe('locks', () => {
     await commit;
     expect(await repository.git('log', '-1', '--format=%s')).toBe('person');
     expect(await status(repository)).toBe('');
+  });
+
+  it.each([
+    { name: 'refs/heads/main.lock', what: 'a ref is left, which all of them share', stays: true },
+    { name: 'index.lock', what: 'the index is removed, which only its own work tree has', stays: false },
+  ])('while a git works in another work tree, the lock of $what', async ({ name, stays }) => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    const linked = join(await temporaryFolder(), 'linked');
+    await repository.git('worktree', 'add', '--quiet', '-b', 'side', linked);
+    // By a shell: a child of this process would count as one of the manager's own.
+    const other = spawn('sh', ['-c', 'git update-ref --stdin; :'], { cwd: linked, stdio: 'pipe' });
+    onTestFinished(async () => {
+      other.stdin.end();
+      await once(other, 'close');
+    });
+    other.stdin.write('start\n');
+    await once(other.stdout, 'data');
+    const path = await leaveLock(repository, name, 60);
+    await restart(repository);
+    expect(
+      await access(path).then(
+        () => true,
+        () => false,
+      ),
+    ).toBe(stays);
   });
 
   it('a young lock is left for a moment: its process may be about to open it', async () => {

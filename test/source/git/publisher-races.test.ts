@@ -80,23 +80,23 @@ async function slowSwitch(repository: TestRepository, branch: string) {
   };
 }
 
-/** Resolves when the write has made its commit, so that only the checkout and the branch are left. */
-async function commitMade({ git }: TestRepository): Promise<void> {
-  await expect
-    .poll(() => git('rev-parse', '--verify', 'refs/holdfast/publishing').catch(() => null), {
-      timeout: 20_000,
-    })
-    .not.toBeNull();
+/** A source, and a promise that resolves when a write has looked at everything and goes for the lock of the index. */
+async function goingForLock(repository: TestRepository, branch: string | null = null) {
+  let arrive: () => void = () => undefined;
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  return { source: await interrupted(repository, 'commit-written', arrive, branch), arrived };
 }
 
 describe('a person who switches branches while a write is on its way', () => {
   it('slowly, away from the branch: nothing is written, neither there nor here', async () => {
     const { repository, base, other } = await twoBranches();
-    const source = await openSource(join(repository.folder, 'ds'));
+    const { source, arrived } = await goingForLock(repository);
     const head = await source.reader.head();
     const person = await slowSwitch(repository, 'other');
     const write = source.publisher.publish(head, [draftOf(WRITE)]).catch((error: unknown) => error);
-    await commitMade(repository);
+    await arrived;
     await person.finish();
     expect(await write).toMatchObject({ kind: 'moved-on' });
     expect(await repository.git('rev-parse', 'main', 'other')).toBe(`${base}\n${other}`);
@@ -107,11 +107,11 @@ describe('a person who switches branches while a write is on its way', () => {
   it('slowly, to the branch that the manager follows: the write is made again, and leaves nothing undone', async () => {
     const { repository } = await twoBranches();
     await repository.git('checkout', '--quiet', 'other');
-    const source = await openSource(join(repository.folder, 'ds'), 'main');
+    const { source, arrived } = await goingForLock(repository, 'main');
     const head = await source.reader.head();
     const person = await slowSwitch(repository, 'main');
     const write = source.publisher.publish(head, [draftOf(WRITE)]).catch((error: unknown) => error);
-    await commitMade(repository);
+    await arrived;
     await person.finish();
     expect(await write).toMatchObject({ kind: 'moved-on' });
     const id = await publishOne(source, WRITE);

@@ -184,6 +184,25 @@ describe('a branch that is not checked out', () => {
   });
 });
 
+describe('an index that is damaged', () => {
+  it.each([
+    ['too short', 'junk'],
+    ['no index', 'junk'.repeat(100)],
+  ])('(%s) is named, with what to do about it', async (_, text) => {
+    const { repository, base, source } = await start();
+    await writeFile(join(repository.folder, '.git/index'), text);
+    await expect(publishOne(source, { 'apps/web.yaml': 'b' })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
+    });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    await rm(join(repository.folder, '.git/index'));
+    await repository.git('reset', '--quiet');
+    await publishOne(source, { 'apps/web.yaml': 'b' });
+    expect(await status(repository)).toBe('');
+  });
+});
+
 describe('a linked work tree', () => {
   it('has its own index and files follow its own branch', async () => {
     const { repository, base } = await start();

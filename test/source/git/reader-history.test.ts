@@ -236,6 +236,24 @@ describe('history', () => {
   });
 });
 
+describe('a clone that is made shallow, or whole, while the manager runs', () => {
+  it('is known as what it is now', async () => {
+    const origin = await testRepository();
+    await origin.commit({ 'ds/apps/old.yaml': APP, 'ds/apps/a.yaml': APP });
+    const from = await origin.git('rev-parse', 'HEAD');
+    const to = await origin.commit({ 'ds/apps/old.yaml': null });
+    const clone = repositoryAt(join(await temporaryFolder(), 'clone'));
+    await origin.git('clone', '--quiet', `file://${origin.folder}`, clone.folder);
+    const { reader } = await openSource(join(clone.folder, 'ds'));
+    expect(await reader.touched(from, to)).toEqual(new Set(['apps/old.yaml']));
+    await clone.git('fetch', '--quiet', '--depth=1');
+    expect((await reader.history()).isComplete).toBe(false);
+    expect([await reader.touched(from, to), await reader.between(from, to)]).toEqual([null, null]);
+    await clone.git('fetch', '--quiet', '--unshallow');
+    expect((await reader.history()).isComplete).toBe(true);
+  });
+});
+
 describe('a ref that names an object which is not there', () => {
   it('makes the history incomplete, and no failure', async () => {
     const repository = await newRepository();

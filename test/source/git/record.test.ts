@@ -123,10 +123,12 @@ describe('what commits touched', () => {
   it('is told by paths below the folder', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ 'ds/a': '1', b: '1' });
-    await repository.commit({ 'ds/a': '2', 'ds/größe': '1', b: '2' });
+    const middle = await repository.commit({ 'ds/a': '2', 'ds/größe': '1', b: '2' });
     const last = await repository.commit({ 'ds/a': '1' });
     const { reader } = await openSource(join(repository.folder, 'ds'));
     expect(await reader.touched(first, last)).toEqual(new Set(['a', 'größe']));
     expect(await reader.touched(last, last)).toEqual(new Set());
+    expect(await reader.between(first, last)).toEqual([last, middle]);
+    expect(await reader.between(last, last)).toEqual([]);
   });
 });

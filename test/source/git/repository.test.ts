@@ -38,7 +38,6 @@ describe('findRepository', () => {
       gitFolder: `${top}/.git`,
       commonFolder: `${top}/.git`,
       context: { folder: top },
-      isShallow: false,
     });
   });
 

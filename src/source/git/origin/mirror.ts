@@ -6,7 +6,13 @@ import { commands } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
-import { describeRepository, gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
+import {
+  describeRepository,
+  gitCannotRun,
+  isShallow,
+  type Machine,
+  type Repository,
+} from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
 /** Where the mirror lies, and what it mirrors. */
@@ -81,6 +87,8 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
   try {
     const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
     const format = await runGit(context, commands.objectFormat());
+    // Reads the list of shallow commits, which can be damaged too.
+    await isShallow({ context });
     return address === url && format.startsWith('sha1\n');
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
@@ -162,8 +170,8 @@ export async function tidyMirror(folder: string, tracking: string): Promise<void
   const packs = join(folder, 'objects/pack');
   const names = await readdir(packs).catch((): string[] => []);
   const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
-  const locks = [`${tracking}.lock`, 'refs/holdfast/origin-ids.lock', 'packed-refs.lock'].map((name) =>
-    join(folder, name),
+  const locks = [`${tracking}.lock`, 'refs/holdfast/origin-ids.lock', 'packed-refs.lock', 'shallow.lock'].map(
+    (name) => join(folder, name),
   );
   const abandoned = await Promise.all(unfinished.map(isAbandoned));
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];

@@ -5,6 +5,7 @@ import { refName, trackingRef } from '../process/commands.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
+import { followedBranch } from '../repository/followed.ts';
 import { createMaintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
 import { openCommitWriter } from '../write/commit-writer.ts';
@@ -45,7 +46,9 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const { limits, faults, access, onRecordRefused: onRefused } = options;
   const transfers = createTransfers(transfer);
   const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
-  const inner = createReader(repository, openObjects(context), async () => trackingRef(branch));
+  const inner = createReader(repository, openObjects(context), () =>
+    followedBranch(repository, trackingRef(branch)),
+  );
   const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);
   const maintenance = createMaintenance(repository);

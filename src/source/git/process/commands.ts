@@ -23,6 +23,7 @@ const BUT_THE_RECORD = [
 
 const IDS_AT_ORIGIN = '+refs/holdfast/ids*:refs/holdfast/origin-ids*';
 
+/** Where origin itself is a clone made with a depth, git would bring nothing, and say nothing. */
 function fetchArguments(isTalkative: boolean): string[] {
   return [
     'fetch',
@@ -32,6 +33,7 @@ function fetchArguments(isTalkative: boolean): string[] {
     '--no-write-fetch-head',
     '--no-auto-maintenance',
     '--no-show-forced-updates',
+    '--update-shallow',
     '--end-of-options',
     'origin',
   ];
@@ -70,7 +72,8 @@ export const commands = {
       '--git-common-dir',
       '--show-prefix',
     ),
-  objectFormat: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
+  objectFormat: () => command('rev-parse', '--show-object-format'),
+  isShallow: () => command('rev-parse', '--is-shallow-repository'),
   /** A repository without a work tree, for what is fetched. */
   initBare: () => command('init', '--quiet', '--bare'),
   /** Whether every object is whole, and everything that a ref needs is there. */
@@ -160,6 +163,16 @@ export const commands = {
       `^${objectId(from)}`,
       '--',
       path,
+    ),
+  /** Commits that descend from one and lead to the other. */
+  between: (from: string, to: string) =>
+    command(
+      'rev-list',
+      '--ancestry-path',
+      '--topo-order',
+      '--end-of-options',
+      objectId(to),
+      `^${objectId(from)}`,
     ),
   /** Where a branch, or HEAD, has been. */
   visited: (ref: string) =>

@@ -23,6 +23,11 @@ export class GitFailure extends Error {
   }
 }
 
+/** Whether git came to its end and said no, which most commands do by 1; mistakes and damage end with other codes. */
+export function saidNo(error: unknown): error is GitFailure {
+  return error instanceof GitFailure && error.exitCode === 1;
+}
+
 /** Milliseconds that git has to remove its locks once it was told to end. */
 const GRACE = 2000;
 

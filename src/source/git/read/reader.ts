@@ -3,12 +3,13 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, FolderHistory, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
-import { GitFailure, runGit } from '../process/run.ts';
-import type { Repository } from '../repository/repository.ts';
+import { GitFailure, runGit, saidNo } from '../process/run.ts';
+import type { Followed } from '../repository/followed.ts';
+import { isShallow, type Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import type { ObjectReader } from './objects.ts';
 import { pathsBelow } from './paths.ts';
-import { readTouched, readVisited } from './since.ts';
+import { readBetween, readTouched, readVisited } from './since.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
@@ -19,19 +20,19 @@ const END_OF_DIFF = 'end';
 const HISTORY_TIME_LIMIT = 120_000;
 
 /**
- * Reads the folder of a repository; closes `objects` with itself. `followedBranch` tells, for every look, which branch
- * is followed.
+ * Reads the folder of a repository; closes `objects` with itself. `follow` tells, for every look, what is
+ * followed.
  */
 export function createReader(
   repository: Repository,
   objects: ObjectReader,
-  followedBranch: () => Promise<string | null>,
+  follow: () => Promise<Followed>,
 ): Reader {
   const { context } = repository;
   const differ = new Conversation(context, commands.diffTrees());
 
   return {
-    head: () => guarded(() => readHead(objects, followedBranch)),
+    head: () => guarded(async () => readHead(objects, await follow())),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
     changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
@@ -43,7 +44,8 @@ export function createReader(
     commonAncestor: (one, other) => guarded(() => readCommonAncestor(repository, objects, one, other)),
     history: () => guarded(() => readHistory(repository)),
     touched: (from, to) => guarded(() => readTouched(repository, from, to)),
-    visited: () => guarded(async () => readVisited(repository, await followedBranch())),
+    between: (from, to) => guarded(() => readBetween(repository, from, to)),
+    visited: () => guarded(async () => readVisited(repository, await follow())),
     close: async () => {
       await Promise.all([objects.close(), differ.close()]);
     },
@@ -60,9 +62,8 @@ async function guarded<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function readHead(objects: ObjectReader, followedBranch: () => Promise<string | null>): Promise<Head> {
-  const branch = await followedBranch();
-  const commit = await objects.info(`${branch ?? 'HEAD'}^{commit}`);
+async function readHead(objects: ObjectReader, { branch, at }: Followed): Promise<Head> {
+  const commit = await objects.info(`${at}^{commit}`);
   return { branch, revision: commit?.id ?? null };
 }
 
@@ -138,7 +139,7 @@ async function readIsAncestor(
     await runGit(context, commands.isAncestor(ancestor, revision));
     return true;
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return false;
+    if (saidNo(error)) return false;
     throw error;
   }
 }
@@ -155,21 +156,22 @@ async function readCommonAncestor(
   try {
     return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    if (saidNo(error)) return null;
     throw error;
   }
 }
 
-async function readHistory({ context, prefix, isShallow }: Repository): Promise<FolderHistory> {
+async function readHistory(repository: Repository): Promise<FolderHistory> {
+  const { context, prefix } = repository;
   let times = '';
   let names = '';
-  let isComplete = !isShallow;
-  // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
+  let isComplete = false;
   try {
     times = await runGit(context, commands.newestCommits());
     names = await runGit({ ...context, timeLimit: HISTORY_TIME_LIMIT }, commands.historyPaths(prefix || '.'));
+    isComplete = !(await isShallow(repository));
   } catch {
-    isComplete = false;
+    // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
   }
   const newestCommit = Math.max(0, ...times.split('\n').filter(Boolean).map(Number));
   return { paths: pathsBelow(prefix, names), newestCommit, isComplete };

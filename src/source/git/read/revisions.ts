@@ -1,7 +1,7 @@
 import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
-import { findRepository, type Machine } from '../repository/repository.ts';
+import { findRepository, isShallow, type Machine } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { openObjects } from './objects.ts';
 import { parseTreeList } from './tree.ts';
@@ -30,7 +30,7 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
     blob: (id, maxBytes) => objects.blob(id, maxBytes),
-    isShallow: repository.isShallow,
+    isShallow: await isShallow(repository),
     close: () => objects.close(),
   };
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAtWork, isOpen } from '../work-tree/holders.ts';
-import { DEAD_AFTER, DEAD_AFTER_BLINDLY, foldersOf } from '../work-tree/locks.ts';
+import { allFoldersOf, DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders } from '../work-tree/locks.ts';
 import type { Repository } from './repository.ts';
 
 /** A pack that is not whole yet. */
@@ -21,7 +21,7 @@ export async function clearLeftPacks(repository: Repository): Promise<void> {
   const names = await readdir(folder).catch((): string[] => []);
   const left = names.filter((name) => UNFINISHED.test(name) || KEPT.test(name));
   if (left.length === 0) return;
-  const isBusy = await isAtWork(foldersOf(repository));
+  const isBusy = await isAtWork(await allFoldersOf(repository));
   if (isBusy === true) return;
   for (const name of left) {
     const path = `${folder}/${name}`;
@@ -39,17 +39,17 @@ async function isLeft(path: string, age: number): Promise<boolean> {
 }
 
 /**
- * Takes away what a writer of commits of this process left when it failed: the mark of a pack that never came to be, which
- * would keep the next writer from making the same pack, and its report.
+ * Takes away what a writer of commits of this process left when it failed: its report, and the marks of its packs, which nobody
+ * would join and which would keep the next writer from making a pack once more. While another git works in the repository,
+ * only a mark whose pack never came to be is surely not one of its own.
  */
-export async function clearFailedWriter({
-  gitFolder,
-  commonFolder,
-}: Pick<Repository, 'gitFolder' | 'commonFolder'>): Promise<void> {
+export async function clearFailedWriter(folders: Folders): Promise<void> {
+  const { gitFolder, commonFolder } = folders;
   const folder = `${commonFolder}/objects/pack`;
   const names = new Set(await readdir(folder).catch((): string[] => []));
-  const marks = [...names].filter((name) => KEPT.test(name) && !names.has(name.replace(/keep$/, 'pack')));
-  for (const mark of marks) {
+  const isAlone = (await isAtWork(await allFoldersOf(folders))) === false;
+  const marks = [...names].filter((name) => KEPT.test(name));
+  for (const mark of marks.filter((name) => isAlone || !names.has(name.replace(/keep$/, 'pack')))) {
     if (await isLeft(`${folder}/${mark}`, 0)) await unlink(`${folder}/${mark}`).catch(() => undefined);
   }
   const reports = (await readdir(gitFolder).catch((): string[] => [])).filter((name) => REPORT.test(name));

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { runGit, saidNo } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 
 /** So many branches are named to who looks for another one. */
@@ -52,7 +52,7 @@ async function isNamed({ context, commonFolder }: Repository, branch: string | n
     await runGit(context, commands.named(branch));
     return true;
   } catch (error) {
-    if (!(error instanceof GitFailure) || error.exitCode !== 1) throw error;
+    if (!saidNo(error)) throw error;
   }
   // What a loss of power has emptied is no ref for git. One that names another branch is as good as that.
   const text = await readFile(`${commonFolder}/${branch}`, 'latin1').catch(() => null);

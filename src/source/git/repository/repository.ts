@@ -4,7 +4,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
-import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit, saidNo } from '../process/run.ts';
 
 /** A repository of this machine, and where in it the desired-state folder lies. */
 export interface Repository {
@@ -18,7 +18,8 @@ export interface Repository {
   prefix: string;
   /** Id of the tree without entries, in this repository's hash. */
   emptyTree: string;
-  isShallow: boolean;
+  /** Id that stands for no object. */
+  noObject: string;
 }
 
 /** What opening needs of the machine. */
@@ -95,10 +96,16 @@ export async function describeRepository(
   commonFolder: string,
   prefix: string,
 ): Promise<Repository> {
-  const [format = '', shallow] = (await runGit(context, commands.objectFormat())).split('\n');
+  const format = (await runGit(context, commands.objectFormat())).trim();
   const emptyTree = EMPTY_TREES[format];
   if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
-  return { context, gitFolder, commonFolder, prefix, emptyTree, isShallow: shallow === 'true' };
+  const noObject = '0'.repeat(emptyTree.length);
+  return { context, gitFolder, commonFolder, prefix, emptyTree, noObject };
+}
+
+/** Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. */
+export async function isShallow({ context }: Pick<Repository, 'context'>): Promise<boolean> {
+  return (await runGit(context, commands.isShallow())).trim() === 'true';
 }
 
 /** The nearest folder that is there, by its real path, and what of the path is not. */
@@ -148,36 +155,39 @@ async function checkVersion(context: GitContext): Promise<void> {
   );
 }
 
+/** Names that stand for names: git itself follows no more of them. */
+const MOST_LINKS = 5;
+
 /**
- * The branch that HEAD names, `refs/heads/...`; null when it is detached. The file is read directly, since it
- * is looked at in every pass; where it does not say (a ref table), git is asked.
+ * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it set
+ * (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
  */
-export async function currentBranch({ gitFolder, context }: Repository): Promise<string | null> {
+export async function realBranch({ commonFolder }: Repository, name: string): Promise<string> {
+  let branch = name;
+  for (let links = 0; links < MOST_LINKS; links++) {
+    const text = await readFile(`${commonFolder}/${branch}`, 'utf8').catch(() => '');
+    const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
+    if (target === undefined) return branch;
+    branch = target;
+  }
+  return branch;
+}
+
+/**
+ * The branch that HEAD names, `refs/heads/...`; null when it is detached, or names something else. The file is read
+ * directly, since it is looked at in every pass; where it does not say (a ref table), git is asked.
+ */
+export async function currentBranch(repository: Repository): Promise<string | null> {
+  const { gitFolder, context } = repository;
   const head = await readFile(`${gitFolder}/HEAD`, 'utf8');
   const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
-  if (branch !== undefined && branch !== 'refs/heads/.invalid') return branch;
+  if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
   if (/^[0-9a-f]{40,64}\n?$/.test(head)) return null;
   try {
-    return (await runGit(context, commands.symbolicHead())).trim();
+    const name = (await runGit(context, commands.symbolicHead())).trim();
+    return name.startsWith('refs/heads/') ? name : null;
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    if (saidNo(error)) return null;
     throw error;
   }
-}
-
-/**
- * The branch that is to be read: the one that is checked out, and while a person rebases it, that branch as it was before.
- * HEAD is at commits of the way then, which nobody means to serve; the branch moves at the end. Null for a HEAD that is
- * detached on purpose.
- */
-export async function followedBranch(repository: Repository): Promise<string | null> {
-  return (await currentBranch(repository)) ?? (await rebasedBranch(repository));
-}
-
-async function rebasedBranch({ gitFolder }: Repository): Promise<string | null> {
-  for (const folder of ['rebase-merge', 'rebase-apply']) {
-    const name = await readFile(`${gitFolder}/${folder}/head-name`, 'utf8').catch(() => '');
-    if (name.startsWith('refs/heads/')) return name.trim();
-  }
-  return null;
 }

@@ -1,4 +1,5 @@
 import { open, readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError } from '../../../errors.ts';
 import { GitFailure } from '../process/run.ts';
@@ -98,9 +99,24 @@ async function takeLock(path: string): Promise<() => Promise<void>> {
 
 const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
 
-/** Where a git that works in the repository has its folder. */
-export function foldersOf({ context, gitFolder, commonFolder }: Repository): string[] {
+/** The folders of a repository. */
+export type Folders = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder'>;
+
+/** Where a git that works in this work tree has its folder. */
+function foldersOf({ context, gitFolder, commonFolder }: Folders): string[] {
   return [context.folder, gitFolder, commonFolder];
+}
+
+/** Where one has it that works in any work tree of the repository: all share refs and objects. */
+export async function allFoldersOf(folders: Folders): Promise<string[]> {
+  const { commonFolder } = folders;
+  const names = await readdir(`${commonFolder}/worktrees`).catch((): string[] => []);
+  const linked = names.map((name) =>
+    readFile(`${commonFolder}/worktrees/${name}/gitdir`, 'utf8').catch(() => ''),
+  );
+  const links = [commonFolder, ...(await Promise.all(linked)).map((path) => path.trimEnd())];
+  const tops = links.filter((path) => basename(path) === '.git').map((path) => dirname(path));
+  return [...foldersOf(folders), ...tops];
 }
 
 /** The result, or the error of a lock that was in the way; any other error is thrown. */
@@ -184,7 +200,9 @@ async function isLeftByGit(
   { mtimeMs }: { mtimeMs: number },
   repository: Repository,
 ): Promise<boolean> {
-  const held = await isHeld(path, foldersOf(repository));
+  const { gitFolder } = repository;
+  const isOwn = [`${gitFolder}/index.lock`, `${gitFolder}/HEAD.lock`].includes(path);
+  const held = await isHeld(path, isOwn ? foldersOf(repository) : await allFoldersOf(repository));
   // A clock that was set back makes a lock look younger than nothing; that is old too.
   const age = Math.abs(Date.now() - mtimeMs);
   return held !== true && age >= (held === null ? DEAD_AFTER_BLINDLY : DEAD_AFTER);

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import type { FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { isLocked } from './locks.ts';
@@ -45,7 +45,7 @@ export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
 
 /** Refreshing ends with 1 when some file is really changed; which one matters is told by what comes after. */
 function ignoreDirty(error: unknown): string {
-  if (error instanceof GitFailure && error.exitCode === 1 && !isLocked(error)) return '';
+  if (saidNo(error) && !isLocked(error)) return '';
   throw error;
 }
 

@@ -24,6 +24,9 @@ const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to res
 /** Said of what a tree that was made by hand can hold, and a disk cannot. */
 const IMPOSSIBLE = /invalid path '|File name too long/;
 
+/** Said of an index that git cannot read. */
+const BROKEN_INDEX = /index file (corrupt|smaller than expected)|bad index /;
+
 /** Said of an object that is missing. */
 const MISSING = /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)/;
 
@@ -148,6 +151,11 @@ function publishError(error: unknown, paths: string[], prefix: string): Holdfast
     const message =
       'the branch has a path that no work tree can hold; see the problems, and commit without it';
     return new HoldfastError('conflict', message, {}, error);
+  }
+  if (BROKEN_INDEX.test(text)) {
+    const message =
+      'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there';
+    return new HoldfastError('unavailable', message, {}, error);
   }
   if (isLocked(error)) {
     const message = 'another git process holds a lock of the repository; end it, or remove the lock it left';

@@ -51,6 +51,7 @@ export function openCommitWriter(place: Place): CommitWriter {
     } catch (error) {
       // What was begun must not become part of the next commit.
       await close();
+      if (error instanceof GitFailure) await clearFailedWriter(place);
       throw error;
     }
   };
@@ -62,7 +63,6 @@ export function openCommitWriter(place: Place): CommitWriter {
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       // The process was ended, or a clean-up took its packs away. No branch has moved: a new one can do it again.
-      await clearFailedWriter(place);
       return await attempt(base, drafts);
     } finally {
       idle = setTimeout(() => void close(), IDLE_LIMIT).unref();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { commands } from '../process/commands.ts';
 import { withConfig } from '../process/environment.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { runGit, saidNo } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { Checkout } from '../work-tree/held-index.ts';
 
@@ -53,7 +53,7 @@ async function filterNames({ repository }: Checkout): Promise<string[]> {
   try {
     keys = await runGit(repository.context, commands.filterSettings());
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return [];
+    if (saidNo(error)) return [];
     throw error;
   }
   const names = keys.split('\0').flatMap((key) => /^filter\.(.*)\.[^.]+$/s.exec(key)?.[1] ?? []);

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import { currentBranch, type Repository } from '../repository/repository.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
@@ -48,7 +48,7 @@ export async function tipOf({ context }: Repository, branch: string): Promise<st
   try {
     return (await runGit(context, commands.tip(branch))).trim();
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return null;
+    if (saidNo(error)) return null;
     throw error;
   }
 }
@@ -161,8 +161,8 @@ async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Mov
     await notes.clear();
   } catch (error) {
     // A person's work is in the way: without the write it is as if they had switched a moment earlier.
-    const none = '0'.repeat(held.repository.emptyTree.length);
-    await held.locks.wait(() => refs.move(move.branch, tipAfter(move), move.from ?? none));
+    const before = move.from ?? held.repository.noObject;
+    await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
     throw new TakenBack(error);
   }
 }

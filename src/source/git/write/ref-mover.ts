@@ -22,7 +22,7 @@ export interface RefMover {
   close(): Promise<void>;
 }
 
-export function openRefMover({ context, emptyTree }: Repository): RefMover {
+export function openRefMover({ context, noObject }: Repository): RefMover {
   const git = new Conversation(context, commands.updateRefs());
   let end: NodeJS.Timeout | undefined;
   let moving = 0;
@@ -43,7 +43,7 @@ export function openRefMover({ context, emptyTree }: Repository): RefMover {
   };
   const move = async (ref: string, from: string | null, to: string): Promise<void> => {
     prepare();
-    const expected = from === null ? '0'.repeat(emptyTree.length) : objectId(from);
+    const expected = from === null ? noObject : objectId(from);
     // In one piece: a process whose manager dies has read all of it or none.
     const request = `start\0update ${refName(ref)}\0${objectId(to)}\0${expected}\0commit\0`;
     moving += 1;

@@ -2,7 +2,7 @@ import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { runGit, saidNo } from '../process/run.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
 import { isBehindLink, isOnDisk, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
@@ -67,7 +67,7 @@ async function isPublished({ repository }: Checkout, commit: string, tip: string
     await runGit(repository.context, commands.isAncestor(commit, tip));
     return true;
   } catch (error) {
-    if (error instanceof GitFailure && error.exitCode === 1) return false;
+    if (saidNo(error)) return false;
     throw error;
   }
 }
@@ -170,7 +170,7 @@ async function isBegun(
 }
 
 async function setIndex(checkout: HeldCheckout, paths: readonly SwitchedPath[]): Promise<void> {
-  const none = `0 ${'0'.repeat(checkout.repository.emptyTree.length)}`;
+  const none = `0 ${checkout.repository.noObject}`;
   const lines = paths.map(({ path, now }) => `${now ?? none}\t${path}\0`).join('');
   if (lines !== '') await changeIndex(checkout, commands.setIndex(), lines);
 }

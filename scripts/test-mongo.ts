@@ -6,6 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
+import { isRequired } from '../test/support/tools.ts';
 import { startJavaStandIn } from './java-stand-in.ts';
 import type { RunningServer } from './local-server.ts';
 import { startStandIn } from './stand-in.ts';
@@ -13,14 +14,14 @@ import { startStandIn } from './stand-in.ts';
 interface Choice {
   /** What tests are told in `HOLDFAST_TEST_STAND_IN`; null for MongoDB itself. */
   standIn: 'ferretdb' | 'java' | null;
-  /** Resolves to null where there is none, after it has been said. */
+  /** Resolves to null where there is none, after it has been said; that fails only where `mongo` is required. */
   start(): Promise<RunningServer | null>;
   filters: string[];
 }
 
 const choice = choose(process.argv.slice(2).filter((argument) => argument !== ''));
 const server = await choice.start();
-if (server === null) process.exit(0);
+if (server === null) process.exit(isRequired('mongo') ? 1 : 0);
 try {
   process.exitCode = await runTests(server.uri, choice);
 } finally {

@@ -9,6 +9,7 @@ import { MongoContents } from '../store/mongo/contents.ts';
 import { MongoTarget } from '../store/mongo/contents-target.ts';
 import { sqliteContents } from '../store/sqlite/contents.ts';
 import { SqliteTarget } from '../store/sqlite/contents-target.ts';
+import { storeError } from '../store/sqlite/errors.ts';
 import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
 import { makeFolder } from './data-folder.ts';
 import { checkMongoAddress } from './mongo-address.ts';
@@ -27,7 +28,9 @@ export async function copyStore(config: Config, to: string, tell: TellCopy): Pro
     await checkSource(config, to);
     if (config.MONGODB_URI === null) locks.push(await lock(config.DATA_DIR));
     if (!IS_MONGO.test(to)) locks.push(await lockTarget(to));
-    return await copyBetween(openSource(config), openTarget(config, to), tell);
+    return await copyBetween(openSource(config), openTarget(config, to), tell).catch((error: unknown) => {
+      throw told(error, config);
+    });
   } finally {
     for (const { release } of locks) release();
   }
@@ -39,6 +42,14 @@ async function copyBetween(source: Contents, target: ContentsTarget, tell: TellC
   } finally {
     await Promise.all([source.close(), target.close()]);
   }
+}
+
+/** In words of ours, and of the address that is meant: where the source is no MongoDB, the one of `--to`. */
+function told(error: unknown, { MONGODB_URI }: Config): unknown {
+  const known = storeError(error);
+  if (!(known instanceof HoldfastError) || MONGODB_URI !== null) return known;
+  const { kind, message, details } = known;
+  return new HoldfastError(kind, message.replace('MONGODB_URI', '--to'), details, error);
 }
 
 /** Whether there is something to copy, and both ends can be told apart and read; nothing is made yet. */

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
+import { foundOrRequired, works } from '../support/tools.ts';
 import type { DiskCall } from './disk-model.ts';
 
 /** What processes did, in the order in which it was done: changes of files, and answers to requests. */
@@ -19,12 +19,7 @@ export function straceTo(file: string): string[] {
 
 /** Whether processes can be traced here: strace is installed, and the machine lets us. */
 export function canTrace(): boolean {
-  try {
-    execFileSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+  return foundOrRequired('strace', works('strace', ['-f', '-o', '/dev/null', 'true']));
 }
 
 /** The calls of all processes in the order in which they came to their end, each with its process. */

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
@@ -52,6 +52,22 @@ describe('copyStore', () => {
       message: expect.stringContaining('it is DATA_DIR'),
     });
     await manager.restart();
+  });
+
+  it('says of a source that is damaged, and of a target that is away, what is the matter', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await manager.stop();
+    const from = { DATA_DIR: manager.dataFolder };
+    const away = copying(from, 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200');
+    await expect(away).rejects.toThrow('no server of --to takes writes');
+    const file = join(manager.dataFolder, 'store.sqlite');
+    const bytes = await readFile(file);
+    await writeFile(file, bytes.fill(0xff, 8192));
+    const damaged = copying(from, join(await temporaryFolder(), 'copy'));
+    await expect(damaged).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/^the store is damaged/),
+    });
   });
 
   it.each([

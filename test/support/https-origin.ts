@@ -6,14 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from './folder.ts';
+import { foundOrRequired, works } from './tools.ts';
 
 const execute = promisify(execFile);
 
 /** Whether a certificate can be made here. */
-export const HAS_OPENSSL = await execute('openssl', ['version']).then(
-  () => true,
-  () => false,
-);
+export const HAS_OPENSSL = foundOrRequired('openssl', works('openssl', ['version']));
 
 /** A forge as git sees it: https, with a name and a token. */
 export interface HttpsOrigin {

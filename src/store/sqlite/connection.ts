@@ -1,4 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { HoldfastError } from '../../errors.ts';
 
@@ -103,6 +104,11 @@ export function rollBack(path: string): void {
 /** A connection that can change nothing. It does not look into the file yet. */
 export function openReader(path: string): Database {
   return new DatabaseSync(path, { timeout: BUSY_TIMEOUT, readOnly: true });
+}
+
+/** A connection that can change nothing, and sees what is in the file itself, without its log. */
+export function openAlone(path: string): Database {
+  return new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true });
 }
 
 /** 16 MiB of the log: a page that changes again and again, as those of indexes do, goes into the file once. */

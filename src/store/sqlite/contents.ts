@@ -3,6 +3,7 @@ import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsR
 import type { OperationEntry } from '../store.ts';
 import { type Database, openReader, prepare } from './connection.ts';
 import { storeError } from './errors.ts';
+import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS } from './migrations.ts';
 import { StateReads } from './state.ts';
 
@@ -52,6 +53,7 @@ export function sqliteContents(path: string): Contents {
   try {
     const db = openReader(path);
     checkHeader(db, MIGRATIONS);
+    checkLog(path, db);
     return new SqliteContents(db);
   } catch (error) {
     throw storeError(error);

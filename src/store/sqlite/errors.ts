@@ -1,20 +1,25 @@
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
-/** What SQLite's primary result codes mean for the person who has to act; each follows "the store". */
-const WORDS: ReadonlyMap<number, string> = new Map([
-  [3, 'may not be opened by this user'],
-  [5, 'is locked by another process'],
-  [6, 'is locked by another connection'],
-  [7, 'has not enough memory'],
-  [8, 'is read-only'],
-  [10, 'cannot be read or written: the disk reports an error'],
-  [11, 'is damaged; restore it from a backup, or delete it and it is built again from git'],
-  [13, 'has no space left on its disk'],
-  [14, 'cannot be opened'],
-  [19, 'refused a change that breaks its own rules'],
-  [26, 'is not a database'],
-]);
+const MEND = 'restore it from a backup, or delete it and it is built again from git';
+
+/**
+ * SQLite's primary result codes, with what it says itself (where a list of rows is read, the driver passes on nothing else), and
+ * what that means for the person who has to act, after "the store".
+ */
+const FAILURES: readonly (readonly [code: number, name: string, text: string, words: string])[] = [
+  [3, 'SQLITE_PERM', 'access permission denied', 'may not be opened by this user'],
+  [5, 'SQLITE_BUSY', 'database is locked', 'is locked by another process'],
+  [6, 'SQLITE_LOCKED', 'database table is locked', 'is locked by another connection'],
+  [7, 'SQLITE_NOMEM', 'out of memory', 'has not enough memory'],
+  [8, 'SQLITE_READONLY', 'attempt to write a readonly database', 'is read-only'],
+  [10, 'SQLITE_IOERR', 'disk I/O error', 'cannot be read or written: the disk reports an error'],
+  [11, 'SQLITE_CORRUPT', 'database disk image is malformed', `is damaged; ${MEND}`],
+  [13, 'SQLITE_FULL', 'database or disk is full', 'has no space left on its disk'],
+  [14, 'SQLITE_CANTOPEN', 'unable to open database file', 'cannot be opened'],
+  [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'refused a change that breaks its own rules'],
+  [26, 'SQLITE_NOTADB', 'file is not a database', 'is not a database'],
+];
 
 /** SQLITE_NOTADB. */
 const NOT_A_DATABASE = 26;
@@ -33,7 +38,7 @@ export function storeError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof HoldfastError) return error;
   if (codeOf(error) === CLOSED) return closedError();
   const primary = primaryCode(error);
-  if (primary !== null) return unavailable(WORDS.get(primary) ?? 'failed', nameOf(error), error);
+  if (primary !== null) return failed(primary, error);
   if ('syscall' in error) return unavailable('cannot be opened', codeOf(error), error);
   return error;
 }
@@ -52,14 +57,17 @@ function unavailable(words: string, code: string, cause: Error): HoldfastError {
   return new HoldfastError('unavailable', `the store ${words}`, { code }, cause);
 }
 
-/** SQLite's result code without its extension; 0 where the driver gives none; null for other errors. */
-function primaryCode(error: Error): number | null {
-  if (codeOf(error) !== 'ERR_SQLITE_ERROR') return null;
-  return 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : 0;
+function failed(primary: number, error: Error): HoldfastError {
+  const [, known, , words = 'failed'] = FAILURES.find(([code]) => code === primary) ?? [];
+  const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
+  return unavailable(words, name ?? codeOf(error), error);
 }
 
-function nameOf(error: Error): string {
-  return 'sqliteCodeName' in error ? String(error.sqliteCodeName) : codeOf(error);
+/** SQLite's result code without its extension; 0 where it cannot be told; null for other errors. */
+function primaryCode(error: Error): number | null {
+  if (codeOf(error) !== 'ERR_SQLITE_ERROR') return null;
+  if ('errcode' in error && typeof error.errcode === 'number') return error.errcode & 0xff;
+  return FAILURES.find(([, , text]) => text === error.message)?.[0] ?? 0;
 }
 
 function codeOf(error: Error): string {

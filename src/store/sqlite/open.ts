@@ -10,6 +10,7 @@ import {
   rollBack,
 } from './connection.ts';
 import { storeError } from './errors.ts';
+import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { SqliteStore } from './store.ts';
 import { readsOn, writesOn } from './tables.ts';
@@ -28,7 +29,7 @@ const OID_BYTES = 5;
 
 /**
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
- * untouched, where it is no database of ours or a newer version's; as `unavailable` where it cannot be opened.
+ * untouched, where it is no database of ours or a newer version's, or has the log of another file; as `unavailable` where it cannot be opened.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, defaults, random } = options;
@@ -48,6 +49,7 @@ function openFile(path: string, fleet: string): Connections {
   const reader = openReader(path);
   return closeOnFailure(reader, () => {
     checkHeader(reader, MIGRATIONS);
+    checkLog(path, reader);
     enlargeCache(reader);
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {

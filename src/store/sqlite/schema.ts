@@ -97,3 +97,14 @@ export function createSchema(db: Database, fleet: string): void {
 export function addFollowed(db: Database): void {
   db.exec('ALTER TABLE state ADD COLUMN followed TEXT');
 }
+
+/**
+ * Version 3. Positions begin so high that SQLite takes six bytes for each, and `position` is the last column: so it is the end
+ * of its page (`checkLog`).
+ */
+export function addLogPosition(db: Database): void {
+  db.exec(
+    'CREATE TABLE log_position (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL) STRICT',
+  );
+  prepare(db, 'INSERT INTO log_position (one, position) VALUES (1, ?)').run(2 ** 32);
+}

@@ -58,7 +58,9 @@ export class SqliteStore implements Store {
     this.#reads = reads;
     this.#writes = writes;
     this.#intake = new ReportIntake(writes, (work) =>
-      this.#queue.run(() => setImmediate().then(() => inLongTransaction(connections.writer, work))),
+      this.#queue.run(() =>
+        setImmediate().then(() => inLongTransaction(connections.writer, this.#counted(work))),
+      ),
     );
   }
 
@@ -203,25 +205,41 @@ export class SqliteStore implements Store {
   }
 
   #write<T>(work: () => T): Promise<T> {
-    return this.#guard(() => this.#queue.run(() => inTransaction(this.#connections.writer, work)));
+    return this.#guard(() =>
+      this.#queue.run(() => inTransaction(this.#connections.writer, this.#counted(work))),
+    );
   }
 
   /** A claim counts only together with what is applied by it, and nobody is told of an attempt that was lost. */
   #writeLight<T>(work: () => T): Promise<T> {
-    return this.#guard(() => this.#queue.run(() => inLightTransaction(this.#connections.writer, work)));
+    return this.#guard(() =>
+      this.#queue.run(() => inLightTransaction(this.#connections.writer, this.#counted(work))),
+    );
   }
 
   #writeLong<T>(work: () => Promise<T>): Promise<T> {
-    return this.#guard(() => this.#queue.run(() => inLongTransaction(this.#connections.writer, work)));
+    return this.#guard(() =>
+      this.#queue.run(() => inLongTransaction(this.#connections.writer, this.#counted(work))),
+    );
   }
 
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
     if (changes < LARGE) return this.#writeLong(work);
     const { writer } = this.#connections;
-    return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, work))).finally(() => {
-      // Some turns later: it takes about as long as the commit, and others wait since then.
-      setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
-    });
+    return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
+      () => {
+        // Some turns later: it takes about as long as the commit, and others wait since then.
+        setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
+      },
+    );
+  }
+
+  /** Each transaction says that it is one more (`checkLog`). */
+  #counted<T>(work: () => T): () => T {
+    return () => {
+      this.#writes.log.advance();
+      return work();
+    };
   }
 
   /** Every call goes through here: turns it away once closed, and words its failure. */

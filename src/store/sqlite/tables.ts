@@ -2,6 +2,7 @@ import type { AppDefaults } from '../../desired/app.ts';
 import { type ObjectIds, objectIds } from '../object-id.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
+import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
 import { OperationLog, OperationReads } from './operations.ts';
@@ -16,6 +17,7 @@ export interface Writes {
   counters: Counters;
   operations: OperationLog;
   reports: Reports;
+  log: LogPosition;
   /** Makes the `_id` of objects and reports; whoever uses it keeps the last one with `state.setLastOid`. */
   newOid: ObjectIds;
   /** What stored apps lack that are older than a field. */
@@ -40,6 +42,7 @@ export function writesOn(db: Database, defaults: AppDefaults, random: Uint8Array
     counters: new Counters(db),
     operations: new OperationLog(db),
     reports: new Reports(db),
+    log: new LogPosition(db),
     newOid: objectIds(random, state.lastOid()),
     defaults,
   };

@@ -3,6 +3,7 @@ import { MongoClient } from 'mongodb';
 import { appDefaults } from '../../../src/desired/app.ts';
 import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { foundOrRequired } from '../../support/tools.ts';
 import type { OpenedStore } from '../contract/support.ts';
 
 /** The server that tests of the MongoDB store use, as `npm run test:mongo` and `.ci/run` set it; undefined: none. */
@@ -10,7 +11,7 @@ const TEST_URI: string | undefined = process.env['HOLDFAST_TEST_MONGODB_URI'];
 
 /** Whether there is one, and limits for tests of many calls against it. */
 export const SERVER = {
-  isMissing: TEST_URI === undefined,
+  isMissing: !foundOrRequired('mongo', TEST_URI !== undefined),
   uri: TEST_URI ?? '',
   limits: { timeout: 240_000 },
 };

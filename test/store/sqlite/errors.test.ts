@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
 import { storeError } from '../../../src/store/sqlite/errors.ts';
 
@@ -29,6 +32,22 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
   ],
   ['cannot be opened', 'SQLITE_CANTOPEN', () => new DatabaseSync('/nowhere/at/all.db')],
   ['failed', 'SQLITE_ERROR', () => new DatabaseSync(':memory:').exec('SELECT colour')],
+  [
+    'is damaged; restore it from a backup, or delete it and it is built again from git',
+    'SQLITE_CORRUPT',
+    () => {
+      const path = join(mkdtempSync(join(tmpdir(), 'holdfast-damaged-')), 'store.sqlite');
+      onTestFinished(() => rmSync(dirname(path), { recursive: true }));
+      const whole = new DatabaseSync(path);
+      whole.exec('PRAGMA page_size = 512; CREATE TABLE a (x); INSERT INTO a VALUES (1)');
+      whole.close();
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.fill(0xff, 512));
+      const db = new DatabaseSync(path);
+      onTestFinished(() => db.close());
+      db.prepare('SELECT * FROM a').all();
+    },
+  ],
   [
     'is closed',
     undefined,

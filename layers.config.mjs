@@ -51,5 +51,9 @@ export const layers = {
     promise: 'validate, plan, store copy, help',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
-  main: { may: ['*'], promise: 'the process: argv, signals, exit code' },
+  program: { may: ['*'], promise: 'the process: argv, signals, exit code' },
+  main: {
+    may: ['program'],
+    promise: 'what is started: looks at the version of Node, then loads the program',
+  },
 };

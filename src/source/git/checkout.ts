@@ -4,6 +4,7 @@ import { type Faults, NO_FAULTS } from '../../faults.ts';
 import type { Source } from '../source.ts';
 import { createIdsRecord } from './ids-record.ts';
 import { refName } from './process/commands.ts';
+import { createLauncher } from './process/launcher.ts';
 import { openObjects } from './read/objects.ts';
 import { createReader } from './read/reader.ts';
 import { followedBranch, followedHead } from './repository/followed.ts';
@@ -64,7 +65,8 @@ export async function openCheckout(
   );
   const all = requireReadable(plain, repository);
   const maintenance = createMaintenance(repository, onPacksLeft);
-  const publisher = createCheckoutPublisher({ repository, objects, locks, faults, maintenance });
+  const launcher = createLauncher();
+  const publisher = createCheckoutPublisher({ repository, objects, launcher, locks, faults, maintenance });
   const { reader, watch } = await followReplaced({
     reader: fixed === null ? all : requireBranch(all, repository, fixed),
     repository,

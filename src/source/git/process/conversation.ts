@@ -10,6 +10,11 @@ export interface AnswerReader {
   bytes(count: number): Promise<Buffer>;
 }
 
+/** What is talked to: git, or a program that starts git itself and is ended together with all that it started. */
+export interface Talker extends GitCommand {
+  program?: string;
+}
+
 /**
  * A long-lived git process that answers requests in their order. Requests are written at once, so that many
  * can be under way; it is started by the first request and again after it has ended.
@@ -19,10 +24,10 @@ export interface AnswerReader {
  */
 export class Conversation {
   readonly #context: GitContext;
-  readonly #command: GitCommand;
+  readonly #command: Talker;
   #session: Session | null = null;
 
-  constructor(context: GitContext, command: GitCommand) {
+  constructor(context: GitContext, command: Talker) {
     this.#context = context;
     this.#command = command;
   }
@@ -66,25 +71,28 @@ export function wasEnded(error: unknown): boolean {
 class Session implements AnswerReader {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #context: GitContext;
-  readonly #command: GitCommand;
+  readonly #command: Talker;
   readonly #chunks: Buffer[] = [];
   /** Bytes of the first chunk that were taken already: a buffer for what is left of it would be made at each answer. */
   #start = 0;
   #size = 0;
   #stderr = '';
   #failure: GitFailure | null = null;
+  #isOver = false;
   #wake: (() => void) | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   readonly #ended: Promise<void>;
   readonly #isStarted: boolean;
 
-  constructor(context: GitContext, command: GitCommand) {
+  constructor(context: GitContext, command: Talker) {
     this.#context = context;
     this.#command = command;
-    this.#child = spawn('git', [...command.args], {
+    this.#child = spawn(command.program ?? 'git', [...command.args], {
       cwd: context.folder,
       env: { ...context.env },
       stdio: 'pipe',
+      // A group of its own, which can be ended as a whole.
+      detached: command.program !== undefined,
     });
     this.#ended = new Promise((resolve) => {
       this.#child.on('error', (error) => this.#end(null, String(error), resolve));
@@ -129,7 +137,7 @@ class Session implements AnswerReader {
   async close(farewell: string): Promise<void> {
     if (!this.#isStarted) return;
     this.#child.stdin.end(farewell);
-    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 2000);
+    const timer = setTimeout(() => this.#kill(), 2000);
     await this.#ended;
     clearTimeout(timer);
   }
@@ -156,6 +164,7 @@ class Session implements AnswerReader {
 
   #end(code: number | null, reason: string, resolve: () => void): void {
     this.#failure ??= new GitFailure(this.#command, code, reason);
+    this.#isOver = true;
     this.#wakeUp();
     resolve();
   }
@@ -166,7 +175,22 @@ class Session implements AnswerReader {
     this.#chunks.length = 0;
     this.#start = 0;
     this.#size = 0;
-    this.#child.kill('SIGKILL');
+    this.#kill();
+  }
+
+  #kill(): void {
+    const { pid } = this.#child;
+    if (this.#command.program === undefined || pid === undefined) {
+      this.#child.kill('SIGKILL');
+      return;
+    }
+    // Once it is over, another process can have its number.
+    if (this.#isOver) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has ended just now.
+    }
   }
 
   #wakeUp(): void {
@@ -180,7 +204,7 @@ class Session implements AnswerReader {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#failure ??= new GitFailure(this.#command, null, `silent for ${this.#context.timeLimit} ms`);
-        this.#child.kill('SIGKILL');
+        this.#kill();
         this.#wakeUp();
       }, this.#context.timeLimit);
       this.#wake = () => {

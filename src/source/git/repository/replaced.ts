@@ -64,7 +64,8 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
 /** What tells these folders from all others that could have their names. */
 async function identify({ context, gitFolder, commonFolder }: Repository): Promise<string> {
   try {
-    const found = await Promise.all([context.folder, gitFolder, commonFolder].map((path) => stat(path)));
+    const folders = new Set([context.folder, gitFolder, commonFolder]);
+    const found = await Promise.all(Array.from(folders, (path) => stat(path)));
     return found.map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
   } catch (error) {
     throw new HoldfastError('unavailable', 'the repository is gone; bring it back', {}, error);

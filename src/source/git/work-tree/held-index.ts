@@ -1,7 +1,8 @@
 import { copyFile, link, rename, rm, stat, utimes } from 'node:fs/promises';
 import type { Faults } from '../../../faults.ts';
 import type { GitCommand } from '../process/commands.ts';
-import { runGit } from '../process/run.ts';
+import type { Launcher } from '../process/launcher.ts';
+import { type GitContext, runGit } from '../process/run.ts';
 import type { ObjectReader } from '../read/objects.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -11,6 +12,7 @@ import { isLocked, type Locks } from './locks.ts';
 export interface Checkout {
   repository: Repository;
   objects: ObjectReader;
+  launcher: Launcher;
   locks: Locks;
   faults: Faults;
   maintenance: Maintenance;
@@ -43,14 +45,15 @@ export async function holdingIndex<T>(
  * a lock of that name, and what it made takes the index's place in one step, as its own would.
  */
 export async function changeIndex(
-  { repository: { context, gitFolder } }: HeldCheckout,
+  { repository, launcher }: HeldCheckout,
   command: GitCommand,
   input = '',
 ): Promise<string> {
-  const index = `${gitFolder}/index`;
-  const own = `${gitFolder}/holdfast-index`;
+  const index = `${repository.gitFolder}/index`;
+  const own = secondIndex(repository);
   await nameAgain(index, own);
-  const run = () => runGit({ ...context, env: { ...context.env, GIT_INDEX_FILE: own } }, command, input);
+  const context = indexContext(repository);
+  const run = () => (input === '' ? launcher.run(context, command) : runGit(context, command, input));
   try {
     return await run().catch(async (error: unknown) => {
       if (!isLocked(error)) throw error;
@@ -62,6 +65,20 @@ export async function changeIndex(
     // Also after a failure: refreshing fails where a file is changed, and has looked at all the others.
     await rename(own, index).catch(ignoreMissing);
   }
+}
+
+/** Has what changes the index start while there is other work to do. */
+export function prepareIndex({ repository, launcher }: Checkout): void {
+  launcher.prepare(indexContext(repository));
+}
+
+function secondIndex({ gitFolder }: Repository): string {
+  return `${gitFolder}/holdfast-index`;
+}
+
+function indexContext(repository: Repository): GitContext {
+  const { context } = repository;
+  return { ...context, env: { ...context.env, GIT_INDEX_FILE: secondIndex(repository) } };
 }
 
 /** git never writes into an index, it makes a new one: a second name serves as a copy does, and keeps the times. */

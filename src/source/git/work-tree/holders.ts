@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { isLauncher } from '../process/launcher.ts';
 
 /** Whether a living process works with a file; null where this machine cannot tell. */
 export async function isHeld(path: string, folders: readonly string[]): Promise<boolean | null> {
@@ -52,6 +53,25 @@ function isWriter(command: string): boolean {
 /** What a manager moves index, work tree and branch with; people seldom type these. */
 const MOVERS = /^(read-tree|update-ref|update-index|checkout-index)$/;
 
+/** Whether what a process starts is ours: it is this one, or a launcher of it. */
+async function isOurs(id: number): Promise<boolean> {
+  if (id === process.pid) return true;
+  return parentIn(await statusOf(id)) === process.pid && isLauncher(await argumentsOf(id));
+}
+
+function parentIn(status: string): number {
+  return Number(/^PPid:\t(\d+)/m.exec(status)?.[1]);
+}
+
+function statusOf(id: number | string): Promise<string> {
+  return readFile(`/proc/${id}/status`, 'utf8').catch(() => '');
+}
+
+async function argumentsOf(id: number | string): Promise<string[]> {
+  const text = await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '');
+  return text.split('\0').slice(0, -1);
+}
+
 /**
  * Whether a process is a git at such a command in one of these folders, and no child of ours. It can hold a lock whose file
  * it has closed: `git commit -a` does while the editor is open. Where its folder may not be seen, it counts as one.
@@ -61,10 +81,10 @@ async function isGitIn(
   folders: readonly string[],
   isMeant: (command: string) => boolean,
 ): Promise<boolean> {
-  const status = await readFile(`/proc/${id}/status`, 'utf8').catch(() => '');
+  const status = await statusOf(id);
   if (!/^Name:\tgit/m.test(status) || /^State:\tZ/m.test(status)) return false;
-  if (Number(/^PPid:\t(\d+)/m.exec(status)?.[1]) === process.pid) return false;
-  const [, command = ''] = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0');
+  if (await isOurs(parentIn(status))) return false;
+  const [, command = ''] = await argumentsOf(id);
   if (!isMeant(command)) return false;
   const cwd = await readlink(`/proc/${id}/cwd`).catch((error: NodeJS.ErrnoException) =>
     error.code === 'EACCES' ? null : '',

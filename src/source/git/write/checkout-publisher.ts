@@ -6,7 +6,7 @@ import { refName } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
 import { currentBranch, type Repository } from '../repository/repository.ts';
-import type { Checkout } from '../work-tree/held-index.ts';
+import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
 import {
   dirtyFiles,
@@ -62,7 +62,7 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
       refs.prepare();
       const [commits, quiet] = await Promise.all([
         writer.write(base.revision, drafts),
-        withoutFilters(checkout),
+        preparedWithoutFilters(checkout),
       ]);
       const [isCheckedOut] = await Promise.all([
         refuseMove(quiet, branch, base.revision, drafts),
@@ -90,9 +90,15 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
         throw publishError(error, [], prefix);
       }),
     close: async () => {
-      await Promise.all([writer.close(), refs.close(), notes.close()]);
+      await Promise.all([writer.close(), refs.close(), notes.close(), checkout.launcher.close()]);
     },
   };
+}
+
+async function preparedWithoutFilters(checkout: Checkout): Promise<Checkout> {
+  const quiet = await withoutFilters(checkout);
+  prepareIndex(quiet);
+  return quiet;
 }
 
 /** Rejects as `conflict` what would overwrite a person's work; resolves to whether the branch is checked out here. */

@@ -1,0 +1,107 @@
+import type { GitCommand } from './commands.ts';
+import { type AnswerReader, Conversation, type Talker } from './conversation.ts';
+import { type GitContext, GitFailure, runGit } from './run.ts';
+
+/**
+ * Runs short commands of git by a small process that lives on. To start one from here takes two milliseconds of the event
+ * loop, and more of what comes after: a fork copies the tables of all memory that this process has.
+ */
+export interface Launcher {
+  /** Has the small process start while there is other work to do. */
+  prepare(context: GitContext): void;
+  /** As `runGit`, for a command without input; what it says as an error is in the text, too. One at a time. */
+  run(context: GitContext, command: GitCommand): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** After this long without a command the small process ends (milliseconds). */
+const IDLE_LIMIT = 30_000;
+
+/** POSIX, and nothing but what every shell has built in; a request is a line with the count of the lines that follow. */
+const SCRIPT = `
+while IFS= read -r count; do
+  set --
+  while [ "$count" -gt 0 ]; do
+    IFS= read -r argument || exit 1
+    set -- "$@" "$argument"
+    count=$((count - 1))
+  done
+  git "$@" </dev/null 2>&1
+  printf '\\0%d\\n' "$?"
+done`;
+
+const SHELL: Talker = { program: 'sh', args: ['-c', SCRIPT] };
+
+/** Whether this is the command line of such a small process. */
+export function isLauncher(line: readonly string[]): boolean {
+  return line.length === 3 && line[2] === SCRIPT;
+}
+
+/** Said of a machine that has none, where git itself can be started all the same. */
+const NO_SHELL = /spawn sh E/;
+
+const NEWLINE = 0x0a;
+const NUL = 0;
+/** Of git's own codes: it says 129 of a wrong call, and above that a shell tells of a signal. */
+const HIGHEST_CODE = 129;
+
+export function createLauncher(): Launcher {
+  let shell: { key: string; conversation: Conversation } | null = null;
+  let idle: NodeJS.Timeout | undefined;
+
+  const close = async (): Promise<void> => {
+    clearTimeout(idle);
+    const ended = shell;
+    shell = null;
+    await ended?.conversation.close();
+  };
+
+  /** The process has one environment for all that it starts. */
+  const shellFor = (context: GitContext): Conversation => {
+    const key = JSON.stringify(context);
+    if (shell?.key !== key) {
+      void close();
+      shell = { key, conversation: new Conversation(context, SHELL) };
+    }
+    clearTimeout(idle);
+    idle = setTimeout(() => void close(), IDLE_LIMIT).unref();
+    return shell.conversation;
+  };
+
+  const ask = async (context: GitContext, { args }: GitCommand): Promise<Answer> => {
+    try {
+      return await shellFor(context).ask(`${args.length}\n${args.join('\n')}\n`, readAnswer);
+    } catch (error) {
+      // Until it has ended, a git that it started may still be at work.
+      await close();
+      throw error;
+    }
+  };
+
+  const run = async (context: GitContext, command: GitCommand): Promise<string> => {
+    if (command.args.some((arg) => arg.includes('\n'))) return runGit(context, command);
+    let answer: Answer;
+    try {
+      answer = await ask(context, command);
+    } catch (error) {
+      if (error instanceof GitFailure && NO_SHELL.test(error.stderr)) return runGit(context, command);
+      throw error;
+    }
+    const { text, code } = answer;
+    if (code === 0) return text;
+    throw new GitFailure(command, code > HIGHEST_CODE ? null : code, text);
+  };
+
+  return { prepare: (context) => shellFor(context).start(), run, close };
+}
+
+/** What a command said, and the code that it ended with. */
+interface Answer {
+  text: string;
+  code: number;
+}
+
+async function readAnswer(reader: AnswerReader): Promise<Answer> {
+  const text = await reader.until(NUL);
+  return { text, code: Number(await reader.until(NEWLINE)) };
+}

@@ -1,10 +1,10 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Store } from '../store.ts';
 import {
+  boundCache,
   type Connections,
   createFile,
   type Database,
-  enlargeCache,
   openReader,
   openWriter,
   rollBack,
@@ -50,7 +50,7 @@ function openFile(path: string, fleet: string): Connections {
   return closeOnFailure(reader, () => {
     checkHeader(reader, MIGRATIONS);
     checkLog(path, reader);
-    enlargeCache(reader);
+    boundCache(reader);
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, fleet);

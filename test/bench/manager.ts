@@ -34,7 +34,8 @@ export interface ManagerOptions {
 /** Starts it, and waits until a revision is served. */
 export async function startManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
   const manager = await launchManager(bench, options);
-  while (!(await isReady(manager.address))) await sleep(5);
+  // More often, and the asking itself takes some of the time.
+  while (!(await isReady(manager.address))) await sleep(20);
   return manager;
 }
 

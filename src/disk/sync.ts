@@ -38,15 +38,19 @@ export async function syncChanged(
   paths: readonly string[],
   existed: (path: string) => boolean,
 ): Promise<void> {
-  const folders = new Set<string>();
+  const above = new Set<string>();
   const syncOne = async (path: string): Promise<void> => {
     const isThere = await syncIfThere(join(top, path));
-    folders.add(dirname(path));
     if (isThere && existed(path)) return;
-    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) folders.add(dirname(folder));
+    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) above.add(dirname(folder));
   };
-  await inLanes(AT_ONCE, paths, syncOne);
-  await inLanes(AT_ONCE, [...folders], (folder) => syncIfThere(join(top, folder)));
+  const own = new Set(paths.map((path) => dirname(path)));
+  await Promise.all([inLanes(AT_ONCE, paths, syncOne), syncFolders(own)]);
+  await syncFolders(above);
+
+  function syncFolders(folders: ReadonlySet<string>): Promise<unknown> {
+    return inLanes(AT_ONCE, [...folders], (folder) => syncIfThere(join(top, folder)));
+  }
 }
 
 /** Each needs a descriptor, and those of devices must not be used up. */

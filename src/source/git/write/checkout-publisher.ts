@@ -60,14 +60,10 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
     try {
       await recoverNoted(checkout, notes);
       refs.prepare();
-      const [commits, quiet] = await Promise.all([
-        writer.write(base.revision, drafts),
-        preparedWithoutFilters(checkout),
-      ]);
-      const [isCheckedOut] = await Promise.all([
-        refuseMove(quiet, branch, base.revision, drafts),
-        syncFolder(`${repository.commonFolder}/objects/pack`),
-      ]);
+      const [commits, { quiet, isCheckedOut }] = await allOver(
+        writer.write(base.revision, drafts).then(synced(`${repository.commonFolder}/objects/pack`)),
+        readyToMove(checkout, branch, base.revision, drafts),
+      );
       faults.pass('commit-written');
       const full = paths.map((path) => posix.join(prefix, path));
       const from = base.revision;
@@ -95,10 +91,29 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
   };
 }
 
-async function preparedWithoutFilters(checkout: Checkout): Promise<Checkout> {
+/** Both, once both are over: what failed must not leave the other one at work. Rejects with the first failure. */
+async function allOver<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return Promise.all([first, second]);
+}
+
+function synced<T>(folder: string): (value: T) => Promise<T> {
+  return async (value) => {
+    await syncFolder(folder);
+    return value;
+  };
+}
+
+/** What the move needs to know, and to have started, before it begins. Rejects as `refuseMove` does. */
+async function readyToMove(
+  checkout: Checkout,
+  branch: string,
+  base: string | null,
+  drafts: readonly CommitDraft[],
+): Promise<{ quiet: Checkout; isCheckedOut: boolean }> {
   const quiet = await withoutFilters(checkout);
   prepareIndex(quiet);
-  return quiet;
+  return { quiet, isCheckedOut: await refuseMove(quiet, branch, base, drafts) };
 }
 
 /** Rejects as `conflict` what would overwrite a person's work; resolves to whether the branch is checked out here. */

@@ -6,7 +6,7 @@ import { Report, type ReportQuery, TIME_COMPARISONS } from '../../store/report.t
 import { type Api, send } from '../api.ts';
 import { readJson } from '../body.ts';
 import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
-import { bodyErrors, commonErrors, documented, readErrors } from '../replies.ts';
+import { bodyErrors, commonErrors, documented, json, parameterErrors } from '../replies.ts';
 
 /** Bad reports of one request that are told; a body has room for three hundred thousand. */
 const MAX_BAD = 20;
@@ -53,24 +53,30 @@ const QueryDocs = z.object({
 });
 
 const Oid = z.object({ $oid: z.string() });
-const Page = z
-  .object({ data: z.array(z.looseObject({ _id: Oid, ...Report.shape })), last_id: Oid.nullable() })
-  .meta({ id: 'ReportPage' });
+const SentReport = Report.meta({ id: 'Report' });
+const StoredReport = z.looseObject({ _id: Oid, ...Report.shape }).meta({ id: 'StoredReport' });
+const Page = z.object({ data: z.array(StoredReport), last_id: Oid.nullable() }).meta({ id: 'ReportPage' });
+
+const Accepted = z
+  .object({ accepted: z.int().describe('How many reports were kept.') })
+  .meta({ id: 'AcceptedReports' });
 
 const tag = 'reports';
 const queryDocs = documented({
+  operationId: 'queryReports',
   summary: 'Query reports, page by page',
   tag,
   querystring: QueryDocs,
-  reply: [200, Page],
-  errors: { ...commonErrors, 400: readErrors[400] },
+  reply: [200, json('A page, in the order of arrival.', Page)],
+  errors: { ...commonErrors, ...parameterErrors },
 });
 const postDocs = documented({
+  operationId: 'sendReports',
   summary: 'Take one report or an array of them',
   tag,
-  body: z.union([Report, z.array(Report)]),
-  reply: [200, z.object({ accepted: z.int() })],
-  errors: { ...commonErrors, ...bodyErrors, 400: readErrors[400] },
+  body: z.union([SentReport, z.array(SentReport)]),
+  reply: [200, json('All of them are kept.', Accepted)],
+  errors: { ...commonErrors, ...bodyErrors, ...parameterErrors },
 });
 
 /** Reports of devices. */

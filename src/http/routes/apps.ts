@@ -6,7 +6,7 @@ import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
 import { Name } from '../../desired/name.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
 import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
-import { type BodyRule, readFields } from '../body.ts';
+import { type BodyRule, readFields } from '../fields.ts';
 import { AppRecord, appRecord } from '../records.ts';
 import {
   commonErrors,

@@ -7,7 +7,7 @@ import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { Name } from '../../desired/name.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
 import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
-import { type BodyRule, listIn, readFields } from '../body.ts';
+import { type BodyRule, listIn, readFields } from '../fields.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
 import {
   commonErrors,

@@ -4,7 +4,7 @@ import { explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { Report, type ReportQuery, TIME_COMPARISONS } from '../../store/report.ts';
 import { type Api, send } from '../api.ts';
-import { readJson } from '../body.ts';
+import { readJson } from '../fields.ts';
 import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
 import { bodyErrors, commonErrors, documented, json, parameterErrors } from '../replies.ts';
 

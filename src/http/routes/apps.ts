@@ -1,11 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { present } from '../../change/refusals.ts';
 import type { AppWrite } from '../../change/write.ts';
 import { APP_FIELDS, AppChange, AppFields } from '../../desired/app.ts';
 import { Name } from '../../desired/name.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
-import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import {
+  type Api,
+  createContext,
+  found,
+  mustExist,
+  mustNotExist,
+  nameIn,
+  send,
+  writeContext,
+} from '../api.ts';
 import { type BodyRule, readFields } from '../fields.ts';
 import { AppRecord, appRecord } from '../records.ts';
 import {
@@ -87,7 +95,7 @@ export function appRoutes(app: FastifyInstance, api: Api): void {
   const createDocs = docs('createApp', 'Create an app', [200, json('The new app.', AppRecord)], wholeBody);
   app.post('/api/v2/apps/:app_name', createDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
-    if ((await store.app(name)).value !== null) throw present('app', name);
+    await mustNotExist(api, 'app', name);
     const fields = readFields(request, whole);
     return writeApp(api, request, reply, 200, { kind: 'app', op: 'create', name, fields });
   });

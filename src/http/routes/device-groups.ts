@@ -1,12 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
-import { present, unknownApps } from '../../change/refusals.ts';
+import { unknownApps } from '../../change/refusals.ts';
 import type { DeviceGroupWrite } from '../../change/write.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { Name } from '../../desired/name.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
-import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
+import {
+  type Api,
+  createContext,
+  found,
+  mustExist,
+  mustNotExist,
+  nameIn,
+  send,
+  writeContext,
+} from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../fields.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
 import {
@@ -98,7 +107,7 @@ export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
   );
   app.post(url, createDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
-    if ((await store.group(name)).value !== null) throw present('device_group', name);
+    await mustNotExist(api, 'device_group', name);
     await refuseUnknownApps(api, request);
     const fields = readFields(request, whole);
     return writeGroup(api, request, reply, 200, { kind: 'device_group', op: 'create', name, fields });

@@ -96,8 +96,11 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     const query = reportQuery(request);
     const { value, revision } = await store.reports(query);
     const isWhole = value.lastId === null || value.data.length === query.pageSize;
-    if (!isWhole)
-      return send(reply.type(PAGE_TYPE), 200, revision, Readable.from(pageText(store, query, value)));
+    if (!isWhole) {
+      // For a HEAD fastify would read all of it, only to throw it away.
+      const text = request.method === 'HEAD' ? [] : pageText(store, query, value);
+      return send(reply.type(PAGE_TYPE), 200, revision, Readable.from(text));
+    }
     // Reports are kept as they were sent; going through each by the schema again takes a fifth of a page's time.
     return send(reply.serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),

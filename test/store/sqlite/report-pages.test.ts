@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Report, ReportPage, ReportQuery } from '../../../src/store/report.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Report, ReportQuery } from '../../../src/store/report.ts';
 import { AT } from '../contract/support.ts';
 import { openInTemporaryFolder, type SqlitePlace } from '../sqlite-place.ts';
 
@@ -109,35 +109,5 @@ describe('reports by the ten thousand', () => {
       const page = await found({ ...query, pageSize: 20, after });
       expect(page).toEqual({ oids: rest.slice(0, 20), isLast: rest.length <= 20 });
     }
-  });
-});
-
-describe('a page of large reports', () => {
-  const LARGE = 900_000;
-  const bytesOf = (page: { data: unknown[] }): number => JSON.stringify(page.data).length;
-
-  it('ends early, and the next one goes on after it', async () => {
-    const place = await openInTemporaryFolder();
-    onTestFinished(() => place.cleanup());
-    const reports = Array.from({ length: 20 }, (_, index) => ({
-      hostname: `h${index}`,
-      device_group: 'edge',
-      report_creation_time: index,
-      log: index % 3 === 2 ? 'small' : 'ä'.repeat(LARGE),
-    }));
-    for (const one of reports) await place.store.insertReports([one], AT);
-    const found: Report[] = [];
-    let pages = 0;
-    for (let after: string | null = ''; after !== null; pages++) {
-      const { value }: { value: ReportPage } = await place.store.reports({
-        pageSize: 1000,
-        ...(after === '' ? {} : { after }),
-      });
-      expect(bytesOf(value)).toBeLessThan(6_000_000);
-      found.push(...value.data.map(({ report }) => report));
-      after = value.lastId;
-    }
-    expect(found).toEqual(reports);
-    expect(pages).toBeGreaterThan(2);
   });
 });

@@ -10,7 +10,7 @@ import { makePlan, type Plan } from '../plan/plan.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
-import { blocked } from './refusals.ts';
+import { blocked, fileTooLarge } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
@@ -63,9 +63,7 @@ export function draftWrite(
 /** Reads an edited text back as if it came from a commit. */
 function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange {
   if (text === null) return { path, file: null };
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
-    throw new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
-  }
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw fileTooLarge();
   const role = classifyPath(path);
   if (role.role !== 'object') throw new HoldfastError('internal', 'an edit of a file that is not read');
   const parsed = parseObjectText(role.kind, text, defaults);

@@ -1,4 +1,5 @@
-import { HoldfastError } from '../errors.ts';
+import type { HoldfastError } from '../errors.ts';
+import { movedOn } from '../store/moved-on.ts';
 import type { Store } from '../store/store.ts';
 import type { Write, WriteRequest } from './write.ts';
 
@@ -13,7 +14,7 @@ export async function ifMatchRefusal(
   if (context.ifMatch === null) return null;
   const id = await idOf(write, store);
   if (id !== undefined && context.ifMatch.includes(id)) return null;
-  return new HoldfastError('moved-on', `If-Match does not hold: the id is ${id ?? 'not assigned'} now`);
+  return movedOn(id);
 }
 
 async function idOf({ kind, name }: Write, store: Pick<Store, 'app' | 'group'>): Promise<number | undefined> {

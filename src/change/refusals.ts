@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { Kind } from '../desired/name.ts';
+import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { KIND_NOUNS } from '../plan/describe.ts';
 
@@ -35,6 +36,11 @@ export function blocked(
   const message =
     first === undefined ? otherwise : `${first.file}:${first.line}:${first.column}: ${first.message}${more}`;
   return new HoldfastError('conflict', message, problems.length > 0 ? { problems } : {});
+}
+
+/** The rejection of an object that no file may hold. */
+export function fileTooLarge(): HoldfastError {
+  return new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
 }
 
 /** `app_exists`, `device_group_exists`. */

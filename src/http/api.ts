@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { absent } from '../change/refusals.ts';
+import { absent, present } from '../change/refusals.ts';
 import type { WriteContext, Writer } from '../change/write.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Recorder } from '../reconcile/record/recorder.ts';
+import { movedOn } from '../store/moved-on.ts';
 import type { AtRevision, OperationContext, Store } from '../store/store.ts';
 import type { User } from './access/authentication.ts';
 import type { InfoCache } from './info/cache.ts';
@@ -64,9 +65,18 @@ export function nameIn(request: FastifyRequest, kind: Kind): string {
 
 /** Throws the 403 of an object that is neither in the store nor in a file. */
 export async function mustExist({ store, reconciler }: Api, kind: Kind, name: string): Promise<void> {
-  const stored = kind === 'app' ? await store.app(name) : await store.group(name);
-  if (stored.value === null && reconciler.passes.desired.pathsOf(kind, name).length === 0)
-    throw absent(kind, name);
+  if (await isStored(store, kind, name)) return;
+  if (reconciler.passes.desired.pathsOf(kind, name).length === 0) throw absent(kind, name);
+}
+
+/** Throws the 403 of a create where the object is in the store. */
+export async function mustNotExist({ store }: Api, kind: Kind, name: string): Promise<void> {
+  if (await isStored(store, kind, name)) throw present(kind, name);
+}
+
+async function isStored(store: Store, kind: Kind, name: string): Promise<boolean> {
+  const { value } = kind === 'app' ? await store.app(name) : await store.group(name);
+  return value !== null;
 }
 
 /** Sends what was read, and names the revision that was applied when it was read. */
@@ -116,7 +126,7 @@ export function expectedId(request: FastifyRequest, seen: number | undefined): n
   const { ifMatch } = writeContext(request);
   if (ifMatch === null) return undefined;
   if (seen !== undefined && ifMatch.includes(seen)) return seen;
-  throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${seen ?? 'not assigned'} now`);
+  throw movedOn(seen);
 }
 
 /**

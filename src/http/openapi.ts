@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { TELLS_REVISION } from './api.ts';
+import { TAGS } from './replies.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
 commit, and a commit becomes what this API and the devices see. Restarts and prunes are operations without a commit.`;
@@ -11,18 +12,27 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Holdfast', description: DESCRIPTION, version },
+      info: {
+        title: 'Holdfast',
+        description: DESCRIPTION,
+        version,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/', description: 'The manager that serves this document.' }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } },
       security: [{ basic: [] }],
     },
     transform: jsonSchemaTransform,
     transformObject: (document) =>
-      withHeaders(withoutInputs(jsonSchemaTransformObject(document) as Description)) as object,
+      withHeaders(withUsedSchemas(jsonSchemaTransformObject(document) as Description)) as object,
   });
   app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
     reply.send(app.swagger()),
   );
 }
+
+const REFERENCE = /"#\/components\/schemas\/([^"]+)"/g;
 
 /** The parts of a description that are changed here. */
 interface Description {
@@ -39,10 +49,29 @@ interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
-/** Each schema comes twice, as a body of requests too; no request has one of them, and clients are generated from all. */
-function withoutInputs({ components, ...document }: Description): Description {
-  const schemas = Object.entries(components.schemas).filter(([name]) => !name.endsWith('Input'));
+/** Each schema comes twice, for requests and for replies; clients are generated from all, so only those in use are kept. */
+function withUsedSchemas(document: Description): Description {
+  const { paths, components } = document;
+  const used = new Set<string>();
+  const visit = (part: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(REFERENCE)) {
+      if (used.has(name)) continue;
+      used.add(name);
+      visit(components.schemas[name]);
+    }
+  };
+  visit(paths);
+  const schemas = Object.entries(components.schemas)
+    .filter(([name]) => used.has(name))
+    .map(([name, schema]) => [name, name.endsWith('Input') ? schema : open(schema)]);
   return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
+}
+
+/** Without the word that there are no other fields: a client must take a reply of a later version, which may have more. */
+function open(schema: object): object {
+  return JSON.parse(JSON.stringify(schema), (key, value) =>
+    key === 'additionalProperties' && value === false ? undefined : value,
+  );
 }
 
 /** Adds the headers of requests and replies, which follow from what a path can answer. */
@@ -97,6 +126,9 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   return {
     'X-Request-Id': header('The id of the request in the log.'),
     ...(isTagged ? { ETag: header('The id of the object, or of what was told about a group.') } : {}),
+    ...(status === '401' && path.startsWith('/api/')
+      ? { 'WWW-Authenticate': header('The scheme of credentials to send.') }
+      : {}),
     ...(TELLS_REVISION.test(path) && status !== '401'
       ? { 'Holdfast-Revision': header('The revision that was applied when the reply was made.') }
       : {}),

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { HoldfastError } from '../errors.ts';
-import { badFields } from './body.ts';
+import { badFields } from './fields.ts';
 
 /** One text, as it stands in the query: a key that is repeated becomes a list, which no parameter is. */
 export const One = z.string({ error: 'must be given once' }).min(1, 'must not be empty');

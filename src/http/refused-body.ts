@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { present } from '../change/refusals.ts';
 import type { Kind } from '../desired/name.ts';
-import { type Api, mustExist, nameIn } from './api.ts';
+import { type Api, mustExist, mustNotExist, nameIn } from './api.ts';
 import { bodyRefusal } from './body.ts';
 
 /** The paths at which an object is created. */
@@ -27,9 +26,7 @@ async function refuseTarget(request: FastifyRequest, api: Api): Promise<void> {
   if (kind === null) return;
   const name = nameIn(request, kind);
   const isCreate = request.method === 'POST' && OBJECT_ROUTE.test(request.routeOptions.url ?? '');
-  if (!isCreate) return mustExist(api, kind, name);
-  const { value } = kind === 'app' ? await api.store.app(name) : await api.store.group(name);
-  if (value !== null) throw present(kind, name);
+  await (isCreate ? mustNotExist : mustExist)(api, kind, name);
 }
 
 function kindIn({ params }: FastifyRequest): Kind | null {

@@ -1,74 +1,151 @@
 import * as z from 'zod';
+import type { Kind } from '../desired/name.ts';
 
-const AppExists = z.object({ app_exists: z.boolean(), apps: z.array(z.string()).optional() });
-const GroupExists = z.object({ device_group_exists: z.boolean() });
-const Denied = z.object({ access_allowed: z.literal(false) });
-const Fault = z.looseObject({ error: z.string() });
+/** The groups of routes, as clients and pages of the document sort them. */
+export const TAGS = {
+  apps: 'Apps as configuration, and starting, stopping and restarting them.',
+  'device groups': 'Which apps the devices of a group run, and pruning their images.',
+  devices: 'What devices poll.',
+  reports: 'What devices report.',
+  manager: 'The manager itself: probes, figures, and how far it has followed git.',
+} as const;
+type Tag = keyof typeof TAGS;
 
-const BadParameters = z.looseObject({
-  missing_parameters: z.union([z.array(z.string()), z.string()]).optional(),
-  invalid_parameters: z.record(z.string(), z.string()).optional(),
-  error: z.string().optional(),
-});
-
-/** Error replies that every route behind credentials can give. */
-export const commonErrors = {
-  401: Denied.describe('Credentials are missing or wrong.'),
-  403: Denied.describe('No permission: the request comes from a page of another site.'),
-  500: Fault.describe('A fault inside; the request id leads to the log.'),
-  503: Fault.describe('git, origin or the store cannot be reached; try again later.'),
-};
-
-/** Replies of a route that reads one object. */
-export const readErrors = {
-  ...commonErrors,
-  400: BadParameters.describe('The name or a parameter is not acceptable.'),
-  403: z.union([AppExists, GroupExists, Denied]).describe('There is no such object, or no permission.'),
-};
-
-/** Replies of every route that takes a body, or lets one pass. */
-export const bodyErrors = {
-  413: Fault.describe('The body is too large.'),
-  415: Fault.describe('The body is not JSON.'),
-};
-
-/** The reply to an `If-Match` that does not hold. */
-export const conditionErrors = { 412: Fault.describe('If-Match does not hold.') };
-
-/** Replies of a route that changes configuration. */
-export const writeErrors = {
-  ...readErrors,
-  ...conditionErrors,
-  ...bodyErrors,
-  409: Fault.describe('The repository does not allow the change; a person has to look.'),
-};
-
-/** The reply to a delete. */
-export const Empty = z.object({}).meta({ id: 'Empty' });
-
-/** A reply that is no JSON. */
-interface PlainReply {
+/** A reply as the OpenAPI document tells it. */
+interface ReplyDocs {
   description: string;
   content: Readonly<Record<string, { schema: z.ZodType }>>;
 }
 
+/** Describes a reply of JSON. */
+export function json(description: string, schema: z.ZodType): ReplyDocs {
+  return { description, content: { 'application/json': { schema } } };
+}
+
 /** Describes a reply of plain text. */
-export function plainText(description: string): PlainReply {
+export function plainText(description: string): ReplyDocs {
   return { description, content: { 'text/plain': { schema: z.string() } } };
 }
 
+/** A problem of a file of the desired state. */
+const problemShape = {
+  file: z.string(),
+  line: z.int(),
+  column: z.int(),
+  code: z.string(),
+  message: z.string(),
+  severity: z.enum(['error', 'warning']),
+};
+const Problem = z.object(problemShape).meta({ id: 'Problem' });
+/** The same with the time since when it is known, in ISO 8601. */
+export const StandingProblem = z
+  .object({ ...problemShape, since: z.string() })
+  .meta({ id: 'StandingProblem' });
+
+const AppExists = z
+  .object({
+    app_exists: z.boolean(),
+    apps: z
+      .array(z.string())
+      .optional()
+      .describe('The apps that a device group lists and that are not there.'),
+  })
+  .meta({ id: 'AppExists' });
+const GroupExists = z.object({ device_group_exists: z.boolean() }).meta({ id: 'DeviceGroupExists' });
+const Denied = z.object({ access_allowed: z.literal(false) }).meta({ id: 'AccessDenied' });
+export const Fault = z.looseObject({ error: z.string() }).meta({ id: 'Fault' });
+const Unavailable = z
+  .looseObject({
+    error: z.string(),
+    request_id: z.string().describe('Leads to the log.'),
+    revision: z
+      .string()
+      .optional()
+      .describe('The commit of the write, if it was made or may have been made.'),
+    applied: z.boolean().optional().describe('Whether that commit is applied already.'),
+    problems: z.array(Problem).optional(),
+  })
+  .meta({ id: 'FaultInside' });
+const Conflict = z
+  .looseObject({
+    error: z.string(),
+    revision: z.string().optional().describe('The commit of the write, if it was made.'),
+    applied: z.boolean().optional(),
+    problems: z.array(Problem).optional().describe('The problems of files that stand in the way.'),
+  })
+  .meta({ id: 'Conflict' });
+
+const BadParameters = z
+  .looseObject({
+    missing_parameters: z.union([z.array(z.string()), z.string()]).optional(),
+    invalid_parameters: z.record(z.string(), z.string()).optional().describe('What is wrong, by field.'),
+    error: z.string().optional(),
+  })
+  .meta({ id: 'BadParameters' });
+
+/** Error replies that every route behind credentials can give. */
+export const commonErrors = {
+  401: json('Credentials are missing or wrong.', Denied),
+  403: json('No permission: the request comes from a page of another site.', Denied),
+  500: json('A fault inside; the request id leads to the log.', Unavailable),
+  503: json('git, origin or the store cannot be reached; try again later.', Unavailable),
+};
+
+/** The reply to fields, parameters or names that are not acceptable. */
+export const parameterErrors = { 400: json('The name or a parameter is not acceptable.', BadParameters) };
+
+/** What the 403 of a route about one object can say; a group may list apps, which may not be there. */
+const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
+  app: z.union([AppExists, Denied]),
+  device_group: z.union([GroupExists, AppExists, Denied]),
+};
+
+/** Error replies of a route that reads one object. */
+export function readErrors(kind: Kind) {
+  return {
+    ...commonErrors,
+    ...parameterErrors,
+    403: json('There is no such object, or no permission.', EXISTENCE[kind]),
+  };
+}
+
+/** Replies of every route that takes a body, or lets one pass. */
+export const bodyErrors = {
+  413: json('The body is too large.', Fault),
+  415: json('The body is not JSON.', Fault),
+};
+
+/** The reply to an `If-Match` that does not hold. */
+export const conditionErrors = { 412: json('If-Match does not hold.', Fault) };
+
+/** Error replies of a route that changes configuration. */
+function writeErrors(kind: Kind) {
+  return {
+    ...readErrors(kind),
+    ...conditionErrors,
+    ...bodyErrors,
+    403: json('There is no such object, there is one already, or no permission.', EXISTENCE[kind]),
+    409: json('The repository does not allow the change; a person has to look.', Conflict),
+  };
+}
+
+/** The reply to a delete. */
+export const Empty = z.object({}).meta({ id: 'Empty' });
+
 /** The schema of a body that may also hold fields which are ignored: a record that was read can be sent back. */
-export function withIgnored(schema: z.ZodObject, ignored: readonly string[]): z.ZodType {
+export function withIgnored(schema: z.ZodObject, ignored: readonly string[], id: string): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
-  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
+  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field]))).meta({ id });
 }
 
 /** What the OpenAPI document says of a route. */
 export interface RouteDocs {
+  /** Generated clients name a method after it. */
+  operationId: string;
   summary: string;
-  tag: string;
-  reply: readonly [status: number, schema: z.ZodType | PlainReply];
-  errors: Readonly<Record<number, z.ZodType | PlainReply>>;
+  tag: Tag;
+  reply: readonly [status: number, reply: ReplyDocs];
+  errors: Readonly<Record<number, ReplyDocs | z.ZodNull>>;
   /** Whether it needs no credentials. */
   isPublic?: true;
   params?: z.ZodType;
@@ -77,25 +154,23 @@ export interface RouteDocs {
 }
 
 /** The schema of a route in the form that fastify takes. */
-export function documented({ summary, tag, reply, errors, isPublic, ...parts }: RouteDocs): {
+export function documented({ operationId, summary, tag, reply, errors, isPublic, ...parts }: RouteDocs): {
   schema: object;
 } {
-  const [status, schema] = reply;
+  const [status, success] = reply;
   const security = isPublic ? { security: [] } : {};
-  return {
-    schema: { summary, tags: [tag], ...security, ...parts, response: { ...errors, [status]: schema } },
-  };
+  const response = { ...errors, [status]: success };
+  return { schema: { operationId, summary, tags: [tag], ...security, ...parts, response } };
 }
 
 /** Makes what the document says of each route that changes one kind of object. */
-export function documentedWrites(tag: string, params: z.ZodType) {
-  return (summary: string, status: number, schema: z.ZodType, body?: z.ZodType): { schema: object } =>
-    documented({
-      summary,
-      tag,
-      params,
-      reply: [status, schema],
-      errors: writeErrors,
-      ...(body && { body }),
-    });
+export function documentedWrites(tag: Tag, kind: Kind, params: z.ZodType) {
+  const errors = writeErrors(kind);
+  return (
+    operationId: string,
+    summary: string,
+    reply: RouteDocs['reply'],
+    body?: z.ZodType,
+  ): { schema: object } =>
+    documented({ operationId, summary, tag, params, reply, errors, ...(body && { body }) });
 }

@@ -176,8 +176,66 @@ describe('decisions.md: Apps, create', () => {
     expect(reply.status).toBe(400);
     expect(Object.keys(reply.body.invalid_parameters)).toEqual([field]);
     const told = reply.body.invalid_parameters[field] as string;
-    expect(told).toMatch(new RegExp(`; and ${Object.keys(value as object).length - 20} more$`));
+    const unchecked = Object.keys(value as object).length - 1000;
+    expect(told).toMatch(new RegExp(`; and 980 more; ${unchecked} more were not checked$`));
     expect(told.match(/ must be /g)).toHaveLength(20);
+  });
+
+  const refuse = async (body: unknown): Promise<Record<string, string>> => {
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.body)).toEqual(['invalid_parameters']);
+    return reply.body.invalid_parameters;
+  };
+  const many = (length: number, entry: unknown): unknown[] => Array.from({ length }, () => entry);
+
+  it('Unknown field in a body: the first hundred of very many are told', async () => {
+    const fields = Array.from({ length: 60_000 }, (_, index) => [`field${index}`, 1]);
+    const told = await refuse({ container_image: '', ...Object.fromEntries(fields), running: 'no' });
+    expect(Object.keys(told)).toHaveLength(102);
+    expect(told).toMatchObject({ container_image: expect.any(String), running: expect.any(String) });
+    expect(told).toMatchObject({ field99: expect.stringContaining('known fields are container_image') });
+  });
+
+  it('Wrong type or range: an entry far behind in a long field is told with its place, and other fields too', async () => {
+    const told = await refuse({
+      container_image: 'a',
+      starting_ports: [...many(25_000, 80), 0, 81],
+      env_vars: {
+        ...Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`N${index}`, ''])),
+        'A=': '',
+      },
+      volumes: [1],
+    });
+    expect(told['starting_ports']).toMatch(/^25000 must be a port .*"80"}$/);
+    expect(told['env_vars']).toMatch(/^A= cannot be the name/);
+    expect(told['volumes']).toBe('0 must be a string, not a number; write it in quotes');
+  });
+
+  it.each([
+    ['an entry that has very many', JSON.stringify([Object.fromEntries(many(50_000, 0).entries())])],
+    ['hundreds of thousands of levels', '['.repeat(400_000) + ']'.repeat(400_000)],
+  ])('Wrong type or range: one field with %s', async (_, value) => {
+    const raw = `{"container_image":"a","starting_ports":${value}}`;
+    const reply = await expectNothingWritten(manager(), () =>
+      manager().post('/api/v2/apps/fresh', undefined, { raw }),
+    );
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.body.invalid_parameters)).toEqual(['starting_ports']);
+    expect(reply.text.length).toBeLessThan(200);
+  });
+
+  it.each([
+    ['valid', many(300_000, 80), 'the object would need a file of more than 262144 bytes'],
+    ['bad at the beginning', [0, ...many(300_000, 80)], undefined],
+  ])('more than a file can hold, %s', async (_, ports, error) => {
+    const body = { container_image: 'a', starting_ports: ports };
+    const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/fresh', body));
+    expect(reply.status).toBe(400);
+    expect(reply.body.error).toBe(error);
+    expect(Object.keys(reply.body.invalid_parameters ?? {})).toEqual(
+      error === undefined ? ['starting_ports'] : [],
+    );
   });
 
   it.each([

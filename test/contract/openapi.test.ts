@@ -34,12 +34,15 @@ const ENDPOINTS: readonly (readonly [string, string, number, boolean])[] = [
 type Schema = Record<string, unknown>;
 
 interface Operation {
+  operationId?: string;
+  summary?: string;
+  tags?: string[];
   security?: unknown[];
   responses: Record<
     string,
-    { content?: Record<string, { schema: Schema }>; headers?: Record<string, unknown> }
+    { description?: string; content?: Record<string, { schema: Schema }>; headers?: Record<string, unknown> }
   >;
-  requestBody?: { content: Record<string, { schema: Schema & { properties: Record<string, Schema> } }> };
+  requestBody?: { content: Record<string, { schema: Schema }> };
   parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
 }
 
@@ -103,9 +106,12 @@ describe('the description at /openapi.json tells what the tables tell', () => {
       ['device_group', 'device_group_id', 'prune_id', '_id'],
     ],
   ])('a record that was read can be sent back: %s %s', async (path, method, ignored) => {
-    const body = (await operation(method, path))?.requestBody?.content['application/json']?.schema;
-    expect(body?.['additionalProperties']).toBe(false);
-    expect(Object.keys(body?.properties ?? {})).toEqual(expect.arrayContaining(ignored));
+    const reference = (await operation(method, path))?.requestBody?.content['application/json']?.schema;
+    const body = (await description()).components.schemas[
+      String(reference?.['$ref']).split('/').at(-1) ?? ''
+    ];
+    expect(body.additionalProperties).toBe(false);
+    expect(Object.keys(body.properties)).toEqual(expect.arrayContaining(ignored));
   });
 
   it('probes need no credentials, everything else does', async () => {
@@ -174,6 +180,60 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     ['POST', '/api/v2/reconcile', ['200', '401', '403', '413', '415', '500', '503']],
   ])('%s %s: the statuses that can be', async (method, path, statuses) => {
     expect(Object.keys((await operation(method, path))?.responses ?? {}).sort()).toEqual(statuses);
+  });
+
+  /** Every operation, by method and path. */
+  const operations = async (): Promise<[place: string, operation: Operation][]> =>
+    Object.entries((await description()).paths as Record<string, Record<string, Operation>>).flatMap(
+      ([path, methods]) =>
+        Object.entries(methods).map(([method, one]): [string, Operation] => [`${method} ${path}`, one]),
+    );
+
+  it('every operation has a name of its own, from which clients name their methods', async () => {
+    const names = (await operations()).map(([, { operationId }]) => operationId);
+    expect(names.filter((name) => !/^[a-z][A-Za-z]+$/.test(name ?? ''))).toEqual([]);
+    expect(names).toEqual([...new Set(names)]);
+    expect(names.length).toBeGreaterThan(ENDPOINTS.length);
+  });
+
+  it('every operation has a summary, and a tag that is explained', async () => {
+    const explained = (await description()).tags.map(({ name }: { name: string }) => name);
+    for (const [place, { summary, tags }] of await operations()) {
+      expect(summary, place).toMatch(/\w+/);
+      expect(explained, place).toContain(tags?.[0]);
+    }
+  });
+
+  it('every reply says when it comes', async () => {
+    for (const [place, { responses }] of await operations())
+      for (const [status, reply] of Object.entries(responses))
+        expect(reply.description, `${place} ${status}`).toMatch(/^(?!Default Response)\S.+\.$/);
+  });
+
+  it('every body of JSON has a type with a name', async () => {
+    const isNamed = (schema: Schema | undefined): boolean =>
+      schema !== undefined &&
+      ('$ref' in schema ||
+        isNamed(schema['items'] as Schema | undefined) ||
+        ((schema['anyOf'] as Schema[] | undefined)?.every(isNamed) ?? false));
+    for (const [place, { responses, requestBody }] of await operations())
+      for (const { content } of [...Object.values(responses), { content: requestBody?.content }]) {
+        const schema = content?.['application/json']?.schema;
+        if (schema !== undefined) expect(isNamed(schema), `${place}: ${JSON.stringify(schema)}`).toBe(true);
+      }
+  });
+
+  it('a reply may have more fields in a later version; a request may not', async () => {
+    const { schemas } = (await description()).components as { schemas: Record<string, Schema> };
+    const closed = Object.keys(schemas).filter((name) =>
+      JSON.stringify(schemas[name]).includes('"additionalProperties":false'),
+    );
+    expect(closed.sort()).toEqual([
+      'AppChangeInput',
+      'AppFieldsInput',
+      'DeviceGroupChangeInput',
+      'DeviceGroupFieldsInput',
+    ]);
   });
 
   it('every schema is used', async () => {

@@ -235,3 +235,31 @@ it('the filter takes every report_creation_time that a report can have', async (
   const found = await manager.get(`${REPORTS}?report_creation_time=${latest}`);
   expect(found.body.data).toMatchObject([{ hostname: 'late', report_creation_time: latest }]);
 });
+
+describe('a page of large reports', () => {
+  const LARGE = Array.from({ length: 12 }, (_, index) => report('a', index, { log: 'ä"'.repeat(250_000) }));
+  const manager = suiteManager({ files: SMALL_FLEET }, async (m) => {
+    for (const one of LARGE) expect((await m.post(REPORTS, one)).status).toBe(200);
+  });
+
+  it('page_size: has as many as were asked for, and last_id leads to the rest', async () => {
+    const pages = await pagesOf(manager(), 'page_size=10');
+    expect(pages.map(({ data }) => data.length)).toEqual([10, 2]);
+    expect(pages[0]?.last_id).toEqual({ $oid: idOf(pages[0]?.data.at(-1)) });
+    const found = pages.flatMap(({ data }) => data).map(({ _id, ...one }) => one);
+    expect(found).toEqual(LARGE);
+  });
+
+  it('Last page: last_id is null', async () => {
+    const reply = await manager().get(`${REPORTS}?page_size=12&hostname=a`);
+    expect(reply.body.data).toHaveLength(12);
+    expect(reply.body.last_id).toBeNull();
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(reply.headers.get('holdfast-revision')).toMatch(/^[0-9a-f]{40}$/);
+  });
+
+  it('HEAD is GET without the body', async () => {
+    const reply = await manager().request('HEAD', `${REPORTS}?page_size=12`);
+    expect([reply.status, reply.text]).toEqual([200, '']);
+  });
+});

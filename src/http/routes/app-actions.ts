@@ -1,30 +1,33 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
-import { keyOf } from '../../desired/name.ts';
+import { keyOf, Name } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
 import { type Api, expectedId, found, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
 import { AppRecord } from '../records.ts';
-import { documentedWrites } from '../replies.ts';
+import { documentedWrites, json } from '../replies.ts';
 import { sendApp, writeApp } from './apps.ts';
 
-const params = z.object({ app_name: z.string() });
-const docs = documentedWrites('apps', params);
+const docs = documentedWrites('apps', 'app', z.object({ app_name: Name }));
 
 /** Starting, stopping and restarting apps (contract, section 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
-  for (const [action, summary, running] of [
-    ['start', 'Start an app', true],
-    ['stop', 'Stop an app', false],
+  for (const [action, summary, told, running] of [
+    ['start', 'Start an app', 'The app, which is meant to run.', true],
+    ['stop', 'Stop an app', 'The app, which is meant to stand still.', false],
   ] as const) {
-    app.post(`/api/v2/apps/:app_name/${action}`, docs(summary, 202, AppRecord), async (request, reply) => {
+    const actionDocs = docs(`${action}App`, summary, [202, json(told, AppRecord)]);
+    app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
       const name = nameIn(request, 'app');
       return writeApp(api, request, reply, 202, { kind: 'app', op: 'change', name, fields: { running } });
     });
   }
 
-  const restartDocs = docs('Restart an app with the newest image of its tag', 202, AppRecord);
+  const restartDocs = docs('restartApp', 'Restart an app with the newest image of its tag', [
+    202,
+    json('The app with its higher id.', AppRecord),
+  ]);
   app.post('/api/v2/apps/:app_name/restart', restartDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
     await mustExist(api, 'app', name);

@@ -1,14 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
-import { present, unknownApps } from '../../change/refusals.ts';
+import { unknownApps } from '../../change/refusals.ts';
 import type { DeviceGroupWrite } from '../../change/write.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
+import { Name } from '../../desired/name.ts';
 import type { AtRevision, StoredGroup } from '../../store/store.ts';
-import { type Api, createContext, found, mustExist, nameIn, send, writeContext } from '../api.ts';
-import { type BodyRule, listIn, readFields } from '../body.ts';
+import {
+  type Api,
+  createContext,
+  found,
+  mustExist,
+  mustNotExist,
+  nameIn,
+  send,
+  writeContext,
+} from '../api.ts';
+import { type BodyRule, listIn, readFields } from '../fields.ts';
 import { DeviceGroupRecord, deviceGroupRecord } from '../records.ts';
-import { commonErrors, documented, documentedWrites, Empty, readErrors, withIgnored } from '../replies.ts';
+import {
+  commonErrors,
+  documented,
+  documentedWrites,
+  Empty,
+  json,
+  readErrors,
+  withIgnored,
+} from '../replies.ts';
 
 const known = ['apps'];
 const ignored = ['device_group', 'device_group_id', 'prune_id', '_id'];
@@ -21,15 +39,18 @@ const partial: BodyRule<z.infer<typeof DeviceGroupChange>> = {
   required: null,
 };
 
-const wholeBody = withIgnored(DeviceGroup, ignored);
+const wholeBody = withIgnored(DeviceGroup, ignored, 'DeviceGroupFields');
+const partialBody = withIgnored(DeviceGroupChange, ignored, 'DeviceGroupChange');
+const GroupNames = z.object({ device_groups: z.array(z.string()) }).meta({ id: 'DeviceGroupNames' });
 
 const tag = 'device groups';
-const params = z.object({ device_group_name: z.string() });
-const docs = documentedWrites(tag, params);
+const params = z.object({ device_group_name: Name });
+const docs = documentedWrites(tag, 'device_group', params);
 const names = documented({
+  operationId: 'listDeviceGroups',
   summary: 'List the names of all device groups',
   tag,
-  reply: [200, z.object({ device_groups: z.array(z.string()) })],
+  reply: [200, json('The names, in order.', GroupNames)],
   errors: commonErrors,
 });
 
@@ -66,26 +87,37 @@ export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
   });
 
   const readDocs = documented({
+    operationId: 'getDeviceGroup',
     summary: 'Read a device group',
     tag,
     params,
-    reply: [200, DeviceGroupRecord],
-    errors: readErrors,
+    reply: [200, json('The device group.', DeviceGroupRecord)],
+    errors: readErrors('device_group'),
   });
   app.get(url, readDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     return sendGroup(reply, 200, found(await store.group(name), 'device_group', name));
   });
 
-  app.post(url, docs('Create a device group', 200, DeviceGroupRecord, wholeBody), async (request, reply) => {
+  const createDocs = docs(
+    'createDeviceGroup',
+    'Create a device group',
+    [200, json('The new device group.', DeviceGroupRecord)],
+    wholeBody,
+  );
+  app.post(url, createDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
-    if ((await store.group(name)).value !== null) throw present('device_group', name);
+    await mustNotExist(api, 'device_group', name);
     await refuseUnknownApps(api, request);
     const fields = readFields(request, whole);
     return writeGroup(api, request, reply, 200, { kind: 'device_group', op: 'create', name, fields });
   });
 
-  app.delete(url, docs('Delete a device group', 200, Empty), async (request, reply) => {
+  const deleteDocs = docs('deleteDeviceGroup', 'Delete a device group', [
+    200,
+    json('The device group is deleted.', Empty),
+  ]);
+  app.delete(url, deleteDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     const write = { kind: 'device_group', op: 'delete', name } as const;
     const { object } = await api.writer.write(write, writeContext(request));
@@ -107,14 +139,10 @@ function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
     const fields = { apps: apps ?? [] };
     return writeGroup(api, request, reply, 202, { kind: 'device_group', op: 'replace', name, fields });
   };
-  app.post(url, docs('Replace the list of apps', 202, DeviceGroupRecord, wholeBody), update);
-  const changeDocs = docs(
-    'Change some fields',
-    202,
-    DeviceGroupRecord,
-    withIgnored(DeviceGroupChange, ignored),
-  );
-  app.route({ method: ['PUT', 'PATCH'], url, ...changeDocs, handler: update });
+  const reply = [202, json('The device group as it is now.', DeviceGroupRecord)] as const;
+  app.post(url, docs('replaceDeviceGroup', 'Replace the list of apps', reply, wholeBody), update);
+  app.put(url, docs('updateDeviceGroup', 'Change some fields', reply, partialBody), update);
+  app.patch(url, docs('patchDeviceGroup', 'Change some fields', reply, partialBody), update);
 }
 
 /** An unknown app is told before anything else that is wrong with the body (decisions, "Everything else"). */

@@ -2,20 +2,22 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
+import { Name } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
 import { sendFaultAsText } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { InfoRecord } from '../records.ts';
-import { documented, plainText, readErrors } from '../replies.ts';
+import { documented, json, plainText, readErrors } from '../replies.ts';
 
 const docs = documented({
+  operationId: 'getDeviceGroupInfo',
   summary: 'Everything that a device of the group needs; polled by devices',
   tag: 'devices',
-  params: z.object({ device_group_name: z.string() }),
-  reply: [200, InfoRecord],
+  params: z.object({ device_group_name: Name }),
+  reply: [200, json('The group with all its apps.', InfoRecord)],
   errors: {
-    ...readErrors,
+    ...readErrors('device_group'),
     503: plainText('A passing fault; never JSON, which devices would take for the end.'),
     304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
   },

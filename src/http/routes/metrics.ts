@@ -3,6 +3,7 @@ import type { Api } from '../api.ts';
 import { commonErrors, documented, plainText } from '../replies.ts';
 
 const docs = documented({
+  operationId: 'getMetrics',
   summary: 'Figures of the process, the passes and the requests, in the text format of Prometheus',
   tag: 'manager',
   reply: [200, plainText('The figures.')],

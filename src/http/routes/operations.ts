@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
-import { commonErrors, documented, writeErrors } from '../replies.ts';
+import { commonErrors, documented, json, parameterErrors } from '../replies.ts';
 
 const Query = z.object({
   page_size: pageSize(100),
@@ -22,22 +22,26 @@ const QueryDocs = z.object({
     ),
 });
 
-const Operation = z.object({
-  id: z.int(),
-  at: z.iso.datetime(),
-  actor: z.string(),
-  action: z.enum(OPERATIONS),
-  name: z.string().nullable().describe('The app or device group; null for a prune of all.'),
-  request_id: z.string(),
-  ids: z.record(z.string(), z.int()).describe('The ids that it gave, by app or device group.'),
-});
+const Operation = z
+  .object({
+    id: z.int(),
+    at: z.iso.datetime(),
+    actor: z.string(),
+    action: z.enum(OPERATIONS),
+    name: z.string().nullable().describe('The app or device group; null for a prune of all.'),
+    request_id: z.string(),
+    ids: z.record(z.string(), z.int()).describe('The ids that it gave, by app or device group.'),
+  })
+  .meta({ id: 'Operation' });
+const Operations = z.object({ operations: z.array(Operation) }).meta({ id: 'Operations' });
 
 const docs = documented({
+  operationId: 'listOperations',
   summary: 'What was restarted and pruned: by whom, when; newest first',
   tag: 'manager',
   querystring: QueryDocs,
-  reply: [200, z.object({ operations: z.array(Operation) }).meta({ id: 'Operations' })],
-  errors: { ...commonErrors, 400: writeErrors[400] },
+  reply: [200, json('A page of entries.', Operations)],
+  errors: { ...commonErrors, ...parameterErrors },
 });
 
 /** The operations log: what raised ids without a commit, which git's history does not tell. */

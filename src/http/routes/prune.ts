@@ -1,27 +1,31 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
-import { keyOf } from '../../desired/name.ts';
+import { keyOf, Name } from '../../desired/name.ts';
 import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';
 import { DeviceGroupRecord } from '../records.ts';
-import { bodyErrors, commonErrors, conditionErrors, documented, readErrors } from '../replies.ts';
+import { bodyErrors, commonErrors, conditionErrors, documented, json, readErrors } from '../replies.ts';
 import { sendGroup } from './device-groups.ts';
+
+const PruneResult = z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' });
 
 const tag = 'device groups';
 
 const allDocs = documented({
+  operationId: 'pruneAll',
   summary: 'Remove unused images on all devices',
   tag,
-  reply: [202, z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' })],
+  reply: [202, json('The new prune_id of each device group.', PruneResult)],
   errors: { ...commonErrors, ...bodyErrors },
 });
 
 const groupDocs = documented({
+  operationId: 'pruneDeviceGroup',
   summary: 'Remove unused images on the devices of one group',
   tag,
-  params: z.object({ device_group_name: z.string() }),
-  reply: [202, DeviceGroupRecord],
-  errors: { ...readErrors, ...conditionErrors, ...bodyErrors },
+  params: z.object({ device_group_name: Name }),
+  reply: [202, json('The device group with its higher prune_id.', DeviceGroupRecord)],
+  errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },
 });
 
 /** Pruning images: operations, so ids rise and no commit is made. */

@@ -4,17 +4,7 @@ import { within } from '../../change/patience.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
-import { bodyErrors, commonErrors, documented } from '../replies.ts';
-
-const Problem = z.object({
-  file: z.string(),
-  line: z.int(),
-  column: z.int(),
-  code: z.string(),
-  message: z.string(),
-  severity: z.enum(['error', 'warning']),
-  since: z.string(),
-});
+import { bodyErrors, commonErrors, documented, json, StandingProblem } from '../replies.ts';
 
 const Failure = z
   .object({
@@ -62,21 +52,23 @@ const Reconcile = z
       problem: z.object({ message: z.string(), since: z.string() }).nullable(),
       replaced: z.object({ message: z.string(), at: z.string() }).nullable(),
     }),
-    problems: z.array(Problem),
+    problems: z.array(StandingProblem),
   })
   .meta({ id: 'Reconcile' });
 
 const tag = 'manager';
 const reconcileDocs = documented({
+  operationId: 'getReconcileStatus',
   summary: 'How far the store has followed git',
   tag,
-  reply: [200, Reconcile],
+  reply: [200, json('How far it has followed git.', Reconcile)],
   errors: commonErrors,
 });
 const lookDocs = documented({
+  operationId: 'reconcileNow',
   summary: 'Look at the branch now',
   tag,
-  reply: [200, Reconcile],
+  reply: [200, json('How far it has followed git, once that look is over.', Reconcile)],
   errors: { ...commonErrors, ...bodyErrors },
 });
 

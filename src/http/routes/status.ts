@@ -1,33 +1,36 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import type { Api } from '../api.ts';
-import { commonErrors, documented } from '../replies.ts';
+import { commonErrors, documented, json } from '../replies.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
 
 const tag = 'manager';
-const Ok = z.object({ status: z.literal('ok') });
-const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() });
+const Ok = z.object({ status: z.literal('ok') }).meta({ id: 'Ok' });
+const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() }).meta({ id: 'NotReady' });
 
 const statusDocs = documented({
+  operationId: 'getStatus',
   summary: 'Whether the API can be used',
   tag,
-  reply: [200, Available],
-  errors: { ...commonErrors, 503: Available },
+  reply: [200, json('It can be used.', Available)],
+  errors: { ...commonErrors, 503: json('The store cannot be reached.', Available) },
 });
 const healthDocs = documented({
+  operationId: 'getHealth',
   summary: 'Whether the process lives',
   tag,
   isPublic: true,
-  reply: [200, Ok],
+  reply: [200, json('It lives.', Ok)],
   errors: {},
 });
 const readyDocs = documented({
+  operationId: 'getReadiness',
   summary: 'Whether it can serve devices',
   tag,
   isPublic: true,
-  reply: [200, Ok],
-  errors: { 503: NotReady },
+  reply: [200, json('It can.', Ok)],
+  errors: { 503: json('It cannot, for a reason.', NotReady) },
 });
 
 /** Whether the manager can be used, for people and for probes. */

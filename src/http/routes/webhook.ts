@@ -6,7 +6,7 @@ import { HoldfastError } from '../../errors.ts';
 import { sameText } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { readChunks, tooLarge } from '../body.ts';
-import { documented } from '../replies.ts';
+import { documented, Fault, json } from '../replies.ts';
 
 /** Bytes: the most that GitHub sends. A push is told with all its commits and the files of each; none of it is kept here. */
 const BODY_LIMIT = 26_214_400;
@@ -14,16 +14,17 @@ const BODY_LIMIT = 26_214_400;
 /** Stands for the digest of a body that was not read to its end. */
 const TOO_LARGE = Symbol('too large');
 
-const Refused = z.looseObject({ error: z.string() });
+const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWebhook' });
 
 const docs = documented({
+  operationId: 'receiveWebhook',
   summary: 'Tells that something was pushed; GitHub, GitLab and Gitea know how to call it',
   tag: 'manager',
   isPublic: true,
-  reply: [202, z.object({ accepted: z.literal(true) })],
+  reply: [202, json('The manager looks at the branch.', Accepted)],
   errors: {
-    401: Refused.describe('The signature is missing or wrong.'),
-    413: Refused.describe('Too large.'),
+    401: json('The signature is missing or wrong.', Fault),
+    413: json('The body is too large.', Fault),
   },
 });
 

@@ -47,7 +47,7 @@ export interface Documents {
   /** Entries with an id below `before`, newest first. */
   operations(before: number, limit: number): Promise<OperationDocument[]>;
   /** Reports that match, in ascending order of `_id`, from after `query.after`. */
-  reports(query: ReportQuery, limit: number): Promise<FoundReport[]>;
+  reports(query: ReportQuery, limit: number): Promise<FoundReports>;
   /** Drops some reports that arrived before `before`; resolves to how many, 0 when there are none left. */
   expireReports(before: number): Promise<number>;
   close(): Promise<void>;
@@ -172,6 +172,12 @@ export interface ReportDocument {
     /** The report as it was sent: JSON. */
     body: string;
   };
+}
+
+/** The first reports of a query; `isCut` where they have so many bytes that fewer than asked for were read, though there are more. */
+export interface FoundReports {
+  rows: FoundReport[];
+  isCut: boolean;
 }
 
 /** A report that was found; `isOurs` tells those that came through the API. */

@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts';
 import type {
   Change,
   Documents,
-  FoundReport,
+  FoundReports,
   Head,
   HeadId,
   LeaseDocument,
@@ -115,7 +115,7 @@ export class MongoDocuments implements Documents {
     );
   }
 
-  reports(query: ReportQuery, limit: number): Promise<FoundReport[]> {
+  reports(query: ReportQuery, limit: number): Promise<FoundReports> {
     return this.#run((db) => findReports(db, query, limit));
   }
 

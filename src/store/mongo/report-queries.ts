@@ -1,10 +1,13 @@
 import { BSON, type Db, type Document, type Filter, ObjectId } from 'mongodb';
 import type { ReportQuery } from '../report.ts';
-import type { FoundReport, ReportDocument } from './documents.ts';
+import type { FoundReport, FoundReports, ReportDocument } from './documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
 /** How many reports one portion of an expiry drops. */
 const EXPIRE_AT_ONCE = 1000;
+
+/** Bytes of reports after which only one more is read: a report has up to a megabyte, and a page up to a thousand reports. */
+const MAX_BYTES = 4_194_304;
 
 const LOWEST = '0'.repeat(24);
 
@@ -16,14 +19,16 @@ export function reportToStore({ _id, ...report }: ReportDocument): Stored {
 }
 
 /** The first `limit` reports of a query. Documents whose `_id` is no ObjectId are none. */
-export async function findReports(db: Db, query: ReportQuery, limit: number): Promise<FoundReport[]> {
-  const rows = await db
-    .collection(COLLECTIONS.reports)
-    .find(filterOf(query))
-    .sort({ _id: 1 })
-    .limit(limit)
-    .toArray();
-  return rows.map(foundReport);
+export async function findReports(db: Db, query: ReportQuery, limit: number): Promise<FoundReports> {
+  const cursor = db.collection(COLLECTIONS.reports).find(filterOf(query)).sort({ _id: 1 }).limit(limit);
+  const rows: FoundReport[] = [];
+  let bytes = 0;
+  for await (const document of cursor) {
+    rows.push(foundReport(document));
+    if (bytes >= MAX_BYTES) return { rows, isCut: rows.length < limit };
+    bytes += BSON.calculateObjectSize(document);
+  }
+  return { rows, isCut: false };
 }
 
 /**

@@ -53,12 +53,12 @@ export class Reports {
     await this.#options.committer.idle();
   }
 
-  /** One page; what others put there and cannot be read as a report is passed over. */
+  /** One page, which large reports end early; what others put there and cannot be read as a report is passed over. */
   async page(query: ReportQuery): Promise<ReportPage> {
     const { committer } = this.#options;
     return committer.read(async ({ lastOid }) => {
-      const found = await this.#search(query, query.pageSize + 1, lastOid);
-      const data = found.slice(0, query.pageSize);
+      const { found, isEnd } = await this.#search(query, query.pageSize + 1, lastOid);
+      const data = found.slice(0, Math.min(query.pageSize, isEnd ? found.length : found.length - 1));
       return { data, lastId: found.length > data.length ? (data.at(-1)?.oid ?? null) : null };
     });
   }
@@ -109,19 +109,27 @@ export class Reports {
     });
   }
 
-  /** The first `limit` that can be read. */
-  async #search(query: ReportQuery, limit: number, lastOid: string | null): Promise<StoredReport[]> {
+  /**
+   * The first `limit` that can be read; at least two where large ones end the search early. `isEnd` tells that nothing comes after
+   * them.
+   */
+  async #search(
+    query: ReportQuery,
+    limit: number,
+    lastOid: string | null,
+  ): Promise<{ found: StoredReport[]; isEnd: boolean }> {
     const found: StoredReport[] = [];
     let after = query.after?.toLowerCase();
     while (found.length < limit) {
       const part = { ...query, ...(after === undefined ? {} : { after }) };
-      const rows = await this.#options.documents.reports(part, limit);
+      const { rows, isCut } = await this.#options.documents.reports(part, limit);
       const whole = beforeIncomplete(rows, lastOid);
       found.push(...whole.flatMap(readable));
-      if (whole.length < limit) break;
+      if (whole.length < rows.length || (rows.length < limit && !isCut)) return { found, isEnd: true };
+      if (isCut && found.length > 1) break;
       after = rows.at(-1)?.oid;
     }
-    return found.slice(0, limit);
+    return { found: found.slice(0, limit), isEnd: false };
   }
 }
 

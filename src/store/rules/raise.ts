@@ -1,5 +1,5 @@
 import { Pace } from '../../async/pace.ts';
-import { HoldfastError } from '../../errors.ts';
+import { movedOn } from '../moved-on.ts';
 import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
@@ -21,8 +21,7 @@ export function restartApp(
 }
 
 function refuseOtherId(id: number, ifId: number | undefined): void {
-  if (ifId === undefined || ifId === id) return;
-  throw new HoldfastError('moved-on', `If-Match does not hold: the id is ${id} now`);
+  if (ifId !== undefined && ifId !== id) throw movedOn(id);
 }
 
 /** `Store.pruneGroup` as work on a store. */

@@ -1,15 +1,22 @@
 import { Pace } from '../../async/pace.ts';
-import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import type { Report, ReportPage, ReportQuery, StoredReport } from '../report.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { reportFilter, timeCondition } from './report-query.ts';
 
 /** How many rows one statement passes over at most: a few milliseconds' work, whatever the filters. */
 const WINDOW = 20_000;
 
+/** Bytes of a body that is read with its row; a larger one is read when its turn comes. */
+const INLINE = 16_384;
+/** Characters of bodies after which a page ends: a report has up to a megabyte, and a page up to a thousand reports. */
+const MAX_TEXT = 4_194_304;
+
+const BODY = `CASE WHEN octet_length(body) <= ${INLINE} THEN body END AS body`;
+
 interface ReportRow {
   oid: string;
-  /** JSON. */
-  body: string;
+  /** JSON; null where it is large. */
+  body: string | null;
 }
 
 /** Reports with a `seq` above `after` and up to `last`. */
@@ -29,6 +36,7 @@ export class ReportPages {
   readonly #db: Database;
   readonly #ends: Statement<{ first: number | null; last: number | null }>;
   readonly #position: Statement<{ seq: number }>;
+  readonly #body: Statement<{ body: string }>;
   /** By SQL text; there are as many as ways to combine filters. */
   readonly #statements = new Map<string, Statement<unknown>>();
 
@@ -39,21 +47,31 @@ export class ReportPages {
       'SELECT (SELECT min(seq) FROM reports) AS first, (SELECT max(seq) FROM reports) AS last',
     );
     this.#position = prepare(db, 'SELECT seq FROM reports WHERE oid <= ? ORDER BY oid DESC LIMIT 1');
+    this.#body = prepare(db, 'SELECT body FROM reports WHERE oid = ?');
   }
 
-  /** One page; gives way to others between portions of a long search. */
+  /** One page, which large reports end early; gives way to others between portions of a long search. */
   async page(query: ReportQuery): Promise<ReportPage> {
     const rows = await this.#search(query, query.pageSize + 1);
-    const shown = rows.slice(0, query.pageSize);
-    const data = shown.map(({ oid, body }) => ({ oid, report: JSON.parse(body) as Report }));
-    return { data, lastId: rows.length > shown.length ? (shown.at(-1)?.oid ?? null) : null };
+    const data: StoredReport[] = [];
+    let [seen, text] = [0, 0];
+    for (const { oid, body: inline } of rows) {
+      if (seen === query.pageSize || text >= MAX_TEXT) break;
+      seen += 1;
+      // One that is gone was dropped since the search.
+      const body = inline ?? this.#body.get(oid)?.body;
+      if (body === undefined) continue;
+      data.push({ oid, report: JSON.parse(body) as Report });
+      text += body.length;
+    }
+    return { data, lastId: rows.length > seen ? (rows[seen - 1]?.oid ?? null) : null };
   }
 
   /** The first `limit` rows that match. */
   async #search(query: ReportQuery, limit: number): Promise<ReportRow[]> {
     const { index, conditions, values } = reportFilter(query);
     const where = [...conditions, 'seq > ?', 'seq <= ?'].join(' AND ');
-    const sql = `SELECT oid, body FROM reports ${index} WHERE ${where} ORDER BY seq LIMIT ?`;
+    const sql = `SELECT oid, ${BODY} FROM reports ${index} WHERE ${where} ORDER BY seq LIMIT ?`;
     const window = this.#statement<ReportRow>(sql);
     const pace = new Pace();
     let range = this.#range(query);

@@ -118,6 +118,22 @@ export function reportsContract(open: OpenStore): void {
       expect(kept?.oid).toMatch(/^[0-9a-f]{24}$/);
     });
 
+    it.each([1, 4, 5, 6, 1000])(
+      'large ones end a page early, but never the last: page_size %i',
+      async (pageSize) => {
+        const sent = Array.from({ length: 10 }, (_, time) => report(time, { log: 'ä"'.repeat(250_000) }));
+        for (const one of sent) await test.store.insertReports([one], AT);
+        const found = await pages(test.store, { pageSize });
+        expect(found.flat().map((one) => one.report.report_creation_time)).toEqual(
+          sent.map((_, time) => time),
+        );
+        for (const page of found) {
+          expect(page.length).toBeGreaterThan(0);
+          expect(page.length).toBeLessThanOrEqual(Math.min(pageSize, 6));
+        }
+      },
+    );
+
     it('come in ascending order of _id, which is the order of their arrival', async () => {
       await test.store.insertReports([report(9), report(8)], AT);
       await test.store.insertReports([report(7)], AT - 60_000);

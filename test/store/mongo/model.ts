@@ -7,7 +7,7 @@ import { HoldfastError } from '../../../src/errors.ts';
 import type {
   Change,
   Documents,
-  FoundReport,
+  FoundReports,
   Head,
   HeadId,
   LeaseDocument,
@@ -189,8 +189,8 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  reports(): Promise<FoundReport[]> {
-    return Promise.resolve([]);
+  reports(): Promise<FoundReports> {
+    return Promise.resolve({ rows: [], isCut: false });
   }
 
   expireReports(): Promise<number> {

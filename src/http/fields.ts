@@ -1,0 +1,123 @@
+import type { FastifyRequest } from 'fastify';
+import type * as z from 'zod';
+import { fileTooLarge } from '../change/refusals.ts';
+import { explain } from '../desired/explain.ts';
+import { HoldfastError } from '../errors.ts';
+import { bodyOf, isObject, type Refusal, type Tree } from './body.ts';
+import { emptied, fieldsOf, shortened } from './long-fields.ts';
+import { inOneSentence, within } from './reasons.ts';
+
+/** Unknown fields that are told. */
+const MAX_UNKNOWN = 100;
+const NOT_JSON = 'the body is not JSON';
+
+/** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
+export interface BodyRule<T> {
+  schema: z.ZodType<T> & { shape: Readonly<Record<string, z.ZodType>> };
+  known: readonly string[];
+  ignored: readonly string[];
+  /** Names of the fields that must be there; null for a partial update, which needs any field at all. */
+  required: readonly string[] | null;
+}
+
+/**
+ * Reads a body that is an object of fields. Throws the 400 of decisions.md, "Apps" and "Device groups": every
+ * missing and every bad field at once.
+ */
+export function readFields<T>(request: FastifyRequest, rule: BodyRule<T>): T {
+  const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
+  const refused = body.refused.filter(([field]) => !rule.ignored.includes(field));
+  const own = emptied(ownFields(body.fields, rule), fieldsOf(refused));
+  if (rule.required === null && Object.keys(own).length === 0) throw noFields(rule.known);
+  const { short, bad, isTooLarge } = shortened(own, body.bytes, rule.schema.shape);
+  const parsed = rule.schema.safeParse(short, { reportInput: true });
+  if (!parsed.success || refused.length + bad.length > 0)
+    throw badFields(parsed.error?.issues ?? [], rule.known, [...bad, ...refused]);
+  if (isTooLarge) throw fileTooLarge();
+  return parsed.data;
+}
+
+interface Fields {
+  fields: Tree;
+  bytes: number;
+  refused: readonly Refusal[];
+}
+
+/** Whatever is not an object at all counts as one without fields. */
+function wholeFields(request: FastifyRequest, required: readonly string[]): Fields {
+  const body = bodyOf(request);
+  if (body.state === 'json' && isObject(body.value)) return { ...body, fields: body.value };
+  throw new HoldfastError('invalid', 'fields are missing', { missing_parameters: required });
+}
+
+function partialFields(request: FastifyRequest): Fields {
+  const body = bodyOf(request);
+  if (body.state === 'absent') return { fields: {}, bytes: 0, refused: [] };
+  if (body.state !== 'json') throw new HoldfastError('invalid', NOT_JSON);
+  if (isObject(body.value)) return { ...body, fields: body.value };
+  throw new HoldfastError('invalid', 'the body must be a JSON object');
+}
+
+function noFields(known: readonly string[]): HoldfastError {
+  const sentence = `Send at least one of these parameters: ${known.join(', ')}.`;
+  return new HoldfastError('invalid', sentence, { missing_parameters: sentence });
+}
+
+/** The fields that count: without those that are ignored, and with the first of many unknown ones. */
+function ownFields<T>(fields: Tree, { known, ignored }: BodyRule<T>): Tree {
+  const own: [field: string, value: unknown][] = [];
+  let unknown = 0;
+  for (const field of Object.keys(fields)) {
+    if (ignored.includes(field)) continue;
+    if (!known.includes(field) && ++unknown > MAX_UNKNOWN) continue;
+    own.push([field, fields[field]]);
+  }
+  return Object.fromEntries(own);
+}
+
+/**
+ * The problems of a value by field: the first ones of a field in one sentence, except that a refusal stands alone.
+ */
+export function badFields(
+  issues: readonly z.core.$ZodIssue[],
+  known: readonly string[],
+  refused: readonly Refusal[] = [],
+): HoldfastError {
+  const missing: string[] = [];
+  const invalid = new Map<string, string[]>();
+  for (const { path, kind, message } of explain(issues, known)) {
+    const field = String(path[0] ?? '');
+    if (kind === 'missing') missing.push(field);
+    else {
+      const reasons = invalid.get(field) ?? [];
+      reasons.push(within(path) + message);
+      invalid.set(field, reasons);
+    }
+  }
+  for (const [field, why] of refused) invalid.set(field, [why]);
+  const details = {
+    ...(missing.length > 0 ? { missing_parameters: missing } : {}),
+    ...(invalid.size > 0 ? { invalid_parameters: joinReasons(invalid) } : {}),
+  };
+  return new HoldfastError('invalid', 'the parameters are not acceptable', details);
+}
+
+function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, string> {
+  return Object.fromEntries(Array.from(reasons, ([field, messages]) => [field, inOneSentence(messages)]));
+}
+
+/** Reads a body that is any JSON value; throws a 400 where there is none. */
+export function readJson(request: FastifyRequest): unknown {
+  const body = bodyOf(request);
+  if (body.state !== 'json') throw new HoldfastError('invalid', NOT_JSON);
+  if (body.refused.length > 0) throw badFields([], [], body.refused);
+  return body.value;
+}
+
+/** The strings of a list in the body, before the body is checked; none where there is no such list of strings. */
+export function listIn(request: FastifyRequest, field: string): string[] {
+  const body = bodyOf(request);
+  if (body.state !== 'json' || !isObject(body.value)) return [];
+  const list = body.value[field];
+  return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : [];
+}

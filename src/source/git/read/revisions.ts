@@ -4,6 +4,7 @@ import { runGit } from '../process/run.ts';
 import { findRepository, isShallow, type Machine } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { openObjects } from './objects.ts';
+import { readCommonAncestor } from './reader.ts';
 import { parseTreeList } from './tree.ts';
 
 /** The folder at any revision that somebody names, for commands. */
@@ -11,6 +12,8 @@ export interface RevisionReader {
   /** Entries of the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null where that is no commit. */
   entriesAt(revision: string): Promise<TreeEntry[] | null>;
   blob(id: string, maxBytes: number): Promise<BlobContent>;
+  /** The commit at which two revisions parted; null where they have none in common, or one of them is no commit. */
+  commonAncestor(one: string, other: string): Promise<string | null>;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;
@@ -22,14 +25,20 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
   if (repository === null) return null;
   const { context } = repository;
   const objects = openObjects(context);
+  const commitAt = (revision: string) => objects.info(`${revision}^{commit}`);
   return {
     entriesAt: async (revision) => {
-      const commit = await objects.info(`${revision}^{commit}`);
+      const commit = await commitAt(revision);
       if (commit === null) return null;
       const tree = await findFolder(repository, objects, commit.id);
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
     blob: (id, maxBytes) => objects.blob(id, maxBytes),
+    commonAncestor: async (one, other) => {
+      const [first, second] = [await commitAt(one), await commitAt(other)];
+      if (first === null || second === null) return null;
+      return readCommonAncestor(repository, objects, first.id, second.id);
+    },
     isShallow: await isShallow(repository),
     close: () => objects.close(),
   };

@@ -116,7 +116,10 @@ function diffField(key: string, before: unknown, after: unknown, indent: number)
 function diffLists(before: readonly unknown[], after: readonly unknown[], indent: number): PlanLine[] {
   const gone = before.filter((item) => !after.some((other) => sameContent(item, other)));
   const come = after.filter((item) => !before.some((other) => sameContent(item, other)));
-  const reordered = gone.length === 0 && come.length === 0;
+  const other = new Set<unknown>([...gone, ...come]);
+  const stay = (items: readonly unknown[]): unknown[] => items.filter((item) => !other.has(item));
+  // What only has another place is shown in whole lists: a line for it alone would tell nothing.
+  const reordered = !sameContent(stay(before), stay(after));
   const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
     items.map((item) => ({ mark, indent, text: `- ${show(item)}` }));
   return reordered

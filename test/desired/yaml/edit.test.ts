@@ -87,6 +87,13 @@ describe('coarser edits, where the finest one does not hold the target', () => {
   test.each<[Grain, string, string, Fields, string]>([
     ['nothing', 'the value is there', 'a: 1 # one\n', { a: 1 }, 'a: 1 # one\n'],
     ['places', 'a value differs', 'a: 1 # one\n', { a: 2 }, 'a: 2 # one\n'],
+    [
+      'quoted-places',
+      'a key is refused below a tab',
+      '# a\nb:\n\t\n\t# c\n',
+      { b: null, d: 1 },
+      '# a\nb:\n\n\t# c\nd: 1\n',
+    ],
     ['quoted-places', 'a block would take a comment', 'a: x\n  # y\n', { a: 'p\nq' }, 'a: "p\\nq"\n  # y\n'],
     [
       'fields',

@@ -1,7 +1,7 @@
 import { Pace } from '../async/pace.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { FileChange } from '../desired/state.ts';
-import { MAX_FILE_BYTES, readOnce } from '../desired/yaml/document.ts';
+import { decodeText, MAX_FILE_BYTES, readOnce } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { PassRunner } from '../reconcile/pass.ts';
@@ -73,10 +73,21 @@ async function gather(
   for (const path of filesOf(request.write, passes.desired)) {
     const blob = passes.desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
-    if ('bytes' in found) texts.set(path, new TextDecoder('utf-8', { ignoreBOM: true }).decode(found.bytes));
+    if ('bytes' in found) texts.set(path, textOf(found.bytes));
   }
   const refusal = await ifMatchRefusal(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
+}
+
+/**
+ * The text to edit. Of a file that cannot be read as text, only comments can stay in an edit: most such files are in the
+ * encoding that old editors on Windows write. One with NUL characters, which would be refused again, is as good as empty.
+ */
+function textOf(bytes: Uint8Array): string {
+  const decoded = decodeText(bytes);
+  if (decoded.ok) return decoded.value;
+  const text = new TextDecoder('windows-1252').decode(bytes);
+  return text.includes('\0') ? '' : text;
 }
 
 function draftOne(

@@ -17,7 +17,7 @@ export function removeFiles(paths: readonly string[]): FileEdit[] {
 
 /**
  * The smallest edit of a file after which it has the fields that `targetOf` makes of those it has now, valid or not; no
- * edit if it has them already. A file that cannot be read as a map of fields is written anew.
+ * edit if it has them already. A file that cannot be read as a map of fields is written anew, below the comments at its top.
  */
 export function editFile(
   path: string,
@@ -26,7 +26,8 @@ export function editFile(
 ): FileEdit[] {
   const text = texts.get(path) ?? '';
   const fields = fieldsOf(text, read);
-  const edited = fields === null ? renderYaml(targetOf({})) : editYaml(text, targetOf(fields), read);
+  const edited =
+    fields === null ? headed(text, renderYaml(targetOf({})), read) : editYaml(text, targetOf(fields), read);
   return edited === text ? [] : [{ path, text: edited }];
 }
 
@@ -35,4 +36,12 @@ function fieldsOf(text: string, read: WriteView['read']): Fields | null {
   if (!document.ok) return null;
   const value = document.value.value ?? {};
   return isMapValue(value) ? value : null;
+}
+
+/** A new text below the comments that an unreadable one begins with, unless those are what cannot be read. */
+function headed(old: string, text: string, read: WriteView['read']): string {
+  const header = /^\ufeff?(?:[ \t]*(?:#.*)?\r?\n)*/.exec(old)?.[0] ?? '';
+  const eol = header.endsWith('\r\n') ? '\r\n' : '\n';
+  const whole = header + text.replaceAll('\n', eol);
+  return read(whole).ok ? whole : text;
 }

@@ -10,6 +10,7 @@ import type { Step } from '../plan/step.ts';
 import { openRevisions } from '../source/git/read/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';
+import { warnOfDivergence } from './divergence.ts';
 import {
   countErrors,
   countProblems,
@@ -80,15 +81,21 @@ async function appliedAt(
   try {
     const base = await baseAt(revisions, against ?? 'HEAD', defaults);
     // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
-    if (base === null && against !== undefined)
-      throw new UsageError(
-        `"${against}" is no commit of this repository${revisions.isShallow ? FETCH_MORE : ''}`,
-      );
+    if (base === null && against !== undefined) throw noCommit(against, revisions.isShallow);
     if (base !== null) warnOf(base, against ?? 'HEAD', io);
+    if (against !== undefined) await warnOfDivergence(revisions, against, io);
     return base?.applied ?? new AppliedState();
   } finally {
     await revisions.close();
   }
+}
+
+/** Whoever knows `git diff main...HEAD` may try the same here. */
+function noCommit(against: string, isShallow: boolean): UsageError {
+  const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(against) ?? [];
+  const range = `; plan takes one commit, and no range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
+  const hint = from === undefined ? '' : range;
+  return new UsageError(`"${against}" is no commit of this repository${isShallow ? FETCH_MORE : ''}${hint}`);
 }
 
 /** What a manager holds of an invalid file cannot be known for certain: it may not have seen every commit. */

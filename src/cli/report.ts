@@ -3,7 +3,7 @@ import type { Diagnostic } from '../desired/diagnostic.ts';
 import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
 import { printable } from '../plan/printable.ts';
-import { operationOf, type Step } from '../plan/step.ts';
+import { changeTypeOf, type Step } from '../plan/step.ts';
 
 export const FORMATS = ['text', 'json', 'github'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -29,7 +29,7 @@ function jsonOf({ problems, steps, effects }: Findings): object {
   return {
     problems,
     steps: steps.map((step) => ({
-      operation: operationOf(step),
+      operation: changeTypeOf(step),
       kind: step.kind,
       name: step.name,
       file: step.origin?.path ?? null,
@@ -75,7 +75,7 @@ function problemLine({ file, line, column, severity, code, message }: Diagnostic
 const HEADINGS = { create: ['+', 'green'], update: ['~', 'yellow'], delete: ['-', 'red'] } as const;
 
 function stepLines(step: Step, paint: Paint): string[] {
-  const [mark, color] = HEADINGS[operationOf(step)];
+  const [mark, color] = HEADINGS[changeTypeOf(step)];
   const file = step.origin === null ? '' : paint('dim', `  (${printable(step.origin.path)})`);
   return [
     paint(color, `${mark} ${KIND_NOUNS[step.kind]} ${step.name}`) + file,

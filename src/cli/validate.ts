@@ -22,10 +22,9 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
   const state = await loadFolder(REAL_FILES, folder, defaults);
   await warnOfNoFleet(REAL_FILES, folder, io);
   const { problems: between } = makePlan(state.keys(), state, new AppliedState());
-  const problems = problemsFromHere(
-    folder,
-    [...state.problems(), ...[...between.values()].flat()].sort(compareDiagnostics),
-  );
+  // That an app was never valid only its history can tell. Its own file is a problem already, where it can be mended.
+  const known = [...between.values()].flat().filter(({ code }) => code !== 'app-waiting');
+  const problems = problemsFromHere(folder, [...state.problems(), ...known].sort(compareDiagnostics));
   const summary = `${folder}: ${countObjects(state)}, ${countProblems(problems)}`;
   io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
   return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;

@@ -45,7 +45,12 @@ async function parseBlob(
   const found = await read(blob, MAX_FILE_BYTES);
   if ('bytes' in found) return parseObject(kind, found.bytes, defaults);
   if ('tooLarge' in found) return invalid(tooLarge(found.tooLarge));
-  return invalid(fileProblem('file-unreadable', 'cannot be read; see whether the repository is whole'));
+  return invalid(
+    fileProblem(
+      'file-unreadable',
+      'cannot be read; see its permissions, and whether the repository is whole',
+    ),
+  );
 }
 
 function invalid(problem: TextProblem): ParsedFile {

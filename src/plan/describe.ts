@@ -4,7 +4,7 @@ import type { Kind } from '../desired/name.ts';
 import { isEmpty, isMapValue } from '../desired/values.ts';
 import { changedFields, sameContent } from './content.ts';
 import { printable } from './printable.ts';
-import { operationOf, type Step } from './step.ts';
+import { changeTypeOf, type Step } from './step.ts';
 
 /** The name of each kind in sentences. */
 export const KIND_NOUNS: Readonly<Record<Kind, string>> = { app: 'app', device_group: 'device group' };
@@ -88,7 +88,7 @@ function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
 export function describeStep(step: Step): PlanLine[] {
   const before = (step.before ?? {}) as Record<string, unknown>;
   const after = (step.after ?? {}) as Record<string, unknown>;
-  return diffMaps(before, after, operationOf(step) === 'update' ? 'all' : 'filled', 1);
+  return diffMaps(before, after, changeTypeOf(step) === 'update' ? 'all' : 'filled', 1);
 }
 
 function diffMaps(
@@ -116,7 +116,10 @@ function diffField(key: string, before: unknown, after: unknown, indent: number)
 function diffLists(before: readonly unknown[], after: readonly unknown[], indent: number): PlanLine[] {
   const gone = before.filter((item) => !after.some((other) => sameContent(item, other)));
   const come = after.filter((item) => !before.some((other) => sameContent(item, other)));
-  const reordered = gone.length === 0 && come.length === 0;
+  const other = new Set<unknown>([...gone, ...come]);
+  const stay = (items: readonly unknown[]): unknown[] => items.filter((item) => !other.has(item));
+  // What only has another place is shown in whole lists: a line for it alone would tell nothing.
+  const reordered = !sameContent(stay(before), stay(after));
   const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
     items.map((item) => ({ mark, indent, text: `- ${show(item)}` }));
   return reordered

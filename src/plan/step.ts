@@ -25,10 +25,10 @@ type DeviceGroupStep = StepOf<'device_group', DeviceGroup>;
 export type Step = AppStep | DeviceGroupStep;
 
 /** What a step does to its object. */
-export type Operation = 'create' | 'update' | 'delete';
+export type ChangeType = 'create' | 'update' | 'delete';
 
 /** Tells by the contents of a step what it does. */
-export function operationOf(step: Step): Operation {
+export function changeTypeOf(step: Step): ChangeType {
   if (step.before === null) return 'create';
   return step.after === null ? 'delete' : 'update';
 }

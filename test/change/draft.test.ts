@@ -85,6 +85,21 @@ describe('what the write could not reach', () => {
   });
 });
 
+describe('a full update of a file that cannot be read', () => {
+  it.each([
+    ['keeps the comments at its top', '# Ask Pat\n\n# schema\na: *b # c\n# d\n', '# Ask Pat\n\n# schema\n'],
+    ['keeps its line ends and its byte order mark', '\ufeff# Ask Pat\r\na: [\r\n', '\ufeff# Ask Pat\r\n'],
+    ['takes no comment for one in a text without any', 'a: |\n # b\n\tc: d\n', ''],
+  ])('%s', (_name, text, header) => {
+    const write: Write = { kind: 'app', op: 'replace', name: 'web', fields: { container_image: 'n:2' } };
+    const drafted = draft(write, viewOf({ ...SOUND, 'apps/web.yaml': text }, SOUND));
+    const eol = header.includes('\r') ? '\r\n' : '\n';
+    expect(drafted?.commit.edits).toEqual([
+      { path: 'apps/web.yaml', text: `${header}container_image: n:2${eol}` },
+    ]);
+  });
+});
+
 describe('the commit', () => {
   it('tells in its body what a delete does to groups', () => {
     const drafted = draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(SOUND));

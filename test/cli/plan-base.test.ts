@@ -138,3 +138,73 @@ it('a revision that a shallow clone lacks: says what to do', async () => {
   expect(missing.err).toMatch(/"HEAD~1" is no commit .* shallow; fetch the whole history first/);
   expect((await planAgainst('HEAD')).code).toBe(0);
 });
+
+describe('plan against a branch that went on', () => {
+  const LACKS = 'has changes that HEAD lacks; the plan shows them as undone';
+
+  /** A branch `topic` that changes `web`, and `main`, on which others made a commit meanwhile. */
+  async function parted(others: Files): Promise<{ repository: TestRepository; began: string }> {
+    const repository = await testRepository();
+    const began = await repository.commit(below(SMALL_FLEET));
+    await repository.git('switch', '--quiet', '--create', 'topic');
+    await repository.commit(below({ 'apps/web.yaml': 'container_image: nginx:1.27\n' }));
+    await repository.git('switch', '--quiet', 'main');
+    await repository.commit(below(others));
+    await repository.git('switch', '--quiet', 'topic');
+    return { repository, began };
+  }
+
+  it('says that the work of others is shown as undone, and against what to plan instead', async () => {
+    const { repository, began } = await parted({ 'apps/cron.yaml': 'container_image: cron:4\n' });
+    const { steps, err } = await planOf(repository, '--against', 'main');
+    expect(steps).toEqual(['update cron', 'update web']);
+    expect(err).toContain(`main ${LACKS}`);
+    const [, remedy = ''] = /(--against \w+) \(git merge-base main HEAD\)/.exec(err) ?? [];
+    expect(began.startsWith(remedy.slice('--against '.length))).toBe(true);
+    expect(await planOf(repository, ...remedy.split(' '))).toEqual({ steps: ['update web'], err: '' });
+  });
+
+  it('says the same of a revision that is ahead of HEAD', async () => {
+    const { repository, began } = await parted({ 'apps/cron.yaml': 'container_image: cron:4\n' });
+    await repository.git('switch', '--quiet', '--detach', began);
+    const { steps, err } = await planOf(repository, '--against', 'main');
+    expect([steps, err]).toEqual([['update cron'], expect.stringContaining(LACKS)]);
+  });
+
+  it('says nothing where others changed nothing of the folder, or their work is merged', async () => {
+    const { repository } = await parted({ '../notes.txt': 'x\n' });
+    const planned = { steps: ['update web'], err: '' };
+    expect(await planOf(repository, '--against', 'main')).toEqual(planned);
+    await repository.git('switch', '--quiet', 'main');
+    await repository.commit(below({ 'apps/cron.yaml': 'container_image: cron:4\n' }));
+    await repository.git('switch', '--quiet', 'topic');
+    await repository.git('merge', '--quiet', '--no-edit', 'main');
+    expect(await planOf(repository, '--against', 'main')).toEqual(planned);
+  });
+
+  it('says where there is no commit in common, and what a shallow clone needs', async () => {
+    const { repository } = await parted({ 'apps/cron.yaml': 'container_image: cron:4\n' });
+    const clone = { ...repository, folder: join(await temporaryFolder(), 'clone') };
+    const source = `file://${repository.folder}`;
+    await repository.git('clone', '--quiet', '--depth', '1', '--no-single-branch', source, clone.folder);
+    const { err } = await planOf(clone, '--against', 'origin/main');
+    expect(err).toMatch(/origin\/main and HEAD have no commit in common, .* \(git fetch --unshallow/);
+    await repository.git('switch', '--quiet', '--orphan', 'other');
+    await repository.commit(below(LONGER));
+    expect((await planOf(repository, '--against', 'main')).err).toContain('is it the right one?');
+  });
+
+  it.each([
+    ['main..topic', '"$(git merge-base main topic)"'],
+    ['main...', '"$(git merge-base main HEAD)"'],
+  ])('takes no range such as %s, and says what to give', async (range, remedy) => {
+    const { repository } = await parted({});
+    const { code, err } = await runCli([
+      'plan',
+      join(repository.folder, 'desired-state'),
+      '--against',
+      range,
+    ]);
+    expect([code, err]).toEqual([2, expect.stringContaining(remedy)]);
+  });
+});

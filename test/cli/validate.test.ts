@@ -84,11 +84,9 @@ describe('validate', () => {
       'apps/old.yaml:1:1: error: docker_image is called container_image here [field-unknown]',
       'apps/web.yaml:2:1: error: privileged must be true or false, not a string [field-invalid]',
       expect.stringContaining('device-groups/edge.yaml:1:1: error: the name "edge" is also that of'),
-      'device-groups/lab.yaml:2:5: error: app "web" was never valid; this group waits until apps/web.yaml is mended [app-waiting]',
       'device-groups/lab.yaml:3:5: error: there is no app "nobody"; add apps/nobody.yaml or take the name off this list [app-unknown]',
-      'device-groups/lab.yaml:4:5: error: app "old" was never valid; this group waits until apps/old.yaml is mended [app-waiting]',
       expect.stringContaining('device-groups/x/edge.yaml:1:1: error: the name "edge" is also that of'),
-      ': 3 apps and 2 device groups, 8 problems',
+      ': 3 apps and 2 device groups, 6 problems',
       '',
     ]);
   });

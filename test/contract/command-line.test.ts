@@ -1,4 +1,4 @@
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommand } from '../../src/cli/run.ts';
@@ -245,4 +245,16 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     expect(err).toMatch(/\S/);
     expect(err).not.toMatch(/^\s+at /m);
   });
+
+  it.each([[['switch', '--quiet', 'main']], [['switch', '--quiet', '--detach']]])(
+    'exit code 3: the commit is missing, which is no repository without one: %j',
+    async (before) => {
+      const { repository, folder } = await fleet();
+      await repository.git(...before);
+      const id = await repository.git('rev-parse', 'HEAD');
+      await rm(join(repository.folder, '.git/objects', id.slice(0, 2), id.slice(2)));
+      const { code, err } = await run(['plan', folder]);
+      expect([code, err]).toEqual([3, expect.stringContaining('git fsck')]);
+    },
+  );
 });

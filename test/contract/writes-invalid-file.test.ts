@@ -8,17 +8,23 @@ const EDGE = '/api/v2/device_groups/edge';
 const FILE = 'desired-state/apps/web.yaml';
 
 /** Ways in which an app's file is invalid at head, and where the problem is told. */
-const INVALID: readonly (readonly [string, Record<string, string>, string])[] = [
+const INVALID: readonly (readonly [string, Record<string, string | Uint8Array>, string])[] = [
   ['broken YAML', { [FILE]: '# web\ncontainer_image: [nginx\n' }, 'apps/web.yaml'],
   ['an unknown field', { [FILE]: '# web\ncontainer_image: nginx:1.26\nruning: true\n' }, 'apps/web.yaml'],
   ['a bad value', { [FILE]: '# web\ncontainer_image: nginx:1.26\nrunning: perhaps\n' }, 'apps/web.yaml'],
   ['no image', { [FILE]: '# web\nrunning: false\n' }, 'apps/web.yaml'],
   ['empty', { [FILE]: '' }, 'apps/web.yaml'],
   ['a list', { [FILE]: '- a\n' }, 'apps/web.yaml'],
+  ['a NUL in a comment', { [FILE]: '# a\0b\ncontainer_image: nginx:1.26\n' }, 'apps/web.yaml'],
+  [
+    'no UTF-8',
+    { [FILE]: Buffer.from('# Gr\u00fc\u00dfe\ncontainer_image: nginx\n', 'latin1') },
+    'apps/web.yaml',
+  ],
   ['the name twice', { 'desired-state/apps/shop/web.yaml': 'container_image: nginx:2\n' }, 'apps/'],
 ];
 
-async function managerWith(files: Record<string, string>): Promise<TestManager> {
+async function managerWith(files: Record<string, string | Uint8Array>): Promise<TestManager> {
   const manager = await startManager({ files: SMALL_FLEET });
   await manager.repository.commit(files);
   await manager.reconcile();
@@ -74,6 +80,17 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
     });
     await manager.post(`${WEB}/update`, { container_image: 'nginx:1.26' });
     expect(await manager.repository.show(FILE)).toBe('# ask Pat\ncontainer_image: nginx:1.26 # pinned\n');
+  });
+
+  it('full update mends it: comments stay that are no UTF-8, or stand above what is no YAML', async () => {
+    for (const [before, comment] of [
+      [Buffer.from('# Gr\u00fc\u00dfe\ncontainer_image: nginx\n', 'latin1'), '# Gr\u00fc\u00dfe\n'],
+      ['# ask Pat\ncontainer_image: &a nginx\nvolumes: [*a]\n', '# ask Pat\n'],
+    ] as const) {
+      const manager = await managerWith({ [FILE]: before });
+      await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
+      expect(await manager.repository.show(FILE)).toBe(`${comment}container_image: nginx:1.27\n`);
+    }
   });
 
   it.each(INVALID)('except delete, which mends it: %s', async (_, files) => {

@@ -39,7 +39,7 @@ const CASES: Record<Exclude<DiagnosticCode, 'folder-empty'>, Case> = {
   'file-unreadable': {
     now: { 'apps/a.yaml': { missing: true } },
     place: 'apps/a.yaml:1:1',
-    advice: /see whether the repository is whole$/,
+    advice: /see its permissions, and whether the repository is whole$/,
   },
   'file-unexpected': { now: { 'apps/a.txt': 'a' }, place: 'apps/a.txt:1:1', advice: /move or remove it$/ },
   'file-lfs-pointer': {

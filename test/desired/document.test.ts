@@ -78,6 +78,13 @@ describe('readYaml reads', () => {
     ['anchors that nobody uses', 'a: &x 1\nb: &y [c]', { a: 1, b: ['c'] }],
     ['core tags that fit', '!!map {a: !!str 1, b: !!int "2"}', { a: '1', b: 2 }],
     ['block texts', 'a: |\n  b\n   c\nd: >-\n  e\n  f\n', { a: 'b\n c\n', d: 'e f' }],
+    ['#comments above a value', 'a:\n#c\n  1\nb:\n  -\n #d\n    x\n  - y\n', { a: 1, b: ['x', 'y'] }],
+    ['comments below a blank line, above a value', 'a:\n\n# c\n  1\nb: 2\n', { a: 1, b: 2 }],
+    ['comments behind a tab, above a value', 'a:\n  b:\n\t# c\n    1\n  d: 2\n', { a: { b: 1, d: 2 } }],
+    ['#comments above a value of several lines', 'a:\n#c\n  x\n  y\nb: 2\n', { a: 'x y', b: 2 }],
+    ['#comments above an anchor, and below it', 'a:\n#c\n  &x\n#d\n  1\nb: 2\n', { a: 1, b: 2 }],
+    ['#comments between a key and its colon', '? a\n#c\n:\n#d\n  x\nb: 1\n', { a: 'x', b: 1 }],
+    ['block texts that look like such comments', 'a: |\n  b:\n  #c\n    d\n', { a: 'b:\n#c\n  d\n' }],
     ['harmless words of JavaScript', 'toString: 1\nhasOwnProperty: 2', { toString: 1, hasOwnProperty: 2 }],
     ['32 levels', `${'['.repeat(32)}${']'.repeat(32)}`, JSON.parse(`${'['.repeat(32)}${']'.repeat(32)}`)],
   ])('%s', (_name, text, value) => {
@@ -148,6 +155,12 @@ describe('readYaml refuses', () => {
     ],
   ])('%s', (_name, text, problems) => {
     expect(read(text)).toEqual(problems);
+  });
+
+  it('more comments above values than can be told from the values', () => {
+    expect(read(`a:\n${'-\n#c\n  x\n'.repeat(20)}`)).toEqual([
+      expect.stringMatching(/^\d+:1 yaml-syntax move this comment above its key or dash: /),
+    ]);
   });
 
   it('with the sentence of the parser where there is no better one, and never more than 20 at a time', () => {

@@ -172,6 +172,16 @@ describe('describeStep', () => {
       ['   apps:', '-    - a', '-    - b', '+    - b', '+    - a'],
     ],
     [
+      'another order of a list, beside an item that is new',
+      groupStep(['a', 'b'], ['b', 'a', 'c']),
+      ['   apps:', '-    - a', '-    - b', '+    - b', '+    - a', '+    - c'],
+    ],
+    [
+      'items that are replaced, among others that stay in order',
+      groupStep(['a', 'b', 'c'], ['x', 'a', 'c']),
+      ['   apps:', '-    - b', '+    - x'],
+    ],
+    [
       'a list in which something is twice',
       appStep({ networks: ['n'] }, { networks: ['n', 'n'] }),
       ['   networks:', '-    - n', '+    - n', '+    - n'],

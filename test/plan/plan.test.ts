@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isAvailable, makePlan } from '../../src/plan/plan.ts';
-import { operationOf } from '../../src/plan/step.ts';
+import { changeTypeOf } from '../../src/plan/step.ts';
 import { appliedOf, type Files, placeOf, stateOf } from '../support/fleet.ts';
 
 const A = { 'apps/a.yaml': 'container_image: a:1\n' };
@@ -188,7 +188,7 @@ describe('makePlan', () => {
     const desired = stateOf(now);
     const applied = appliedOf(was);
     const plan = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
-    expect(plan.steps.map((step) => `${operationOf(step)} ${step.kind} ${step.name}`)).toEqual(steps);
+    expect(plan.steps.map((step) => `${changeTypeOf(step)} ${step.kind} ${step.name}`)).toEqual(steps);
     const found = [...plan.problems].filter(([, list]) => list.length > 0);
     expect(Object.fromEntries(found.map(([key, list]) => [key, list.map(placeOf)]))).toEqual(problems);
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { operationOf, orderSteps, type Step } from '../../src/plan/step.ts';
+import { changeTypeOf, orderSteps, type Step } from '../../src/plan/step.ts';
 import { appOf } from '../support/fleet.ts';
 
 const app = appOf();
@@ -21,13 +21,13 @@ function groupStep(name: string, isDelete = false): Step {
   };
 }
 
-describe('operationOf', () => {
+describe('changeTypeOf', () => {
   it.each<[string, Partial<Step>]>([
     ['create', { before: null, after: app }],
     ['update', { before: app, after: appOf({ running: false }) }],
     ['delete', { before: app, after: null }],
   ])('%s', (operation, sides) => {
-    expect(operationOf({ ...appStep('a'), ...sides } as Step)).toBe(operation);
+    expect(changeTypeOf({ ...appStep('a'), ...sides } as Step)).toBe(operation);
   });
 });
 

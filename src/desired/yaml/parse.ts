@@ -2,12 +2,20 @@ import {
   Composer,
   type CST,
   type Document,
+  type ErrorCode,
   LineCounter,
   type ParsedNode,
   Parser,
   parseDocument,
   YAMLParseError,
 } from 'yaml';
+import { blanked, misleadingComments, type Span } from './misleading-comments.ts';
+
+/** How often a text is parsed again without the comments that misled the parser. */
+const MAX_PASSES = 8;
+
+const MISLED =
+  'move this comment above its key or dash: too many comments stand between those and their values';
 
 /** Deepest nesting of maps and lists that is read; ours needs four levels. */
 export const MAX_DEPTH = 32;
@@ -40,12 +48,29 @@ const OPTIONS = {
  */
 export function parseYaml(text: string): YamlTree {
   const lines = countLines(text);
-  const tokens = Array.from(new Parser().parse(text));
+  const { tokens, misled } = tokensOf(text);
+  if (misled !== undefined) return { document: refused(misled, 'IMPOSSIBLE', MISLED), lines };
   const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined);
   if (deep === undefined) return { document: compose(tokens, text.length), lines };
+  return { document: refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'), lines };
+}
+
+/** An empty document with this one error. */
+function refused(at: Span, code: ErrorCode, message: string): YamlTree['document'] {
   const document = parseDocument('', OPTIONS);
-  document.errors.push(new YAMLParseError([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'));
-  return { document, lines };
+  document.errors.push(new YAMLParseError(at, code, message));
+  return document;
+}
+
+/** The tokens of a text as if comments that mislead the parser were blank lines; and one that still may, if there is one. */
+function tokensOf(text: string): { tokens: CST.Token[]; misled: Span | undefined } {
+  let source = text;
+  for (let pass = 1; ; pass++) {
+    const tokens = Array.from(new Parser().parse(source));
+    const comments = misleadingComments(tokens);
+    if (comments.length === 0 || pass === MAX_PASSES) return { tokens, misled: comments[0] };
+    source = blanked(source, comments);
+  }
 }
 
 /** Counts lines itself, because the parser's own counter misses line breaks behind some errors. */

@@ -87,6 +87,13 @@ describe('coarser edits, where the finest one does not hold the target', () => {
   test.each<[Grain, string, string, Fields, string]>([
     ['nothing', 'the value is there', 'a: 1 # one\n', { a: 1 }, 'a: 1 # one\n'],
     ['places', 'a value differs', 'a: 1 # one\n', { a: 2 }, 'a: 2 # one\n'],
+    [
+      'quoted-places',
+      'a key is refused below a tab',
+      '# a\nb:\n\t\n\t# c\n',
+      { b: null, d: 1 },
+      '# a\nb:\n\n\t# c\nd: 1\n',
+    ],
     ['quoted-places', 'a block would take a comment', 'a: x\n  # y\n', { a: 'p\nq' }, 'a: "p\\nq"\n  # y\n'],
     [
       'fields',
@@ -98,6 +105,37 @@ describe('coarser edits, where the finest one does not hold the target', () => {
     ['file', 'there is no map to edit', '--- !!null\n# one\n', { a: 1 }, 'a: 1\n'],
   ])('%s: %s', (grain, _name, text, target, expected) => {
     expect(editText(text, target)).toEqual({ text: expected, grain });
+  });
+});
+
+describe('comments in odd places', () => {
+  test.each<[string, string, Fields, string]>([
+    ['behind a tab, above a value', 'a:\n\t# c\n  1\n', { a: 1, b: 2 }, 'a:\n\t# c\n  1\nb: 2\n'],
+    ['without a blank, above a value', 'a:\n#c\n  1\n', { a: 1, b: 2 }, 'a:\n#c\n  1\nb: 2\n'],
+    ['between an anchor and its value', 'a: &x # c\n  1\n', { a: 'new' }, 'a: # c\n  new\n'],
+    [
+      'between a tag, an anchor and their value',
+      'a: !!str #c\n  &x #d\n  y\n',
+      { a: 1 },
+      'a: #c\n  #d\n  1\n',
+    ],
+    ['behind an anchor with a #', 'a: &x#y # c\n  1\n', { a: { b: 2 } }, 'a: # c\n  b: 2\n'],
+    [
+      'beside an item behind a tab',
+      'a:\n-\t1 # c\n# d\n- 2\n',
+      { a: [{ b: 1 }, 2] },
+      'a:\n- b: 1 # c\n# d\n- 2\n',
+    ],
+    ['above a value behind a tab', 'a: # c\n \t1\n', { a: [1, 2] }, 'a: # c\n  - 1\n  - 2\n'],
+    ['behind a tab, below a removed field', 'a: |+\n  x\nb: 1\n\t# c\n', { a: 'x\n' }, 'a: |+\n  x\n# c\n'],
+    [
+      'elsewhere, and blanks below a removed field',
+      '# c\na: |\n  x\nb: 1\n    \n \t\n',
+      { a: 'x\n' },
+      '# c\na: |\n  x\n\n\n',
+    ],
+  ])('%s stay', (_name, text, target, expected) => {
+    expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
   });
 });
 

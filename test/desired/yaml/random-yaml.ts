@@ -97,8 +97,9 @@ function quiet(writer: Writer, path: Path, column: number, place: 'block' | 'flo
   const lines: string[] = [];
   while (writer.roll.chance(writer.rate)) {
     const strays = writer.roll.chance(0.15) && !writer.afterBlock;
+    const lead = strays && writer.roll.chance(0.3) ? '\t' : '';
     if (writer.roll.chance(0.3)) lines.push('');
-    else lines.push(' '.repeat(strays ? writer.roll.below(9) : column) + comment(writer, path, place));
+    else lines.push(' '.repeat(strays ? writer.roll.below(9) : column) + lead + comment(writer, path, place));
   }
   return lines;
 }

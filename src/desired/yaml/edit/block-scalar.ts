@@ -16,17 +16,25 @@ export function contentColumn(text: string, { start, body, end }: ScalarPart, ou
 
 /**
  * Keeps a block scalar at the end of `above` from swallowing the lines that followed `removed`, now that nothing
- * stands between them: comments move left to `column`, and blank lines are removed if they would become content.
+ * stands between them: comments move left to `column`, and blank lines are removed or emptied if they would become content.
  */
 export function settleBelow(patch: Patch, above: Entry, removed: Entry, column: number): void {
   const blocks = blockScalars(above.value);
   if (blocks.length === 0) return;
-  const lines = quietLines(patch.text, lineEnd(patch.text, removed.end));
-  for (const { start, indent } of before(lines, (line) => isComment(line) && line.indent <= column)) {
+  const { text } = patch;
+  const lines = quietLines(text, lineEnd(text, removed.end));
+  const isOutside = (line: QuietLine): boolean =>
+    isComment(line) &&
+    line.indent <= column &&
+    !text.slice(line.start, line.start + line.indent).includes('\t');
+  for (const { start, indent } of before(lines, isOutside)) {
     if (indent !== undefined) patch.replace(start, start + indent, ' '.repeat(column));
   }
-  if (!blocks.some((block) => keepsBlanks(patch.text, block))) return;
-  for (const { start, end } of before(lines, isComment)) patch.remove(start, end);
+  const keeps = blocks.some((block) => keepsBlanks(text, block));
+  for (const { start, end } of before(lines, isComment)) {
+    if (keeps) patch.remove(start, end);
+    else if (/^[ \t]/.test(text.slice(start, end))) patch.replace(start, end, patch.eol);
+  }
 }
 
 function isComment(line: QuietLine): line is QuietLine & { indent: number } {

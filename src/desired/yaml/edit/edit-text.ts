@@ -16,7 +16,7 @@ import { renderYaml } from './render.ts';
  * - `nothing`: the text held the target already;
  * - `places`: the values that differ;
  * - `quoted-places`: the same, with strings of several lines in quotes: as a block scalar, one of them would have
- *   swallowed a comment below it;
+ *   swallowed a comment below it; if need be, also without the tabs of blank lines, below which a key can be refused;
  * - `fields`: the top-level fields that differ;
  * - `file`: everything.
  */
@@ -40,6 +40,7 @@ export function editText(text: string, target: Fields, read: ReadYaml = readYaml
   const attempts: [Grain, () => string | undefined][] = [
     ['places', () => (top === null ? fillBlank(body, tree, target) : editMap(body, tree, target, {}))],
     ['quoted-places', () => editMap(body, tree, target, { blocks: false })],
+    ['quoted-places', () => editWithoutTabs(body, target)],
     ['fields', () => editMap(body, tree, target, { coarse: true })],
     ['file', () => newLines(target, body.eol)],
   ];
@@ -118,6 +119,11 @@ function editMap(
   const patch = new Patch(body.text, body.eol);
   editTop(patch, top, target, { ...filePen(body.text, top), blocks }, coarse);
   return patch.apply();
+}
+
+function editWithoutTabs(body: Body, target: Fields): string | undefined {
+  const text = body.text.replace(/^ *\t[ \t]*(?=\r?\n)/gm, '');
+  return editMap({ ...body, text }, parseYaml(text), target, { blocks: false });
 }
 
 /** Adds the fields to a file that has only comments: below them, and above the end marker `...` if there is one. */

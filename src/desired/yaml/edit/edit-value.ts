@@ -52,11 +52,13 @@ function inlineText(old: Part, value: unknown, pen: Pen, inFlow: boolean): strin
 }
 
 /** Takes the old value out, but for the characters between `start` and `end` of the room that it leaves. */
-function makeRoom(patch: Patch, holder: Entry): Room {
-  const { value: old, after = holder.props, props, key } = holder;
+function makeRoom(patch: Patch, entry: Entry): Room {
+  const { after = entry.props, props, key } = entry;
   const { text } = patch;
   const inItem = key === undefined;
-  if (old.kind !== 'scalar' && old.form === 'block') return clearBlock(patch, holder, old);
+  if (entry.value.kind !== 'scalar' && entry.value.form === 'block')
+    return clearBlock(patch, entry, entry.value);
+  const old = withoutCommentedProps(patch, entry.value);
   if (old.kind === 'scalar' && old.style === 'none') {
     return { start: after, end: props, glue: ' ', tail: lineEnd(text, props), startsBlock: inItem };
   }
@@ -67,6 +69,17 @@ function makeRoom(patch: Patch, holder: Entry): Room {
     return { start: old.head, end: old.start + header.length, glue: '', tail: old.body, startsBlock };
   }
   return { start: old.head, end: old.end, glue: '', tail: lineEnd(text, old.end), startsBlock };
+}
+
+/** Takes out the tag and anchor of a value by themselves if comments stand between them and the value. */
+function withoutCommentedProps(patch: Patch, value: Part): Part {
+  const { head, start } = value;
+  const gap = patch.text.slice(head, start);
+  if (!gap.includes('#')) return value;
+  for (const { 0: part, index } of gap.matchAll(/#.*|[&!]\S*[ \t]*/g)) {
+    if (!part.startsWith('#')) patch.remove(head + index, head + index + part.length);
+  }
+  return { ...value, head: start };
 }
 
 /** `makeRoom` for a map or list in block style. */
@@ -88,7 +101,10 @@ function writeBlock(patch: Patch, { parent, holder }: Place, room: Room, value: 
   const tail = holder.value.kind === 'scalar' ? below(patch.text, holder.end, parent.column) : room.tail;
   if (room.startsBlock) {
     const column = columnOf(patch.text, room.start) + room.glue.length;
-    patch.replace(room.start, room.end, room.glue + lines[0]);
+    // In front of a block, YAML takes no tabs.
+    const lead = /[ \t]*$/.exec(patch.text.slice(0, room.start))?.[0] ?? '';
+    const blanks = lead.includes('\t') ? lead.length : 0;
+    patch.replace(room.start - blanks, room.end, ' '.repeat(blanks) + room.glue + lines[0]);
     patch.insert(tail, joinLines(lines.slice(1), column, patch.eol));
     return;
   }

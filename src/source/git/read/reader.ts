@@ -144,7 +144,8 @@ async function readIsAncestor(
   }
 }
 
-async function readCommonAncestor(
+/** The commit at which two commits parted; null where they have none in common, or one of them is not there. */
+export async function readCommonAncestor(
   { context }: Repository,
   objects: ObjectReader,
   one: string,

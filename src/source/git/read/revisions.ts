@@ -1,16 +1,29 @@
 import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
-import { findRepository, isShallow, type Machine } from '../repository/repository.ts';
+import { isNamed, unreadable } from '../repository/missing-branch.ts';
+import {
+  currentBranch,
+  findRepository,
+  isShallow,
+  type Machine,
+  type Repository,
+} from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { openObjects } from './objects.ts';
+import { readCommonAncestor } from './reader.ts';
 import { parseTreeList } from './tree.ts';
 
 /** The folder at any revision that somebody names, for commands. */
 export interface RevisionReader {
-  /** Entries of the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null where that is no commit. */
+  /**
+   * Entries of the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null where that is no commit. Rejects as
+   * `unavailable` for a `HEAD` whose commit cannot be read: that is no repository without a commit.
+   */
   entriesAt(revision: string): Promise<TreeEntry[] | null>;
   blob(id: string, maxBytes: number): Promise<BlobContent>;
+  /** The commit at which two revisions parted; null where they have none in common, or one of them is no commit. */
+  commonAncestor(one: string, other: string): Promise<string | null>;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;
@@ -22,15 +35,29 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
   if (repository === null) return null;
   const { context } = repository;
   const objects = openObjects(context);
+  const commitAt = (revision: string) => objects.info(`${revision}^{commit}`);
   return {
     entriesAt: async (revision) => {
-      const commit = await objects.info(`${revision}^{commit}`);
-      if (commit === null) return null;
+      const commit = await commitAt(revision);
+      if (commit === null) {
+        if (revision === 'HEAD') await requireNoCommit(repository);
+        return null;
+      }
       const tree = await findFolder(repository, objects, commit.id);
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
     blob: (id, maxBytes) => objects.blob(id, maxBytes),
+    commonAncestor: async (one, other) => {
+      const [first, second] = [await commitAt(one), await commitAt(other)];
+      if (first === null || second === null) return null;
+      return readCommonAncestor(repository, objects, first.id, second.id);
+    },
     isShallow: await isShallow(repository),
     close: () => objects.close(),
   };
+}
+
+async function requireNoCommit(repository: Repository): Promise<void> {
+  const branch = await currentBranch(repository);
+  if (await isNamed(repository, branch)) throw unreadable(branch);
 }

@@ -36,17 +36,25 @@ export function requireReadable(reader: Reader, repository: Repository): Reader 
     await reader.close();
     const again = await reader.head();
     if (again.revision !== null) return again;
-    const where = found.branch === null ? 'HEAD' : `the branch "${shortName(found.branch)}"`;
-    throw new HoldfastError(
-      'unavailable',
-      `the commit of ${where} cannot be read: it is missing or damaged; see git fsck`,
-    );
+    throw unreadable(found.branch);
   };
   return { ...reader, head };
 }
 
+/** The error of a branch whose commit cannot be read; of `HEAD` for null. */
+export function unreadable(branch: string | null): HoldfastError {
+  const where = branch === null ? 'HEAD' : `the branch "${shortName(branch)}"`;
+  return new HoldfastError(
+    'unavailable',
+    `the commit of ${where} cannot be read: it is missing or damaged; see git fsck`,
+  );
+}
+
 /** Whether a ref stands for something, readable or not; HEAD without a branch always does. */
-async function isNamed({ context, commonFolder }: Repository, branch: string | null): Promise<boolean> {
+export async function isNamed(
+  { context, commonFolder }: Repository,
+  branch: string | null,
+): Promise<boolean> {
   if (branch === null) return true;
   try {
     await runGit(context, commands.named(branch));

@@ -5,6 +5,7 @@ import { GitFailure } from '../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user who runs the manager may not write there; look at owners and rights';
 const FULL = 'the disk is full; make room';
+const QUOTA = 'the quota of the disk is used up; make room';
 
 /** What git has said. */
 const SAID = [
@@ -25,6 +26,28 @@ const SAID = [
   {
     text: "fatal: Unable to create '/r/.git/index.lock': Read-only file system",
     means: 'the file system is read-only',
+  },
+  {
+    text: "fatal: sha1 file '/r/.git/holdfast-index.lock' write error. Out of diskspace",
+    means: FULL,
+  },
+  { text: "fatal: fsync error on '/r/.git/objects/pack/tmp_pack_1': No space left on device", means: FULL },
+  { text: "fatal: failed to flush '/r/.git/holdfast-index.lock': No space left on device", means: FULL },
+  { text: 'fatal: cannot truncate pack to skip duplicate: No space left on device', means: FULL },
+  { text: 'error: error when closing loose object file: No space left on device', means: FULL },
+  { text: 'fatal: cannot mkdir ds/apps: Disk quota exceeded', means: QUOTA },
+  { text: "fatal: cannot close written packed-refs file '/r/.git/x': Disk quota exceeded", means: QUOTA },
+  {
+    text: 'error: insufficient permission for adding an object to repository database .git/objects',
+    means: RIGHTS,
+  },
+  {
+    text: 'error: unable to write file ds/apps/web.yaml: Input/output error',
+    means: 'the disk has errors; look at the log of the machine',
+  },
+  {
+    text: 'remote: error: insufficient permission for adding an object to repository database ./objects',
+    means: null,
   },
   { text: 'git@forge.example: Permission denied (publickey).', means: null },
   { text: "fatal: cannot exec 'ssh': Permission denied", means: null },

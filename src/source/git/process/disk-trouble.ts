@@ -3,17 +3,18 @@ import { GitFailure } from './run.ts';
 
 const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [
-    /Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b/,
+    /Permission denied|Operation not permitted|insufficient permission for adding|\bEACCES\b|\bEPERM\b/,
     'the user who runs the manager may not write there; look at owners and rights',
   ],
-  [/No space left on device|\bENOSPC\b/, 'the disk is full; make room'],
+  [/No space left on device|Out of diskspace|\bENOSPC\b/, 'the disk is full; make room'],
   [/Disk quota exceeded|\bEDQUOT\b/, 'the quota of the disk is used up; make room'],
   [/Read-only file system|\bEROFS\b/, 'the file system is read-only'],
+  [/Input\/output error|\bEIO\b/, 'the disk has errors; look at the log of the machine'],
 ];
 
 /** A complaint about writing, of git (not of the other side of a transfer) or of Node. */
 const WRITING =
-  /^(?:(?:error|fatal|warning): .*\b(?:append|create|lock|rename|store|unlink|update|write)\b.*|E[A-Z]+: .*)$/gim;
+  /^(?:(?:error|fatal|warning): .*\b(?:adding|append|close|closing|copy|create|flush|fsync|install|lock|mkdir|rename|store|symlink|truncate|unlink|update|writ(?:e|ing|ten))\b.*|E[A-Z]+: .*)$/gim;
 
 /** What of this machine's disk kept git, or us, from writing, and what to do; null where it was something else. */
 export function diskTrouble(error: unknown): string | null {

@@ -188,4 +188,40 @@ describe('a read-only folder', () => {
     expect(await git('status', '--porcelain')).toBe('');
     await manager.stop();
   });
+
+  it('of objects: the record of ids says why it is not written, and heals', async () => {
+    const { repository, where } = await ownPlace();
+    const manager = await startProcessManager(where);
+    const problem = async () => (await manager.request('GET', '/api/v2/reconcile')).body.ids_record.problem;
+    const path = join(repository.folder, '.git/objects/pack');
+    await chmod(path, 0o500);
+    expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(202);
+    await expect
+      .poll(problem, { timeout: 20_000 })
+      .toMatchObject({ message: expect.stringContaining('may not write there; look at owners and rights') });
+    await chmod(path, 0o755);
+    await manager.request('POST', `${WEB}/restart`);
+    await expect.poll(problem, { timeout: 20_000 }).toBeNull();
+    await manager.stop();
+  });
+});
+
+describe('a file of the checkout that may not be read', () => {
+  it.each([
+    ['itself', 'desired-state/apps/web.yaml', 0o644],
+    ['for its folder', 'desired-state/apps', 0o755],
+  ])('%s: a write to it says that, and not that somebody has changed it; it heals', async (_, name, mode) => {
+    const { repository, where } = await ownPlace();
+    const manager = await startProcessManager(where);
+    const path = join(repository.folder, name);
+    await chmod(path, 0);
+    const reply = await changeWeb(manager, 'refused:1');
+    expect(reply.status, reply.text).toBe(503);
+    expect(reply.text).toContain("apps/web.yaml: the checkout's file cannot be read");
+    expect(reply.text).toContain('may not read it (EACCES); look at owners and rights');
+    await chmod(path, mode);
+    expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
+    expect(await foreign(repository)('status', '--porcelain')).toBe('');
+    await manager.stop();
+  });
 });

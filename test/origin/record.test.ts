@@ -96,4 +96,17 @@ describe('the record of ids at origin', () => {
     const next = await manager.restart();
     expect(await seenBy(next)).toBe(before);
   });
+
+  it('that origin takes again is there again, and the log says so', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const hook = join(origin.url, 'hooks/update');
+    await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
+    const manager = await startFollower(origin);
+    const told = (what: string) => manager.log.filter(({ msg }) => String(msg).includes(what)).length;
+    await expect.poll(() => told('does not take the record'), { timeout: 20_000 }).toBe(1);
+    await rm(hook);
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => told('origin takes the record of ids again'), { timeout: 20_000 }).toBe(1);
+    expect(await recordAt(origin)).not.toBe('');
+  });
 });

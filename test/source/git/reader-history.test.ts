@@ -144,6 +144,18 @@ describe('history', () => {
     );
   });
 
+  it('has names from before a graft, which cuts off what people see', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'ds/apps/old.yaml': APP });
+    await repository.commit({ 'ds/apps/old.yaml': null });
+    const last = await repository.commit({ 'ds/apps/new.yaml': APP });
+    await mkdir(join(repository.folder, '.git/info'), { recursive: true });
+    await writeFile(join(repository.folder, '.git/info/grafts'), `${last}\n`);
+    await repository.git('reflog', 'expire', '--expire=now', '--all');
+    expect(await repository.git('rev-list', '--count', 'HEAD')).toBe('1');
+    expect(await pathsOf(repository)).toEqual(['apps/new.yaml', 'apps/old.yaml']);
+  });
+
   it('has a name that only a merge commit brought', async () => {
     const { repository } = await branchyRepository();
     await repository.git('switch', '--quiet', '-c', 'evil', 'side');

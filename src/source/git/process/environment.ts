@@ -51,6 +51,7 @@ export function gitEnvironment(
     GIT_OPTIONAL_LOCKS: '0',
     GIT_LITERAL_PATHSPECS: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_GRAFT_FILE: '/dev/null',
     GIT_ALLOW_PROTOCOL: 'file:https:ssh',
     GIT_AUTHOR_NAME: COMMITTER.name,
     GIT_AUTHOR_EMAIL: COMMITTER.email,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { commands } from '../../../src/source/git/process/commands.ts';
-import { diskTrouble } from '../../../src/source/git/process/disk-trouble.ts';
+import { diskTrouble, withTrouble } from '../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure } from '../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user who runs the manager may not write there; look at owners and rights';
@@ -51,6 +51,7 @@ const SAID = [
   },
   { text: 'git@forge.example: Permission denied (publickey).', means: null },
   { text: "fatal: cannot exec 'ssh': Permission denied", means: null },
+  { text: 'error: cannot run /usr/bin/ssh: Permission denied', means: null },
   { text: 'remote: fatal: unable to create temporary file: No space left on device', means: null },
   { text: "fatal: couldn't find remote ref refs/heads/main", means: null },
 ];
@@ -63,4 +64,24 @@ it('is known of an error of Node, too', () => {
   expect(diskTrouble(new Error("EACCES: permission denied, open '/r/.git/index.lock'"))).toBe(RIGHTS);
   expect(diskTrouble(new Error('ENOSPC: no space left on device, write'))).toBe(FULL);
   expect(diskTrouble(new Error("ENOENT: no such file or directory, stat '/r/.git'"))).toBeNull();
+});
+
+it.each([
+  {
+    text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
+    means: 'it does not understand the settings there; see git config --list',
+  },
+  { text: 'fatal: Expected git repo version <= 1, found 2', means: 'the repository needs a newer git' },
+  {
+    text: 'error: unable to open object pack directory: .git/objects/pack: Permission denied',
+    means: 'may not read it; look at owners and rights',
+  },
+  {
+    text: 'error: failed to read object abc at offset 1 from .git/objects/pack/a.pack: Input/output error',
+    means: 'the disk has errors',
+  },
+])('of the repository: $text', ({ text, means }) => {
+  const failure = new GitFailure(commands.version(), 128, text);
+  expect(withTrouble('git could not', failure)).toMatch('git could not: ');
+  expect(withTrouble('git could not', failure)).toContain(means);
 });

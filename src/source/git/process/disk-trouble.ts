@@ -14,7 +14,7 @@ const TROUBLES: readonly (readonly [RegExp, string])[] = [
 
 /** A complaint about writing, of git (not of the other side of a transfer) or of Node. */
 const WRITING =
-  /^(?:(?:error|fatal|warning): .*\b(?:adding|append|close|closing|copy|create|flush|fsync|install|lock|mkdir|rename|store|symlink|truncate|unlink|update|writ(?:e|ing|ten))\b.*|E[A-Z]+: .*)$/gim;
+  /^(?:(?:error|fatal|warning): .*\b(?:adding|append|close|closing|copy|create|flush|fsync|install|lock|mkdir|rename|store|symlink|truncate|unlink|update|writ(?:e|ing|ten))\b.*|E[A-Z]+: .*)$/gm;
 
 /** What of this machine's disk kept git, or us, from writing, and what to do; null where it was something else. */
 export function diskTrouble(error: unknown): string | null {
@@ -23,8 +23,34 @@ export function diskTrouble(error: unknown): string | null {
   return TROUBLES.find(([pattern]) => pattern.test(complaints))?.[1] ?? null;
 }
 
-/** The sentence, with what to do about the disk where that is the reason. */
+/** What else keeps git from working in a repository, by what it says of that. */
+const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
+  [/^fatal: bad (?:\S+ )?config\b/im, 'it does not understand the settings there; see git config --list'],
+  [
+    /unknown repository (?:extension|object format|ref storage)|Expected git repo version/i,
+    'the repository needs a newer git; install one',
+  ],
+  [
+    /from promisor remote/,
+    'this is a partial clone, and what it lacks could not be fetched; see that its remote is reached, or clone all of it',
+  ],
+  [
+    /^(?:error|fatal|warning): .*\b(?:access|open|opendir|read|stat|mmap)\b.*: (?:Permission denied|Operation not permitted)/im,
+    'the user who runs the manager may not read it; look at owners and rights',
+  ],
+  [
+    /^(?:error|fatal|warning): .*: Input\/output error/im,
+    'the disk has errors; look at the log of the machine',
+  ],
+];
+
+function repositoryTrouble(error: unknown): string | null {
+  if (!(error instanceof GitFailure)) return null;
+  return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(error.stderr))?.[1] ?? null;
+}
+
+/** The sentence, with what to do where the reason is known: the disk, or the repository's own state. */
 export function withTrouble(sentence: string, error: unknown): string {
-  const trouble = diskTrouble(error);
+  const trouble = diskTrouble(error) ?? repositoryTrouble(error);
   return trouble === null ? sentence : `${sentence}: ${trouble}`;
 }

@@ -3,6 +3,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, FolderHistory, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
 import { isShallow, type Repository } from '../repository/repository.ts';
@@ -58,7 +59,8 @@ async function guarded<T>(read: () => Promise<T>): Promise<T> {
     return await read();
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
-    throw new HoldfastError('unavailable', 'git could not read the repository', {}, error);
+    const message = withTrouble('git could not read the repository', error);
+    throw new HoldfastError('unavailable', message, {}, error);
   }
 }
 

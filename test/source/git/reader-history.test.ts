@@ -156,6 +156,10 @@ describe('history', () => {
     await repository.git('reflog', 'expire', '--expire=now', '--all');
     expect(await repository.git('rev-list', '--count', 'HEAD')).toBe('1');
     expect(await pathsOf(repository)).toEqual(['apps/new.yaml', 'apps/old.yaml']);
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    // What git says of the deprecated file must not stand before what it complains about.
+    const complaint = await reader.touched('f'.repeat(40), last).catch((error: Error) => error.cause);
+    expect(String(complaint)).toMatch(/^GitFailure: git log failed: fatal: bad object/);
   });
 
   it('has a name that only a merge commit brought', async () => {

@@ -71,6 +71,14 @@ it.each([
     text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
     means: 'it does not understand the settings there; see git config --list',
   },
+  {
+    text: 'fatal: not a git repository (or any of the parent directories): .git',
+    means: 'look at HEAD and config',
+  },
+  {
+    text: 'fatal: unexpected line in .git/packed-refs: garbage line',
+    means: 'packed-refs or shallow in its .git folder is damaged',
+  },
   { text: 'fatal: Expected git repo version <= 1, found 2', means: 'the repository needs a newer git' },
   {
     text: 'error: unable to open object pack directory: .git/objects/pack: Permission denied',

@@ -31,6 +31,14 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
     'the repository needs a newer git; install one',
   ],
   [
+    /not a git repository/,
+    'it does not take the folder for a repository any more; look at HEAD and config in its .git folder',
+  ],
+  [
+    /unexpected line in \S*packed-refs|bad shallow line/,
+    'packed-refs or shallow in its .git folder is damaged; see git fsck',
+  ],
+  [
     /from promisor remote/,
     'this is a partial clone, and what it lacks could not be fetched; see that its remote is reached, or clone all of it',
   ],

@@ -73,7 +73,7 @@ it.each([
   },
   {
     text: 'fatal: not a git repository (or any of the parent directories): .git',
-    means: 'look at HEAD and config',
+    means: 'look at HEAD, config, and rights',
   },
   {
     text: 'fatal: unexpected line in .git/packed-refs: garbage line',

@@ -18,8 +18,7 @@ const WRITING =
 
 /** What of this machine's disk kept git, or us, from writing, and what to do; null where it was something else. */
 export function diskTrouble(error: unknown): string | null {
-  const text = error instanceof GitFailure ? error.stderr : messageOf(error);
-  const complaints = (text.match(WRITING) ?? []).join('\n');
+  const complaints = (textOf(error).match(WRITING) ?? []).join('\n');
   return TROUBLES.find(([pattern]) => pattern.test(complaints))?.[1] ?? null;
 }
 
@@ -32,7 +31,7 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /not a git repository/,
-    'it does not take the folder for a repository any more; look at HEAD and config in its .git folder',
+    'it does not take the folder for a repository any more; look at HEAD, config, and rights in its .git folder',
   ],
   [
     /unexpected line in \S*packed-refs|bad shallow line/,
@@ -43,22 +42,34 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
     'this is a partial clone, and what it lacks could not be fetched; see that its remote is reached, or clone all of it',
   ],
   [
-    /^(?:error|fatal|warning): .*\b(?:access|open|opendir|read|stat|mmap)\b.*: (?:Permission denied|Operation not permitted)/im,
+    /^(?:(?:error|fatal|warning): .*\b(?:access|open|opendir|read|stat|mmap)\b.*: (?:Permission denied|Operation not permitted)|E(?:ACCES|PERM): )/m,
     'the user who runs the manager may not read it; look at owners and rights',
   ],
   [
-    /^(?:error|fatal|warning): .*: Input\/output error/im,
+    /^(?:(?:error|fatal|warning): .*: Input\/output error|EIO: )/m,
     'the disk has errors; look at the log of the machine',
   ],
 ];
 
 function repositoryTrouble(error: unknown): string | null {
-  if (!(error instanceof GitFailure)) return null;
-  return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(error.stderr))?.[1] ?? null;
+  const text = textOf(error);
+  return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
 /** The sentence, with what to do where the reason is known: the disk, or the repository's own state. */
 export function withTrouble(sentence: string, error: unknown): string {
-  const trouble = diskTrouble(error) ?? repositoryTrouble(error);
+  return joined(sentence, diskTrouble(error) ?? repositoryTrouble(error));
+}
+
+/** The same for what only reads: rights that are missing are those to read. */
+export function readingTrouble(sentence: string, error: unknown): string {
+  return joined(sentence, repositoryTrouble(error) ?? diskTrouble(error));
+}
+
+function joined(sentence: string, trouble: string | null): string {
   return trouble === null ? sentence : `${sentence}: ${trouble}`;
 }

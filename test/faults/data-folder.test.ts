@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
@@ -253,6 +253,27 @@ describe('a part of the repository that may not be read', () => {
     expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
     expect((await manager.request('POST', '/api/v2/reconcile')).body.state).toBe('applied');
     expect(await manager.stop()).toBe(0);
+  });
+
+  it('the rebase of another user: its commits are not served', async () => {
+    const { repository, where } = await ownPlace();
+    const manager = await startProcessManager(where);
+    const git = foreign(repository);
+    const tip = await git('rev-parse', 'HEAD');
+    const rebase = join(repository.folder, '.git/rebase-merge');
+    await mkdir(rebase);
+    await writeFile(join(rebase, 'head-name'), 'refs/heads/main\n');
+    await chmod(rebase, 0);
+    giveAway(rebase);
+    const way = await git('commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'half way');
+    await git('update-ref', '--no-deref', 'HEAD', way);
+    const { body } = await manager.request('POST', '/api/v2/reconcile');
+    expect(body).toMatchObject({ state: 'failing', revision_applied: tip });
+    expect(body.error.message).toContain('may not read it');
+    await git('symbolic-ref', 'HEAD', 'refs/heads/main');
+    await rm(rebase, { recursive: true });
+    expect((await manager.request('POST', '/api/v2/reconcile')).body.state).toBe('applied');
+    await manager.stop();
   });
 
   it('the branch, at a first start: nothing is served, and no commit is made beside what is there', async () => {

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { runGit, saidNo } from '../process/run.ts';
 import { guarded } from '../read/guarded.ts';
+import { readIfThere } from './read-file.ts';
 import type { Repository } from './repository.ts';
 
 /** So many branches are named to who looks for another one. */
@@ -57,14 +57,8 @@ async function isNamed({ context, commonFolder }: Repository, branch: string | n
     if (!saidNo(error)) throw error;
   }
   // What a loss of power has emptied is no ref for git. One that names another branch is as good as that.
-  const text = await readFile(`${commonFolder}/${branch}`, 'latin1').catch(nullForNone);
+  const text = await readIfThere(`${commonFolder}/${branch}`);
   return text !== null && !text.startsWith('ref:');
-}
-
-/** For git a file that may not be read is none; here it is one whose contents are not known. */
-function nullForNone(error: NodeJS.ErrnoException): null {
-  if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(error.code ?? '')) return null;
-  throw error;
 }
 
 /** `branch` and `others` are full names. */

@@ -4,7 +4,7 @@ import { type Kind, keyOf, parseKey } from '../desired/name.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
 import type { AppliedState } from './applied.ts';
 import { sameContent } from './content.ts';
-import { type Origin, orderSteps, type Step } from './step.ts';
+import { type FileOrigin, orderSteps, type Step } from './step.ts';
 
 /** What planning reads of what the files say. */
 export type DesiredView = Pick<DesiredState, 'app' | 'group' | 'groupsListing'>;
@@ -168,6 +168,6 @@ function memberProblems(
   });
 }
 
-function originOf(file: DesiredObject): Origin {
+function originOf(file: DesiredObject): FileOrigin {
   return { path: file.path, blob: file.blob };
 }

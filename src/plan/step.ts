@@ -3,7 +3,7 @@ import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
 
 /** The file that an object's content was read from. Equal blobs are equal bytes. */
-export interface Origin {
+export interface FileOrigin {
   path: string;
   blob: string;
 }
@@ -15,7 +15,7 @@ interface StepOf<K extends Kind, C> {
   before: C | null;
   after: C | null;
   /** The file that says `after`; null for a delete. */
-  origin: Origin | null;
+  origin: FileOrigin | null;
 }
 
 export type AppStep = StepOf<'app', App>;

@@ -5,7 +5,7 @@ import { type Kind, keyOf, parseKey } from '../desired/name.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Faults } from '../faults.ts';
 import { planning } from '../plan/plan.ts';
-import type { Origin, Step } from '../plan/step.ts';
+import type { FileOrigin, Step } from '../plan/step.ts';
 import type { Reader } from '../source/source.ts';
 import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
 import { refuseEmptied, refuseInvalid } from './guard.ts';
@@ -114,12 +114,12 @@ function* movedOrigins(
 }
 
 /** The file of an object that is valid; null for all others. */
-function originOf(desired: DesiredState, kind: Kind, name: string): Origin | null {
+function originOf(desired: DesiredState, kind: Kind, name: string): FileOrigin | null {
   const file = desired.object(kind, name);
   return file?.content === undefined ? null : { path: file.path, blob: file.blob };
 }
 
-function isSameOrigin(a: Origin | undefined, b: Origin): boolean {
+function isSameOrigin(a: FileOrigin | undefined, b: FileOrigin): boolean {
   return a?.path === b.path && a.blob === b.blob;
 }
 

@@ -10,9 +10,11 @@ export const ALLOW_EMPTY = 'Allow-Empty: true';
 
 const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/im;
 
+const NO_COMMIT = `the branch has no commit any more; nothing is deleted. Bring the branch back, or switch to another one; to begin anew, commit with the trailer "${ALLOW_EMPTY}"`;
+
 /**
- * Refuses a revision at which everything is gone: a folder that was moved, a bad merge or a wrong setting
- * looks just like that. Rejects as `stalled`, except where the commit says that it is meant.
+ * Refuses a revision at which everything is gone: a folder that was moved, a bad merge, a wrong setting or a branch that was
+ * deleted looks just like that. Rejects as `stalled`, except where the commit says that it is meant.
  */
 export async function refuseEmptied(
   revision: string | null,
@@ -21,7 +23,8 @@ export async function refuseEmptied(
   reader: Reader,
 ): Promise<void> {
   if (!desired.isEmpty || applied.isEmpty) return;
-  if (revision !== null && (await isMeant(revision, reader))) return;
+  if (revision === null) throw new HoldfastError('stalled', NO_COMMIT, { code: 'branch-empty' });
+  if (await isMeant(revision, reader)) return;
   throw new HoldfastError(
     'stalled',
     `the desired-state folder is missing or empty at this revision; nothing is deleted. Bring it back, or commit with the trailer "${ALLOW_EMPTY}" if everything is to go`,

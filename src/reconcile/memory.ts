@@ -4,7 +4,7 @@ import { keyOf, type ObjectKey, parseKey } from '../desired/name.ts';
 import { NO_PLACES } from '../desired/parse.ts';
 import type { StateFile } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
-import type { Origin } from '../plan/step.ts';
+import type { FileOrigin } from '../plan/step.ts';
 import type { AppliedObject, ChangedObjects, Store, StoreState } from '../store/store.ts';
 
 /** What a manager keeps of the store from pass to pass, so that a pass reads only what changed. */
@@ -12,7 +12,7 @@ export interface Memory {
   store: StoreState;
   applied: AppliedState;
   /** The file that each applied object came from, by key. */
-  origins: Map<string, Origin>;
+  origins: Map<string, FileOrigin>;
   /** Keys of objects that may differ from what is applied; emptied by a pass that applies them. */
   pending: Set<string>;
   /** Problems between objects, by the key of the object they were found at. */
@@ -28,7 +28,7 @@ export type KnownFiles = (path: string, blob: string) => StateFile | undefined;
  */
 export function knownFiles({ store, origins, applied }: Memory, rules: string): KnownFiles {
   if (store.rules !== rules) return () => undefined;
-  const apps = new Map<string, { name: string; origin: Origin }>();
+  const apps = new Map<string, { name: string; origin: FileOrigin }>();
   for (const [key, origin] of origins) {
     const { kind, name } = parseKey(key);
     if (kind === 'app') apps.set(origin.path, { name, origin });

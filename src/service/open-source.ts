@@ -46,7 +46,10 @@ async function openLocal(
     faults,
     mayCreate,
     onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
-    onPacksLeft: (reason) => logger.warn({ reason }, 'packs of the repository are not joined'),
+    onPacksLeft: (reason) => {
+      if (reason === null) logger.info('packs of the repository are few again');
+      else logger.warn({ reason }, 'packs of the repository are not joined');
+    },
   });
   if (source.isNew)
     logger.warn(
@@ -94,7 +97,9 @@ function openOrigin(
     },
     onTransfer,
     faults,
-    onRecordRefused: (reason) =>
-      logger.warn({ reason }, 'origin does not take the record of ids; it is kept in the mirror alone'),
+    onRecordRefused: (reason) => {
+      if (reason === null) logger.info('origin takes the record of ids again');
+      else logger.warn({ reason }, 'origin does not take the record of ids; it is kept in the mirror alone');
+    },
   });
 }

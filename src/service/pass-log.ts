@@ -18,24 +18,26 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
     'the branch has a history that this store did not follow: ids of names that are known only there go on above the floor',
 };
 
-/** Tells the log what passes did: a line for each changed object, each new problem and each new fault. */
+/** Tells the log what passes did: a line for each changed object, for each problem and each fault when it comes and when it goes. */
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => void {
-  let told = new Set<string>();
+  let told = new Map<string, { file: string; code: string; problem: string }>();
   let lastError: string | null = null;
 
   const tellOrigin = createOriginLog(logger);
 
   const tellProblems = ({ problems }: Status): void => {
-    const now = new Set<string>();
+    const now: typeof told = new Map();
     for (const { file, line, column, code, message, severity } of problems) {
       const id = JSON.stringify([file, code, message]);
-      now.add(id);
+      now.set(id, { file, code, problem: message });
       if (told.has(id)) continue;
       logger[severity === 'error' ? 'error' : 'warn'](
         { file, line, column, code, problem: message },
         'problem in desired state',
       );
     }
+    const solved = [...told].filter(([id]) => !now.has(id));
+    for (const [, problem] of solved) logger.info(problem, 'problem in desired state is solved');
     told = now;
   };
 
@@ -43,7 +45,7 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
     tellProblems(status);
     tellOrigin(status);
     if (outcome.ok) {
-      if (lastError !== null) logger.info('reconciling works again');
+      if (lastError !== null) logger.info({ after: lastError }, 'reconciling works again');
       lastError = null;
       tellReport(logger, outcome.report);
       return;
@@ -62,10 +64,11 @@ function createOriginLog(logger: Logger): (status: Status) => void {
 
   const tellReached = ({ origin }: Status): void => {
     const message = origin?.error?.message ?? null;
-    if (message === lastMessage) return;
+    const after = lastMessage;
+    if (message === after) return;
     lastMessage = message;
     const details = { reason: message, err: origin?.cause, retryAt: origin?.error?.retryAt };
-    if (message === null) logger.info('origin is reached again');
+    if (message === null) logger.info({ after }, 'origin is reached again');
     else logger.error(details, 'origin is not reached');
   };
 

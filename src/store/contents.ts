@@ -1,5 +1,5 @@
 import type { Kind } from '../desired/name.ts';
-import type { Origin } from '../plan/step.ts';
+import type { FileOrigin } from '../plan/step.ts';
 import type { KeptCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 
@@ -25,7 +25,7 @@ export interface ContentsObject {
   name: string;
   own: ContentsCounter | null;
   prune: ContentsCounter | null;
-  stored: { oid: string; content: string; hash: string; origin: Origin | null } | null;
+  stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
 }
 
 export interface ContentsReport {

@@ -1,7 +1,7 @@
 import type { App } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind, ObjectKey } from '../desired/name.ts';
-import type { Origin, Step } from '../plan/step.ts';
+import type { FileOrigin, Step } from '../plan/step.ts';
 import type { Report, ReportPage, ReportQuery } from './report.ts';
 
 /** An applied app with what the store assigned: `oid` is 24 hex digits, `appId` rises with every change. */
@@ -66,7 +66,7 @@ export interface StoreState {
 }
 
 /** An applied object as planning and a warm start need it. */
-export type AppliedObject = { origin: Origin | null } & (
+export type AppliedObject = { origin: FileOrigin | null } & (
   | { kind: 'app'; name: string; content: App }
   | { kind: 'device_group'; name: string; content: DeviceGroup }
 );
@@ -93,7 +93,7 @@ export interface ApplyBatch {
    */
   rules: string;
   /** Objects whose content is the same but whose file is another now. */
-  origins: readonly { kind: Kind; name: string; origin: Origin }[];
+  origins: readonly { kind: Kind; name: string; origin: FileOrigin }[];
   /** Told, after each step, how many are done. */
   onStep?(done: number): void;
 }

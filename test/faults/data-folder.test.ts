@@ -1,11 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, readdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { type ProcessManager, spawnManager, startProcessManager } from '../support/process-manager.ts';
+import {
+  type ProcessManager,
+  spawnManager,
+  startProcessManager,
+  tryStart,
+} from '../support/process-manager.ts';
 import { WAYS } from './full-disk.ts';
 
 const FLEET = Object.fromEntries(
@@ -187,5 +192,104 @@ describe('a read-only folder', () => {
     expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
     expect(await git('status', '--porcelain')).toBe('');
     await manager.stop();
+  });
+
+  it('of objects: the record of ids says why it is not written, and heals', async () => {
+    const { repository, where } = await ownPlace();
+    const manager = await startProcessManager(where);
+    const problem = async () => (await manager.request('GET', '/api/v2/reconcile')).body.ids_record.problem;
+    const path = join(repository.folder, '.git/objects/pack');
+    await chmod(path, 0o500);
+    expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(202);
+    await expect
+      .poll(problem, { timeout: 20_000 })
+      .toMatchObject({ message: expect.stringContaining('may not write there; look at owners and rights') });
+    await chmod(path, 0o755);
+    await manager.request('POST', `${WEB}/restart`);
+    await expect.poll(problem, { timeout: 20_000 }).toBeNull();
+    await manager.stop();
+  });
+});
+
+describe('a file of the checkout that may not be read', () => {
+  it.each([
+    ['itself', 'desired-state/apps/web.yaml', 0o644],
+    ['for its folder', 'desired-state/apps', 0o755],
+  ])('%s: a write to it says that, and not that somebody has changed it; it heals', async (_, name, mode) => {
+    const { repository, where } = await ownPlace();
+    const manager = await startProcessManager(where);
+    const path = join(repository.folder, name);
+    await chmod(path, 0);
+    const reply = await changeWeb(manager, 'refused:1');
+    expect(reply.status, reply.text).toBe(503);
+    expect(reply.text).toContain("apps/web.yaml: the checkout's file cannot be read");
+    expect(reply.text).toContain('may not read it (EACCES); look at owners and rights');
+    await chmod(path, mode);
+    expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
+    expect(await foreign(repository)('status', '--porcelain')).toBe('');
+    await manager.stop();
+  });
+});
+
+describe('a part of the repository that may not be read', () => {
+  it.each([
+    ['the branch', '.git/refs/heads/main'],
+    ['the folder of branches', '.git/refs/heads'],
+    ['HEAD', '.git/HEAD'],
+    ['the git folder', '.git'],
+    ['the work tree', '.'],
+  ])('%s: is no branch without a commit; status says why, and it heals', async (_name, part) => {
+    const { repository, where } = await ownPlace();
+    const path = join(repository.folder, part);
+    const { mode } = await stat(path);
+    const manager = await startProcessManager(where);
+    await chmod(path, 0);
+    const { body } = await manager.request('POST', '/api/v2/reconcile');
+    expect(body).toMatchObject({ state: 'failing', error: { kind: 'unavailable' } });
+    expect(body.error.message).toContain('the user who runs the manager may not read it');
+    expect((await changeWeb(manager, 'refused:1')).status).toBe(503);
+    expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
+    await chmod(path, mode);
+    expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
+    expect((await manager.request('POST', '/api/v2/reconcile')).body.state).toBe('applied');
+    expect(await manager.stop()).toBe(0);
+  });
+
+  it('the rebase of another user: its commits are not served', async () => {
+    const { repository, where } = await ownPlace();
+    const manager = await startProcessManager(where);
+    const git = foreign(repository);
+    const tip = await git('rev-parse', 'HEAD');
+    const rebase = join(repository.folder, '.git/rebase-merge');
+    await mkdir(rebase);
+    await writeFile(join(rebase, 'head-name'), 'refs/heads/main\n');
+    await chmod(rebase, 0);
+    giveAway(rebase);
+    const way = await git('commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'half way');
+    await git('update-ref', '--no-deref', 'HEAD', way);
+    const { body } = await manager.request('POST', '/api/v2/reconcile');
+    expect(body).toMatchObject({ state: 'failing', revision_applied: tip });
+    expect(body.error.message).toContain('may not read it');
+    await git('symbolic-ref', 'HEAD', 'refs/heads/main');
+    await rm(rebase, { recursive: true });
+    expect((await manager.request('POST', '/api/v2/reconcile')).body.state).toBe('applied');
+    await manager.stop();
+  });
+
+  it('the branch, at a first start: nothing is served, and no commit is made beside what is there', async () => {
+    const { repository, where } = await ownPlace();
+    const path = join(repository.folder, '.git/refs/heads/main');
+    const tip = await readFile(path, 'utf8');
+    await chmod(path, 0);
+    const manager = await tryStart(where);
+    await manager?.request('POST', '/api/v2/reconcile');
+    const created = await manager?.request('POST', '/api/v2/apps/new', { container_image: 'new:1' });
+    expect([created?.status, created?.text]).toEqual([503, expect.stringContaining('may not read it')]);
+    expect((await manager?.request('GET', '/api/v2/device_groups/edge/info'))?.status).toBe(503);
+    await chmod(path, 0o644);
+    expect(await readFile(path, 'utf8')).toBe(tip);
+    await manager?.request('POST', '/api/v2/reconcile');
+    expect((await manager?.request('GET', WEB))?.body.container_image).toBe('nginx:1.26');
+    await manager?.stop();
   });
 });

@@ -96,4 +96,42 @@ describe('the record of ids at origin', () => {
     const next = await manager.restart();
     expect(await seenBy(next)).toBe(before);
   });
+
+  it('that origin takes again is there again, and the log says so', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const hook = join(origin.url, 'hooks/update');
+    await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
+    const manager = await startFollower(origin);
+    const told = (what: string) => manager.log.filter(({ msg }) => String(msg).includes(what)).length;
+    await expect.poll(() => told('does not take the record'), { timeout: 20_000 }).toBe(1);
+    await rm(hook);
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => told('origin takes the record of ids again'), { timeout: 20_000 }).toBe(1);
+    expect(await recordAt(origin)).not.toBe('');
+  });
+
+  it('that a ref below its name is in the way of is kept in the mirror, and the log names that ref', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe('');
+    await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids');
+    await origin.bare.git('update-ref', 'refs/holdfast/ids/odd', 'main');
+    await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
+    const { body } = await manager.reconcile();
+    expect(body).toMatchObject({
+      state: 'applied',
+      revision_applied: await origin.bare.git('rev-parse', 'main'),
+    });
+    const kept = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
+    await expect
+      .poll(kept, { timeout: 20_000 })
+      .toMatchObject({ revision: body.revision_applied, problem: null });
+    const told = manager.log.filter(({ msg }) => String(msg).includes('does not take the record'));
+    expect(told).toMatchObject([
+      { reason: expect.stringContaining('refs/holdfast/ids/odd, which is in the way') },
+    ]);
+    await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids/odd');
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).toContain('refs/holdfast/ids');
+  });
 });

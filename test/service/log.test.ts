@@ -162,13 +162,17 @@ describe('the log of passes', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'applied', changes: 60 });
   });
 
-  it('tells a problem once, and again when it comes back', () => {
+  it('tells a problem once, its end once, and again when it comes back', () => {
     const { tell } = passLog();
     const [same, none] = [passOf(FLEET, FLEET), { problems: [] }];
     const problem = { file: 'apps/a.yaml', line: 1, column: 2, code: 'field-unknown', message: 'm' } as const;
     const there = { problems: [{ ...problem, severity: 'error' as const, since: 0 }] };
     expect(tell(same, there)).toMatchObject([{ file: 'apps/a.yaml', line: 1, column: 2, problem: 'm' }]);
-    expect([tell(same, there), tell(same, none)]).toEqual([[], []]);
+    expect(tell(same, there)).toEqual([]);
+    expect(tell(same, none)).toMatchObject([
+      { level: 30, msg: 'problem in desired state is solved', file: 'apps/a.yaml', problem: 'm' },
+    ]);
+    expect(tell(same, none)).toEqual([]);
     expect(tell(same, there)).toHaveLength(1);
   });
 
@@ -185,7 +189,9 @@ describe('the log of passes', () => {
     expect(tell(fault('the disk is gone'))).toMatchObject([
       { reason: 'the disk is gone', kind: 'unavailable' },
     ]);
-    expect(tell(passOf(FLEET, FLEET))).toMatchObject([{ msg: 'reconciling works again' }]);
+    expect(tell(passOf(FLEET, FLEET))).toMatchObject([
+      { msg: 'reconciling works again', after: 'the disk is gone' },
+    ]);
     expect(tell(passOf(FLEET, FLEET))).toEqual([]);
   });
 

@@ -35,8 +35,8 @@ export interface CheckoutOptions {
   mayCreate(): Promise<boolean>;
   /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
-  /** Told, once until it works again, why packs are not joined. */
-  onPacksLeft?(reason: string): void;
+  /** Told, once until there are few again, why packs are not joined; null then. */
+  onPacksLeft?(reason: string | null): void;
 }
 
 const DEFAULTS: CheckoutOptions = {

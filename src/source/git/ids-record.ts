@@ -4,6 +4,7 @@ import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { IdsRecord, RecordDraft, RecordText } from '../source.ts';
 import { commands, objectId, refName } from './process/commands.ts';
+import { readingTrouble, withTrouble } from './process/disk-trouble.ts';
 import { COMMITTER } from './process/environment.ts';
 import { GitFailure, runGit } from './process/run.ts';
 import { type ObjectReader, openObjects } from './read/objects.ts';
@@ -75,7 +76,9 @@ async function guarded<T>(what: 'read' | 'write', work: () => Promise<T>): Promi
     if (error instanceof HoldfastError) throw error;
     if (error instanceof GitFailure && MOVED.test(error.stderr))
       throw new HoldfastError('moved-on', 'another process wrote the record of ids', {}, error);
-    throw new HoldfastError('unavailable', `git could not ${what} the record of ids`, {}, error);
+    const trouble = what === 'read' ? readingTrouble : withTrouble;
+    const message = trouble(`git could not ${what} the record of ids`, error);
+    throw new HoldfastError('unavailable', message, {}, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Kind } from '../../desired/name.ts';
-import type { Origin } from '../../plan/step.ts';
+import type { FileOrigin } from '../../plan/step.ts';
 import type { ReportQuery } from '../report.ts';
 import type { KeptCounter } from '../rules/work.ts';
 import type { Followed, OperationEntry } from '../store.ts';
@@ -148,7 +148,7 @@ interface StoredPart {
   /** JSON: as text it keeps its order and every name of a key. */
   content: string;
   hash: string;
-  origin: Origin | null;
+  origin: FileOrigin | null;
 }
 
 /** `_id` is the version that it was written with. */

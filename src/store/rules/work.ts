@@ -1,7 +1,7 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import type { Counter } from '../../plan/ids.ts';
-import type { Origin } from '../../plan/step.ts';
+import type { FileOrigin } from '../../plan/step.ts';
 import type { ObjectIds } from '../object-id.ts';
 import type { CounterKind, Followed, OperationContext, OperationEntry } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
@@ -11,7 +11,7 @@ export interface ObjectContent {
   /** JSON. */
   content: string;
   hash: string;
-  origin: Origin | null;
+  origin: FileOrigin | null;
 }
 
 /** A counter as it is kept; `hash` is the record's hash of an object that is not stored. */
@@ -56,7 +56,7 @@ export interface ObjectWork {
   update(kind: Kind, name: string, id: number, object: ObjectContent): void;
   setId(kind: Kind, name: string, id: number): void;
   setPruneId(group: string, id: number): void;
-  setOrigin(kind: Kind, name: string, origin: Origin | null): void;
+  setOrigin(kind: Kind, name: string, origin: FileOrigin | null): void;
   /** Whether there was such an object. */
   remove(kind: Kind, name: string): boolean;
 }

@@ -1,5 +1,5 @@
 import type { Kind } from '../../desired/name.ts';
-import type { Origin } from '../../plan/step.ts';
+import type { FileOrigin } from '../../plan/step.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type { ObjectContent } from '../rules/work.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
@@ -43,7 +43,7 @@ export class Objects {
     this.#setPruneId.run(id, group);
   }
 
-  setOrigin(kind: Kind, name: string, origin: Origin | null): void {
+  setOrigin(kind: Kind, name: string, origin: FileOrigin | null): void {
     this.#of[kind].setOrigin.run(origin?.path ?? null, origin?.blob ?? null, name);
   }
 

@@ -1,3 +1,5 @@
+import { rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, openSource, publishOne } from './support.ts';
@@ -101,6 +103,18 @@ describe('a branch that is another name of one', () => {
       expect(await repository.git('symbolic-ref', 'refs/heads/master')).toBe('refs/heads/main');
     },
   );
+});
+
+describe('a HEAD that is a link, as git made it once', () => {
+  it('names the branch whose file it leads to', async () => {
+    const { repository } = await fiveCommits();
+    await rm(join(repository.folder, '.git/HEAD'));
+    await symlink('refs/heads/main', join(repository.folder, '.git/HEAD'));
+    const source = await openSource(repository.folder);
+    const written = await publishOne(source, { [FILE]: '6' });
+    expect(await source.reader.head()).toEqual({ branch: 'refs/heads/main', revision: written });
+    expect(await repository.git('status', '--porcelain')).toBe('');
+  });
 });
 
 describe('a HEAD that names no branch', () => {

@@ -1,4 +1,4 @@
-import { readdir, utimes, writeFile } from 'node:fs/promises';
+import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createMaintenance } from '../../../src/source/git/repository/maintenance.ts';
@@ -38,7 +38,7 @@ it.each(LEFT)(
 it.each([
   { name: 'of a partial clone', extra: 'pack-1.promisor', reason: /partial clone/ },
   { name: 'that git cannot join', extra: 'none', reason: /repack failed/ },
-])('packs $name are left, and that is told once', async ({ extra, reason }) => {
+])('packs $name are left, and that is told once, as is its end', async ({ extra, reason }) => {
   const repository = await testRepository();
   await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
   const packs = join(repository.folder, '.git/objects/pack');
@@ -48,11 +48,16 @@ it.each([
   }
   await writeFile(join(packs, extra), '');
   const found = await findRepository(repository.folder, MACHINE);
-  const told: string[] = [];
+  const told: (string | null)[] = [];
   const maintenance = createMaintenance(found as NonNullable<typeof found>, (why) => told.push(why));
   onTestFinished(maintenance.close);
   await maintenance.run();
   await maintenance.run();
   expect(told).toEqual([expect.stringMatching(reason)]);
-  expect((await readdir(packs)).filter((name) => name.endsWith('.pack'))).toHaveLength(60);
+  const left = (await readdir(packs)).filter((name) => name.endsWith('.pack'));
+  expect(left).toHaveLength(60);
+  for (const name of left) await rm(join(packs, name));
+  await maintenance.run();
+  await maintenance.run();
+  expect(told).toEqual([expect.stringMatching(reason), null]);
 });

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -6,6 +6,8 @@ import { repositoryAt, type TestRepository, testRepository } from '../../support
 import { draftOf, newRepository, openSource, publishOne } from './support.ts';
 
 const APP = 'container_image: a\n';
+/** What a git that came later writes into its repositories. */
+const NEWER = '[core]\nrepositoryformatversion = 1\n[extensions]\nfromTheFuture = true\n';
 
 /** Forgets everything that no branch reaches. */
 async function prune({ git }: TestRepository): Promise<void> {
@@ -144,6 +146,22 @@ describe('history', () => {
     );
   });
 
+  it('has names from before a graft, which cuts off what people see', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'ds/apps/old.yaml': APP });
+    await repository.commit({ 'ds/apps/old.yaml': null });
+    const last = await repository.commit({ 'ds/apps/new.yaml': APP });
+    await mkdir(join(repository.folder, '.git/info'), { recursive: true });
+    await writeFile(join(repository.folder, '.git/info/grafts'), `${last}\n`);
+    await repository.git('reflog', 'expire', '--expire=now', '--all');
+    expect(await repository.git('rev-list', '--count', 'HEAD')).toBe('1');
+    expect(await pathsOf(repository)).toEqual(['apps/new.yaml', 'apps/old.yaml']);
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    // What git says of the deprecated file must not stand before what it complains about.
+    const complaint = await reader.touched('f'.repeat(40), last).catch((error: Error) => error.cause);
+    expect(String(complaint)).toMatch(/^GitFailure: git log failed: fatal: bad object/);
+  });
+
   it('has a name that only a merge commit brought', async () => {
     const { repository } = await branchyRepository();
     await repository.git('switch', '--quiet', '-c', 'evil', 'side');
@@ -262,5 +280,43 @@ describe('a ref that names an object which is not there', () => {
     await writeFile(join(repository.folder, '.git/refs/remotes/origin/gone'), `${'1'.repeat(40)}\n`);
     const source = await openSource(join(repository.folder, 'ds'));
     expect((await source.reader.history()).isComplete).toBe(false);
+  });
+});
+
+describe('a repository that git cannot work in', () => {
+  it.each([
+    { name: 'its settings', setting: '[broken\n', means: 'it does not understand the settings there' },
+    { name: 'how it is made', setting: NEWER, means: 'the repository needs a newer git' },
+  ])('says why: $name', async ({ setting, means }) => {
+    const { repository, revisions } = await branchyRepository();
+    const { reader } = await openSource(repository.folder);
+    await appendFile(join(repository.folder, '.git/config'), setting);
+    await expect(reader.isAncestor(revisions.a, revisions.c)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining(means),
+    });
+  });
+
+  it('as a partial clone lacks what it cannot have now: says that', async () => {
+    const { repository, revisions } = await branchyRepository();
+    await repository.git('config', 'uploadpack.allowFilter', 'true');
+    const folder = await temporaryFolder();
+    await repository.git(
+      'clone',
+      '--quiet',
+      '--bare',
+      '--filter=blob:none',
+      `file://${repository.folder}`,
+      `${folder}/.git`,
+    );
+    const clone = repositoryAt(folder);
+    await clone.git('config', 'core.bare', 'false');
+    const { reader } = await openSource(folder);
+    await rm(repository.folder, { recursive: true });
+    const [entry] = await reader.list((await reader.folder(revisions.a)) as string);
+    await expect(reader.blob(entry?.blob ?? '', 100)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('this is a partial clone'),
+    });
   });
 });

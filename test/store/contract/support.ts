@@ -3,7 +3,7 @@ import { type App, appDefaults } from '../../../src/desired/app.ts';
 import type { DeviceGroup } from '../../../src/desired/device-group.ts';
 import type { Kind } from '../../../src/desired/name.ts';
 import { kindOf } from '../../../src/errors.ts';
-import type { Origin, Step } from '../../../src/plan/step.ts';
+import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import type { CounterKind, CounterRow, GivenId, OperationContext, Store } from '../../../src/store/store.ts';
 
 /** A new, empty store, and what a test may do with the place that it lives in. */
@@ -58,7 +58,7 @@ export async function withStore(
 
 export const AT = 1_700_000_000_000;
 export const CONTEXT: OperationContext = { actor: 'ann', requestId: 'req-1', at: AT };
-const ORIGIN: Origin = { path: 'desired-state/some.yaml', blob: 'b10b' };
+const ORIGIN: FileOrigin = { path: 'desired-state/some.yaml', blob: 'b10b' };
 
 export function app(image: string, fields: Partial<App> = {}): App {
   return { container_image: image, ...appDefaults(['nebula', 'bridge']), ...fields };
@@ -69,11 +69,11 @@ export function group(...apps: string[]): DeviceGroup {
 }
 
 /** A create or update; null deletes. */
-export function appStep(name: string, after: App | null, origin: Origin | null = ORIGIN): Step {
+export function appStep(name: string, after: App | null, origin: FileOrigin | null = ORIGIN): Step {
   return { kind: 'app', name, before: null, after, origin: after === null ? null : origin };
 }
 
-export function groupStep(name: string, after: DeviceGroup | null, origin: Origin | null = ORIGIN): Step {
+export function groupStep(name: string, after: DeviceGroup | null, origin: FileOrigin | null = ORIGIN): Step {
   return { kind: 'device_group', name, before: null, after, origin: after === null ? null : origin };
 }
 

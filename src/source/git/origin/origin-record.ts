@@ -21,8 +21,8 @@ export interface OriginRecordParts {
   exclusive: Exclusive;
   mirror: Pick<MirrorState, 'fetch' | 'isReached'>;
   access: OriginAccess;
-  /** Told once, with a sentence, that origin does not take the record; it is kept in the mirror alone then. */
-  onRefused(reason: string): void;
+  /** Told once, with a sentence, that origin does not take the record; it is kept in the mirror alone then. Null: it takes it again. */
+  onRefused(reason: string | null): void;
 }
 
 /**
@@ -80,12 +80,17 @@ function createPut(parts: OriginRecordParts): RecordPlace['put'] {
 
 type Push = (from: string | null, tip: string) => Promise<'done' | 'moved' | 'refused'>;
 
-/** A refusal is for good; what is only out of reach rejects, and is tried again by whoever writes. */
+/** A refusal stays until a person changes something at origin; what is only out of reach rejects, and is tried again by whoever writes. */
 function createPush({ origin, onRefused }: OriginRecordParts): Push {
   let isTold = false;
   return async (from, tip) => {
     try {
-      return await origin.push(RECORD_REF, from, tip);
+      const outcome = await origin.push(RECORD_REF, from, tip);
+      if (isTold && outcome === 'done') {
+        isTold = false;
+        onRefused(null);
+      }
+      return outcome;
     } catch (error) {
       if (kindOf(error) !== 'conflict') throw error;
       if (!isTold) onRefused(messageOf(error));

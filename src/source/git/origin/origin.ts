@@ -122,12 +122,20 @@ const MOVED =
 /** Said of a branch whose lock stays for longer than git waits for one. */
 const LOCKED = /cannot lock ref 'refs\/heads\/([^']*)': Unable to create '[^']*\.lock': File exists/;
 
+/** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
+const IN_THE_WAY = /cannot lock ref '[^']*': '([^']*)' exists; cannot create '([^']*)'/;
+
 function pushFailure(error: unknown): PushOutcome {
   const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
   if (why === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
   if (locked !== undefined) {
     const message = `origin has a lock of ${locked}: a push is under way there, or one died; try again, or remove refs/heads/${locked}.lock there`;
+    throw new HoldfastError('conflict', message, {}, error);
+  }
+  const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
+  if (inTheWay !== undefined) {
+    const message = `origin has a ref ${inTheWay}, which is in the way of ${wanted}; delete it there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
   if (MOVED.test(why)) return 'moved';

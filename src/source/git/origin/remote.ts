@@ -24,8 +24,8 @@ export interface RemoteOptions extends MirrorOptions {
   limits: TransferLimits;
   onTransfer: TransferObserver;
   faults: Faults;
-  /** Told once that origin does not take the record of ids. */
-  onRecordRefused(reason: string): void;
+  /** Told once why origin does not take the record of ids; null when it does again. */
+  onRecordRefused(reason: string | null): void;
 }
 
 /** The git source of a repository elsewhere. */

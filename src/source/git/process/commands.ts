@@ -21,7 +21,8 @@ const BUT_THE_RECORD = [
   '--exclude=refs/holdfast/recording',
 ] as const;
 
-const IDS_AT_ORIGIN = '+refs/holdfast/ids*:refs/holdfast/origin-ids*';
+/** A pattern, since git brings nothing where a name is not there; a ref below the record's name would be in its way. */
+const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:refs/holdfast/origin-ids*', '^refs/holdfast/ids/*'] as const;
 
 /** Where origin itself is a clone made with a depth, git would bring nothing, and say nothing. */
 function fetchArguments(isTalkative: boolean): string[] {
@@ -80,9 +81,9 @@ export const commands = {
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
   fetch: (branch: string, isTalkative: boolean) =>
-    command(...fetchArguments(isTalkative), `+${refName(branch)}:${trackingRef(branch)}`, IDS_AT_ORIGIN),
+    command(...fetchArguments(isTalkative), `+${refName(branch)}:${trackingRef(branch)}`, ...IDS_AT_ORIGIN),
   /** Refs of ours alone: git brings nothing where one of the names that it is given is not there. */
-  fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), IDS_AT_ORIGIN),
+  fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), ...IDS_AT_ORIGIN),
   /**
    * Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. Its progress tells whether
    * anything was sent.

@@ -51,6 +51,8 @@ export function gitEnvironment(
     GIT_OPTIONAL_LOCKS: '0',
     GIT_LITERAL_PATHSPECS: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
+    // A file that is there, empty or not, is a hint in front of every complaint.
+    GIT_GRAFT_FILE: '/nonexistent',
     GIT_ALLOW_PROTOCOL: 'file:https:ssh',
     GIT_AUTHOR_NAME: COMMITTER.name,
     GIT_AUTHOR_EMAIL: COMMITTER.email,

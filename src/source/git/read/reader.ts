@@ -7,6 +7,7 @@ import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
 import { isShallow, type Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
+import { guarded } from './guarded.ts';
 import type { ObjectReader } from './objects.ts';
 import { pathsBelow } from './paths.ts';
 import { readBetween, readTouched, readVisited } from './since.ts';
@@ -50,16 +51,6 @@ export function createReader(
       await Promise.all([objects.close(), differ.close()]);
     },
   };
-}
-
-/** Every failure of git in reading means the same to the loop: look again later. */
-async function guarded<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    throw new HoldfastError('unavailable', 'git could not read the repository', {}, error);
-  }
 }
 
 async function readHead(objects: ObjectReader, { branch, at }: Followed): Promise<Head> {

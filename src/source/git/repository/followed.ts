@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readIfThere } from './read-file.ts';
 import { currentBranch, type Repository, realBranch } from './repository.ts';
 
 /** What of a repository is read. */
@@ -58,7 +58,10 @@ function startOf(note: string): Start | null {
   return { branch, at: branch };
 }
 
-/** The text of a file of git's, which ends with a line break; empty where there is none. */
+/**
+ * The text of a file of git's, which ends with a line break; empty where there is none. Rejects where somebody else's rebase may
+ * not be looked at: its commits are not to be served.
+ */
 async function readNote(path: string): Promise<string> {
-  return (await readFile(path, 'utf8').catch(() => '')).trimEnd();
+  return ((await readIfThere(path)) ?? '').trimEnd();
 }

@@ -24,11 +24,11 @@ export interface Maintenance {
 
 /**
  * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. Nothing that
- * a repository holds is dropped. `onPacksLeft` is told why packs are not joined, once until they are.
+ * a repository holds is dropped. `onPacksLeft` is told why packs are not joined, once until there are few again, and null then.
  */
 export function createMaintenance(
   { context, commonFolder }: Repository,
-  onPacksLeft: (reason: string) => void = () => undefined,
+  onPacksLeft: (reason: string | null) => void = () => undefined,
 ): Maintenance {
   // git has a helper do the work, which would go on alone. Asked to end, it removes what it has begun.
   const group = createTransfers(context, 'SIGTERM');
@@ -41,13 +41,18 @@ export function createMaintenance(
     isTold = true;
   };
 
+  const tellFew = (): void => {
+    if (isTold) onPacksLeft(null);
+    isTold = false;
+  };
+
   const clean = async (): Promise<void> => {
     const names = await readdir(`${commonFolder}/objects/pack`).catch((): string[] => []);
-    if (countPacks(names) < MANY_PACKS) return;
+    if (countPacks(names) < MANY_PACKS) return tellFew();
     if (names.some((name) => name.endsWith('.promisor'))) return tell(PARTIAL);
     try {
       await group.run(commands.repack(), { total: TIME_LIMIT, silence: TIME_LIMIT });
-      isTold = false;
+      tellFew();
     } catch (error) {
       // A failed clean-up harms nothing, and the next one may work.
       tell(messageOf(error));

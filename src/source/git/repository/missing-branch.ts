@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { runGit, saidNo } from '../process/run.ts';
+import { guarded } from '../read/guarded.ts';
+import { readIfThere } from './read-file.ts';
 import type { Repository } from './repository.ts';
 
 /** So many branches are named to who looks for another one. */
@@ -17,7 +18,8 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
   const head = async (): Promise<Head> => {
     const found = await reader.head();
     if (found.revision !== null) return found;
-    const others = (await runGit(context, commands.branches())).split('\n').filter(Boolean);
+    const names = await guarded(() => runGit(context, commands.branches()));
+    const others = names.split('\n').filter(Boolean);
     if (others.length > 0) throw noSuchBranch('the repository', branch, others);
     return found;
   };
@@ -31,7 +33,7 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
 export function requireReadable(reader: Reader, repository: Repository): Reader {
   const head = async (): Promise<Head> => {
     const found = await reader.head();
-    if (found.revision !== null || !(await isNamed(repository, found.branch))) return found;
+    if (found.revision !== null || !(await guarded(() => isNamed(repository, found.branch)))) return found;
     // The first commit may have come between the two looks, or a disk is back that a living git does not look for again.
     await reader.close();
     const again = await reader.head();
@@ -63,7 +65,7 @@ export async function isNamed(
     if (!saidNo(error)) throw error;
   }
   // What a loss of power has emptied is no ref for git. One that names another branch is as good as that.
-  const text = await readFile(`${commonFolder}/${branch}`, 'latin1').catch(() => null);
+  const text = await readIfThere(`${commonFolder}/${branch}`);
   return text !== null && !text.startsWith('ref:');
 }
 

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader, Watcher } from '../../source.ts';
+import { readingTrouble } from '../process/disk-trouble.ts';
 import type { Repository } from './repository.ts';
 
 /** What is done with a checkout that another one took the place of. */
@@ -68,6 +69,10 @@ async function identify({ context, gitFolder, commonFolder }: Repository): Promi
     const found = await Promise.all(Array.from(folders, (path) => stat(path)));
     return found.map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
   } catch (error) {
-    throw new HoldfastError('unavailable', 'the repository is gone; bring it back', {}, error);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const message = ['ENOENT', 'ENOTDIR'].includes(code)
+      ? 'the repository is gone; bring it back'
+      : readingTrouble('the folder of the repository cannot be read', error);
+    throw new HoldfastError('unavailable', message, {}, error);
   }
 }

@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, readFile, realpath } from 'node:fs/promises';
+import { access, lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
@@ -182,7 +182,8 @@ export async function currentBranch(repository: Repository): Promise<string | nu
   const head = await readFile(`${gitFolder}/HEAD`, 'utf8');
   const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
   if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
-  if (/^[0-9a-f]{40,64}\n?$/.test(head)) return null;
+  // A link to the branch's file, as an older git made it, holds the branch's commit.
+  if (/^[0-9a-f]{40,64}\n?$/.test(head) && !(await lstat(`${gitFolder}/HEAD`)).isSymbolicLink()) return null;
   try {
     const name = (await runGit(context, commands.symbolicHead())).trim();
     return name.startsWith('refs/heads/') ? name : null;

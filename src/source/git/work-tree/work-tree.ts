@@ -7,9 +7,11 @@ import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { isLocked } from './locks.ts';
+import { judgeRefusal, UnreadableFile, unreadable } from './unreadable.ts';
 
-/** The refusal of a write on whose files a person has work that is not committed. */
+/** The refusal of a write on whose files a person has work that is not committed, or that cannot be read. */
 export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
+  if (cause instanceof UnreadableFile) return unreadable(paths, cause);
   const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
   return new HoldfastError('conflict', message, { paths }, cause);
 }
@@ -26,16 +28,23 @@ export function dirtyPaths(stderr: string, paths: readonly string[], prefix: str
 
 /**
  * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
- * refuses where a file that differs has uncommitted work.
+ * refuses where a file that differs has uncommitted work, or cannot be read (an UnreadableFile).
  */
 export async function switchTree(checkout: HeldCheckout, from: string, to: string): Promise<void> {
+  const run = () => changeIndex(checkout, commands.switchTree(from, to));
   try {
-    await changeIndex(checkout, commands.switchTree(from, to));
+    await run();
   } catch (error) {
-    if (!(error instanceof GitFailure) || !/not uptodate/.test(error.stderr)) throw error;
+    if (!isOutdated(error)) throw error;
     await refreshIndex(checkout);
-    await changeIndex(checkout, commands.switchTree(from, to));
+    await run().catch(async (again: unknown) => {
+      throw isOutdated(again) ? await judgeRefusal(again, checkout.repository.context.folder) : again;
+    });
   }
+}
+
+function isOutdated(error: unknown): error is GitFailure {
+  return error instanceof GitFailure && /not uptodate/.test(error.stderr);
 }
 
 /** A file that was only touched looks changed until the index has looked at it again. */

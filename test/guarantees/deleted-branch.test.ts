@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+
+const UPDATE = '/api/v2/apps/web/update';
+const INFO = '/api/v2/device_groups/edge/info';
+
+describe('a branch that is followed, and then has no commit', () => {
+  it.each([
+    { name: 'since it was deleted', act: ['update-ref', '-d', 'refs/heads/main'] },
+    { name: 'since a person begins a new one', act: ['switch', '--quiet', '--orphan', 'new'] },
+  ])('is no empty fleet, $name: status says what is missing, and it heals', async ({ act }) => {
+    const first = await startManager({ files: SMALL_FLEET });
+    const { git } = first.repository;
+    const tip = await git('rev-parse', 'HEAD');
+    const before = (await first.get(INFO)).text;
+    await git(...act);
+    const expectRefused = async (manager: TestManager): Promise<void> => {
+      const { body } = await manager.reconcile();
+      expect(body).toMatchObject({ state: 'refused', revision_applied: tip });
+      expect(body.error.message).toContain('the branch has no commit any more; nothing is deleted');
+      expect((await manager.get(INFO)).text).toBe(before);
+      expect((await manager.put(UPDATE, { container_image: 'lost:1' })).status).toBe(409);
+    };
+    await expectRefused(first);
+    const next = await first.restart();
+    await expectRefused(next);
+    await git('update-ref', 'refs/heads/main', tip);
+    await git('symbolic-ref', 'HEAD', 'refs/heads/main');
+    await git('reset', '--quiet', '--hard');
+    expect((await next.reconcile()).body).toMatchObject({ state: 'applied', error: null });
+    expect((await next.get(INFO)).text).toBe(before);
+    expect((await next.put(UPDATE, { container_image: 'web:2' })).status).toBe(202);
+    expect(await next.repository.show('desired-state/apps/web.yaml')).toContain('web:2');
+  });
+});

@@ -37,6 +37,8 @@ export async function openSource(
     : openOrigin(config, config.GIT_REMOTE, data, environment);
 }
 
+const UNDONE = 'undid an unfinished write in the work tree';
+
 async function openLocal(
   config: Config,
   { env, logger, faults, mayCreate }: SourceEnvironment,
@@ -46,6 +48,7 @@ async function openLocal(
     faults,
     mayCreate,
     onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
+    onUndone: (undone) => logger.warn(undone, UNDONE),
     onPacksLeft: (reason) => {
       if (reason === null) logger.info('packs of the repository are few again');
       else logger.warn({ reason }, 'packs of the repository are not joined');
@@ -64,7 +67,7 @@ async function openLocal(
 async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
   try {
     const undone = await source.recover();
-    if (undone !== null) logger.warn(undone, 'undid an unfinished write in the work tree');
+    if (undone !== null) logger.warn(undone, UNDONE);
   } catch (error) {
     logger.error({ reason: messageOf(error), err: error }, 'an unfinished write is still in the work tree');
   }

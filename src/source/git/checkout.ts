@@ -35,6 +35,8 @@ export interface CheckoutOptions {
   mayCreate(): Promise<boolean>;
   /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
+  /** Told of what an earlier write left half done, and a later one undid. */
+  onUndone?(undone: Undone): void;
   /** Told, once until there are few again, why packs are not joined; null then. */
   onPacksLeft?(reason: string | null): void;
 }
@@ -55,7 +57,7 @@ export async function openCheckout(
   machine: Machine,
   options: CheckoutOptions = DEFAULTS,
 ): Promise<CheckoutSource> {
-  const { faults, onLocksCleared, onPacksLeft } = options;
+  const { faults, onLocksCleared, onPacksLeft, onUndone = () => undefined } = options;
   const { repository, isNew } = await findOrMake(folder, machine, options);
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
@@ -66,7 +68,10 @@ export async function openCheckout(
   const all = requireReadable(plain, repository);
   const maintenance = createMaintenance(repository, onPacksLeft);
   const launcher = createLauncher();
-  const publisher = createCheckoutPublisher({ repository, objects, launcher, locks, faults, maintenance });
+  const publisher = createCheckoutPublisher(
+    { repository, objects, launcher, locks, faults, maintenance },
+    onUndone,
+  );
   const { reader, watch } = await followReplaced({
     reader: fixed === null ? all : requireBranch(all, repository, fixed),
     repository,

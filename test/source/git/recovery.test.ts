@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NO_FAULTS } from '../../../src/faults.ts';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
 import type { Machine } from '../../../src/source/git/repository/repository.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -43,10 +44,39 @@ describe('a write that died', () => {
     const { repository, base, source } = await start('undo-begins');
     await dieWriting(await dyingSource(repository, 'tree-switched'));
     await expect(source.recover()).rejects.toMatchObject({ kind: 'unavailable' });
-    const next = await openSource(join(repository.folder, 'ds'));
+    const undone: string[] = [];
+    const next = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
+      faults: NO_FAULTS,
+      mayCreate: async () => true,
+      onLocksCleared: () => undefined,
+      onUndone: ({ commit }) => undone.push(commit),
+    });
+    onTestFinished(() => next.close());
     const [id] = await next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]);
     expect(await repository.git('rev-parse', `${id}^`)).toBe(base);
     expect(await repository.git('show', '--name-only', '--format=', 'HEAD')).toBe('ds/y.yaml');
+    expect(await status(repository)).toBe('');
+    expect(undone).toEqual([expect.stringMatching(/^[0-9a-f]{40}$/)]);
+  });
+
+  it('is undone although a person removed the note file of the writes before', async () => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    const source = await openSource(join(repository.folder, 'ds'));
+    const publish = async (edits: Record<string, string | null>) =>
+      source.publisher.publish(await source.reader.head(), [draftOf(edits)]);
+    const [base] = await publish({ 'y.yaml': 'y' });
+    await rm(join(repository.folder, '.git/holdfast-switch'));
+    // git can write no reflog, so it moves no branch.
+    const logs = join(repository.folder, '.git/logs');
+    await rename(logs, `${logs}-away`);
+    await writeFile(logs, '');
+    await expect(publish(EDITS)).rejects.toMatchObject({ kind: 'unavailable' });
+    await rm(logs);
+    await rename(`${logs}-away`, logs);
+    expect(await status(repository)).toBe('');
+    const [id] = await publish({ 'apps/web.yaml': 'a: web\nb: 2\n' });
+    expect(await repository.git('rev-parse', `${id}^`)).toBe(base);
     expect(await status(repository)).toBe('');
   });
 

@@ -27,8 +27,9 @@ const IMPOSSIBLE = /invalid path '|File name too long/;
 /** Said of an index that git cannot read. */
 const BROKEN_INDEX = /index file (corrupt|smaller than expected)|bad index /;
 
-/** Said of an object that is missing. */
-const MISSING = /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)/;
+/** Said of an object that is missing, or of the pack that was to have it. */
+const MISSING =
+  /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
 
 /** The publisher of a work tree, which can be caught between two of its steps. */
 export interface CheckoutPublisher extends Publisher {
@@ -42,9 +43,12 @@ export interface CheckoutPublisher extends Publisher {
 /**
  * Publishes into the branch of a repository on this machine. Where the branch is checked out, index and work
  * tree follow: only the paths of the commits are touched, and git refuses where one of them has uncommitted
- * work.
+ * work. `onUndone` is told when a write begins with what an earlier one left half done.
  */
-export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
+export function createCheckoutPublisher(
+  checkout: Checkout,
+  onUndone: (undone: Undone) => void,
+): CheckoutPublisher {
   const { repository, faults, maintenance } = checkout;
   const { prefix } = repository;
   const writer = openCommitWriter(repository);
@@ -58,7 +62,8 @@ export function createCheckoutPublisher(checkout: Checkout): CheckoutPublisher {
     const branch = refName(base.branch);
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
     try {
-      await recoverNoted(checkout, notes);
+      const undone = await recoverNoted(checkout, notes);
+      if (undone !== null) onUndone(undone);
       refs.prepare();
       const [commits, { quiet, isCheckedOut }] = await allOver(
         writer.write(base.revision, drafts).then(synced(`${repository.commonFolder}/objects/pack`)),

@@ -29,15 +29,22 @@ export interface SwitchNotes {
 export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
   const path = `${gitFolder}/holdfast-switch`;
   const boot = bootId();
-  let file: FileHandle | null = null;
+  let file: { handle: FileHandle; ino: number } | null = null;
   let isOurs = false;
 
+  const close = async (): Promise<void> => {
+    const opened = file;
+    file = null;
+    await opened?.handle.close();
+  };
+
   const opened = async (): Promise<FileHandle> => {
-    if (file !== null) return file;
+    if (file !== null) return file.handle;
     // Neither truncated nor appended to: a note is written over the one before.
-    file = await open(path, 'r+').catch(() => open(path, 'w+', 0o600));
+    const handle = await open(path, 'r+').catch(() => open(path, 'w+', 0o600));
+    file = { handle, ino: (await handle.stat()).ino };
     await syncFolder(gitFolder);
-    return file;
+    return handle;
   };
 
   const replace = async (text: string): Promise<void> => {
@@ -50,11 +57,10 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
 
   const read = async (): Promise<SwitchNote | null> => {
     // Most looks find nothing: asking for the size alone costs a quarter of reading.
-    const size = await stat(path).then(
-      (found) => found.size,
-      () => 0,
-    );
-    const note = size === 0 ? null : parseNote(await readFile(path, 'utf8').catch(() => ''));
+    const found = await stat(path).catch(() => null);
+    // Somebody has removed it, as a message of ours says that they can: a note in it would be lost.
+    if (found?.ino !== file?.ino) await close();
+    const note = (found?.size ?? 0) === 0 ? null : parseNote(await readFile(path, 'utf8').catch(() => ''));
     if (note === null || isOurs || (await isHeld(path, [])) !== true) return note;
     throw new HoldfastError('conflict', 'another manager is writing to this checkout; run one of them only');
   };
@@ -69,10 +75,7 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
       await replace('');
       isOurs = false;
     },
-    close: async () => {
-      await file?.close();
-      file = null;
-    },
+    close,
   };
 }
 

@@ -12,6 +12,7 @@ import {
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
+import { watchPlace } from './place.ts';
 import { SqliteStore } from './store.ts';
 import { readsOn, writesOn } from './tables.ts';
 
@@ -35,8 +36,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const { path, defaults, random } = options;
   try {
     const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-    const writes = writesOn(writer, defaults, random(OID_BYTES));
-    return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes);
+    const checkPlace = watchPlace(path);
+    const writes = writesOn(writer, defaults, random(OID_BYTES), checkPlace);
+    return new SqliteStore({ reader, writer }, readsOn(reader, defaults, checkPlace), writes);
   } catch (error) {
     throw storeError(error);
   }

@@ -96,6 +96,9 @@ async function serveFrom(
   await tell(address);
   logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);
+  // Whoever upgrades the program in its place takes its files away; from here on it needs none of them.
+  await metrics.load();
+  logger.debug('everything is loaded');
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();

@@ -78,7 +78,7 @@ async function serveFrom(
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
-  const { store, lease } = await openStore(config, { data, defaults, logger, elapsed });
+  const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed });
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -87,7 +87,7 @@ async function serveFrom(
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, metrics, clock };
-  const engine = buildEngine(config, { ...shared, source, lease, faults, onProgress });
+  const engine = buildEngine(config, { ...shared, source, given, lease, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator };
   // The one waits for git, the other for nothing.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);

@@ -1,5 +1,7 @@
-import { rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
 import { makePlace, serve, stop } from './program.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
@@ -28,5 +30,29 @@ it('a manager whose data folder is deleted says so, acknowledges nothing and ser
   expect(await stop(manager)).toBe(0);
   const next = await serve(place, settings);
   expect((await fetch(`${next.address}/readyz`)).status).toBe(200);
+  expect(await stop(next)).toBe(0);
+});
+
+it('the ids that it gave just before are recorded all the same: a manager on an old copy goes on above them', async () => {
+  const place = await makePlace();
+  const settings = { AUTH_ENABLED: 'false' };
+  const idOn = async (address: string): Promise<number> => {
+    const reply = await fetch(`${address}/api/v2/apps/web`);
+    return ((await reply.json()) as { app_id: number }).app_id;
+  };
+  expect(await stop(await serve(place, settings))).toBe(0);
+  const copy = join(await temporaryFolder(), 'copy');
+  await cp(place.dataFolder, copy, { recursive: true });
+
+  const manager = await serve(place, settings);
+  const before = await idOn(manager.address);
+  const restarted = await fetch(`${manager.address}/api/v2/apps/web/restart`, { method: 'POST' });
+  await rm(place.dataFolder, { recursive: true });
+  expect(restarted.status).toBe(202);
+  expect(await stop(manager)).toBe(0);
+
+  await cp(copy, place.dataFolder, { recursive: true });
+  const next = await serve(place, settings);
+  expect(await idOn(next.address)).toBeGreaterThan(before);
   expect(await stop(next)).toBe(0);
 });

@@ -1,5 +1,4 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Store } from '../store.ts';
 import {
   type Connections,
   createFile,
@@ -13,7 +12,7 @@ import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { watchPlace } from './place.ts';
-import { SqliteStore } from './store.ts';
+import { PlacedStore } from './placed-store.ts';
 import { readsOn, writesOn } from './tables.ts';
 
 export interface SqliteStoreOptions {
@@ -32,13 +31,13 @@ const OID_BYTES = 5;
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
  * untouched, where it is no database of ours or a newer version's, or has the log of another file; as `unavailable` where it cannot be opened.
  */
-export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<PlacedStore> {
   const { path, defaults, random } = options;
   try {
     const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
     const checkPlace = watchPlace(path);
     const writes = writesOn(writer, defaults, random(OID_BYTES), checkPlace);
-    return new SqliteStore({ reader, writer }, readsOn(reader, defaults, checkPlace), writes);
+    return new PlacedStore({ reader, writer }, readsOn(reader, defaults), writes, checkPlace);
   } catch (error) {
     throw storeError(error);
   }

@@ -2,7 +2,6 @@ import { HoldfastError } from '../../errors.ts';
 import type { ContentsHead } from '../contents.ts';
 import type { Followed, StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import type { CheckPlace } from './place.ts';
 
 interface StateRow {
   fleet: string;
@@ -24,16 +23,12 @@ interface StateRow {
 /** Reads the one row of `state`. */
 export class StateReads {
   readonly #row: Statement<StateRow>;
-  readonly #checkPlace: CheckPlace;
 
-  constructor(db: Database, checkPlace: CheckPlace = () => undefined) {
+  constructor(db: Database) {
     this.#row = prepare(db, 'SELECT * FROM state');
-    this.#checkPlace = checkPlace;
   }
 
-  /** Throws where the store is away: this is what passes, probes and looks for devices ask first. */
   read(): StoreState {
-    this.#checkPlace();
     const { claimed: _, floorOfOthers: __, lastOid: ___, ...state } = this.whole();
     return { ...state, mark: null };
   }

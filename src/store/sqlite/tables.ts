@@ -54,9 +54,9 @@ export function writesOn(
   };
 }
 
-export function readsOn(db: Database, defaults: AppDefaults, checkPlace: CheckPlace): Reads {
+export function readsOn(db: Database, defaults: AppDefaults): Reads {
   return {
-    state: new StateReads(db, checkPlace),
+    state: new StateReads(db),
     objects: new ObjectReads(db, defaults),
     counters: new CounterReads(db),
     operations: new OperationReads(db),

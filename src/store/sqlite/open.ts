@@ -1,4 +1,7 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { AppDefaults } from '../../desired/app.ts';
+import { HoldfastError } from '../../errors.ts';
 import {
   type Connections,
   createFile,
@@ -46,6 +49,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Plac
 /** The header is looked at first, by a connection that can change nothing. */
 function openFile(path: string, fleet: string): Connections {
   createFile(path);
+  requireWritable(path);
   rollBack(path);
   const reader = openReader(path);
   return closeOnFailure(reader, () => {
@@ -58,6 +62,19 @@ function openFile(path: string, fleet: string): Connections {
       return { reader, writer };
     });
   });
+}
+
+/** SQLite opens a file that this user can only read for reading only, and the first write would say so. */
+function requireWritable(path: string): void {
+  for (const file of [path, `${path}-wal`, `${path}-shm`].filter((each) => existsSync(each))) {
+    try {
+      accessSync(file, constants.W_OK);
+    } catch (error) {
+      const what = file === path ? 'the store' : `the file beside the store (${basename(file)})`;
+      const message = `${what} may not be written by this user; give it to the one that the manager runs as`;
+      throw new HoldfastError('unavailable', message, { code: (error as NodeJS.ErrnoException).code }, error);
+    }
+  }
 }
 
 function closeOnFailure<T>(db: Database, work: () => T): T {

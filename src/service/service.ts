@@ -94,7 +94,7 @@ async function serveFrom(
   const address = await listen(server, config.HOST, config.PORT);
   await settle();
   await tell(address);
-  logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
+  logger.info({ version: PRODUCT_VERSION, address, desiredState: placeOf(config), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);
   // Whoever upgrades the program in its place takes its files away; from here on it needs none of them.
   await metrics.load();
@@ -116,6 +116,11 @@ async function serveFrom(
     await store.close();
   };
   return { address, close };
+}
+
+/** Of the desired state: a folder of this machine, or a path in the repository elsewhere. */
+function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
+  return GIT_REMOTE === null ? resolve(DESIRED_STATE) : DESIRED_STATE;
 }
 
 /** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */

@@ -13,7 +13,6 @@ const LOADED = [
   'mongodb',
   'pino',
   'pino-pretty',
-  'prom-client',
   'yaml',
 ];
 

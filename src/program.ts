@@ -11,16 +11,20 @@ import type { Config } from './settings.ts';
 const SHUTDOWN_LIMIT = 10_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+/** The terminal is closed: both the shell and the system say so, and the second word means nothing. */
+const HANGUP = 'SIGHUP';
 
-/** Runs the manager until a signal comes; a second signal ends the process at once. */
+/** Runs the manager until a signal comes; a second one that somebody sends ends the process at once. */
 async function serve(config: Config): Promise<ExitCode> {
   tuneCollector();
   keepShapeOfTicks();
   const logger = await createLogger(config.LOG_LEVEL, process.stdout);
   const signalled = new Promise<string>((resolve) => {
-    for (const signal of STOP_SIGNALS) {
-      process.once(signal, () => {
-        for (const again of STOP_SIGNALS) process.on(again, () => process.exit(EXIT.failed));
+    let isFirst = true;
+    for (const signal of [...STOP_SIGNALS, HANGUP]) {
+      process.on(signal, () => {
+        if (!isFirst && signal !== HANGUP) process.exit(EXIT.failed);
+        isFirst = false;
         resolve(signal);
       });
     }
@@ -49,7 +53,15 @@ async function serve(config: Config): Promise<ExitCode> {
   await signalled;
   await service.close();
   logger.info('stopped');
+  if ((await signalled) === HANGUP) await endByHangup();
   return EXIT.ok;
+}
+
+/** As the signal would have ended it: on its way out, Node aborts where it cannot give back a terminal that is closed. */
+async function endByHangup(): Promise<void> {
+  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  process.removeAllListeners(HANGUP);
+  process.kill(process.pid, HANGUP);
 }
 
 /**

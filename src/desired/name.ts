@@ -21,7 +21,7 @@ export interface ObjectKey {
   name: string;
 }
 
-/** The key as one string, for maps: `app/web`, `device_group/edge`. */
+/** The key as one string, for maps and as the store in MongoDB keeps it: `app/web`, `device_group/edge`. */
 export function keyOf(kind: Kind, name: string): string {
   return `${kind}/${name}`;
 }

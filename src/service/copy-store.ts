@@ -7,6 +7,7 @@ import { type Copied, copyContents, type TellCopy } from '../store/copy.ts';
 import { Connection } from '../store/mongo/connection.ts';
 import { MongoContents } from '../store/mongo/contents.ts';
 import { MongoTarget } from '../store/mongo/contents-target.ts';
+import type { AddressPlace } from '../store/mongo/errors.ts';
 import { sqliteContents } from '../store/sqlite/contents.ts';
 import { SqliteTarget } from '../store/sqlite/contents-target.ts';
 import { storeError } from '../store/sqlite/errors.ts';
@@ -29,7 +30,7 @@ export async function copyStore(config: Config, to: string, tell: TellCopy): Pro
     if (config.MONGODB_URI === null) locks.push(await lock(config.DATA_DIR));
     if (!IS_MONGO.test(to)) locks.push(await lockTarget(to));
     return await copyBetween(openSource(config), openTarget(config, to), tell).catch((error: unknown) => {
-      throw told(error, config);
+      throw storeError(error);
     });
   } finally {
     for (const { release } of locks) release();
@@ -42,14 +43,6 @@ async function copyBetween(source: Contents, target: ContentsTarget, tell: TellC
   } finally {
     await Promise.all([source.close(), target.close()]);
   }
-}
-
-/** In words of ours, and of the address that is meant: where the source is no MongoDB, the one of `--to`. */
-function told(error: unknown, { MONGODB_URI }: Config): unknown {
-  const known = storeError(error);
-  if (!(known instanceof HoldfastError) || MONGODB_URI !== null) return known;
-  const { kind, message, details } = known;
-  return new HoldfastError(kind, message.replace('MONGODB_URI', '--to'), details, error);
 }
 
 /** Whether there is something to copy, and both ends can be told apart and read; nothing is made yet. */
@@ -67,11 +60,11 @@ async function checkSource({ MONGODB_URI, DATA_DIR }: Config, to: string): Promi
 function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): Contents {
   return MONGODB_URI === null
     ? sqliteContents(join(resolve(DATA_DIR), FILE))
-    : new MongoContents(connectTo(MONGODB_URI, MONGODB_DATABASE));
+    : new MongoContents(connectTo(MONGODB_URI, 'MONGODB_URI', MONGODB_DATABASE));
 }
 
 function openTarget({ MONGODB_DATABASE }: Config, to: string): ContentsTarget {
-  if (IS_MONGO.test(to)) return new MongoTarget(connectTo(to, MONGODB_DATABASE));
+  if (IS_MONGO.test(to)) return new MongoTarget(connectTo(to, '--to', MONGODB_DATABASE));
   return new SqliteTarget(join(resolve(to), FILE));
 }
 
@@ -91,7 +84,7 @@ async function lock(path: string): Promise<FolderLock> {
   }
 }
 
-function connectTo(uri: string, database: string): Connection {
+function connectTo(uri: string, place: AddressPlace, database: string): Connection {
   const nothing = (): Promise<void> => Promise.resolve();
-  return new Connection({ uri, database, prepare: nothing, onServer: () => undefined });
+  return new Connection({ uri, place, database, prepare: nothing, onServer: () => undefined });
 }

@@ -16,6 +16,7 @@ import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import type { ServiceMetrics } from './metrics.ts';
+import type { OpenedStore } from './open-store.ts';
 import { createPassLog } from './pass-log.ts';
 import { createRecordLog } from './record-log.ts';
 
@@ -26,6 +27,7 @@ const PATIENCE = 1000;
 export interface EngineParts {
   source: Source;
   store: Store;
+  given: OpenedStore['given'];
   lease: PollLease | null;
   defaults: AppDefaults;
   logger: Logger;
@@ -46,11 +48,11 @@ export interface Engine {
 }
 
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
+  const { source, store, given, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
   const onStatus = createRecordLog(logger);
-  const recorder = createRecorder({ record, store, reader, now, random: Math.random, onStatus });
+  const recorder = createRecorder({ record, store: given, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
     state: () => store.state(),

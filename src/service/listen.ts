@@ -1,20 +1,29 @@
+import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { HoldfastError, messageOf } from '../errors.ts';
 
-/** Listens; resolves to the address. Rejects with a HoldfastError that tells people what to set. */
+/**
+ * Listens; resolves to the address that was taken, where fastify says 127.0.0.1 of one that everybody can reach. Rejects with a
+ * HoldfastError that tells people what to set.
+ */
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<string> {
   try {
-    return await server.listen({ host, port });
+    await server.listen({ host, port });
   } catch (error) {
     const message = `cannot listen on port ${port} of ${host}: ${reasonOf(error)}`;
     throw new HoldfastError('unavailable', message, {}, error);
   }
+  const { address, family, port: taken } = server.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
 }
+
+/** The last two are for addresses of IPv6 where there is no IPv6, and for those that hold in one network alone. */
+const NO_ADDRESS = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAFNOSUPPORT', 'EINVAL']);
 
 function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') return 'another program has it; end that one, or set PORT to another';
   if (code === 'EACCES') return 'this user may not; set PORT to one above 1023';
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'HOST is no address of this machine';
+  if (NO_ADDRESS.has(code ?? '')) return 'HOST is no address of this machine';
   return messageOf(error);
 }

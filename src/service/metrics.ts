@@ -9,9 +9,11 @@ import type { Count, Figures } from './figures.ts';
 export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
+  /** Loads what `render` needs, which a start does not wait for. */
+  load(): Promise<void>;
 }
 
-/** Counts for one service. What turns the figures into text is loaded when somebody asks for it first. */
+/** Counts for one service. What turns the figures into text is made when somebody asks for it first. */
 export function createMetrics(): ServiceMetrics {
   const requests = createCounts();
   const transfers = createCounts();
@@ -21,7 +23,8 @@ export function createMetrics(): ServiceMetrics {
     transfers: transfers.all(),
     ...passes.figures(),
   });
-  const load = once(async () => (await import('./exposition.ts')).createExposition(figures));
+  const load = once(() => import('./exposition.ts'));
+  const exposition = once(async () => (await load()).createExposition(figures));
   const requestCounter: Metrics['requestCounter'] = (method, route, status) =>
     requests.counter(`${method} ${status} ${route}`, { method, route, status });
   return {
@@ -29,7 +32,8 @@ export function createMetrics(): ServiceMetrics {
     countRequest: (method, route, status) => requestCounter(method, route, status)(),
     countTransfer: (kind, outcome) => transfers.counter(`${kind} ${outcome}`, { kind, outcome })(),
     countPass: passes.count,
-    render: async () => (await load())(),
+    load: async () => void (await load()),
+    render: async () => (await exposition())(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { HoldfastError, messageOf } from '../errors.ts';
+import type { AddressPlace } from '../store/mongo/errors.ts';
 
 const HINT = 'in user and password write %40 for @, %3A for :, %2F for / and %25 for %';
 
@@ -6,7 +7,7 @@ const HINT = 'in user and password write %40 for @, %3A for :, %2F for / and %25
  * Rejects as `invalid` an address of MongoDB that the driver cannot read; `place` is where it was given. Nothing is
  * connected, and nothing of user and password is in the error.
  */
-export async function checkMongoAddress(uri: string, place: 'MONGODB_URI' | '--to'): Promise<void> {
+export async function checkMongoAddress(uri: string, place: AddressPlace): Promise<void> {
   // The driver takes a good part of a start and of the memory: only who needs it loads it.
   const { MongoClient } = await import('mongodb');
   try {

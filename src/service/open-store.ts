@@ -7,6 +7,7 @@ import type { Config } from '../settings.ts';
 import type { MongoStore } from '../store/mongo/open.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
+import type { PlacedStore } from '../store/sqlite/placed-store.ts';
 import type { Store } from '../store/store.ts';
 import { checkMongoAddress } from './mongo-address.ts';
 
@@ -22,6 +23,8 @@ export interface StorePlace {
 
 export interface OpenedStore {
   store: Store;
+  /** The same for who records the ids that were given: it tells of them also when nothing more may be written. */
+  given: Pick<Store, 'state' | 'counters'>;
   /** Null where there is nobody to share the looks at origin with. */
   lease: PollLease | null;
 }
@@ -31,16 +34,23 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
   const { data, defaults, elapsed } = place;
   if (config.MONGODB_URI === null) {
     const path = `${data}/store.sqlite`;
-    return { store: await openEmbedded(path, defaults), lease: null };
+    const store = await openEmbedded(path, defaults);
+    const given = { state: () => store.lastState(), counters: (since: number) => store.counters(since) };
+    return { store, given, lease: null };
   }
   const { store, pollLease } = await openShared(config.MONGODB_URI, config, place);
-  if (config.GIT_REMOTE === null || config.GIT_POLL_INTERVAL === 0) return { store, lease: null };
+  if (config.GIT_REMOTE === null || config.GIT_POLL_INTERVAL === 0)
+    return { store, given: store, lease: null };
   const interval = config.GIT_POLL_INTERVAL * 1000;
-  return { store, lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) };
+  return {
+    store,
+    given: store,
+    lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }),
+  };
 }
 
 /** An error names the file, and what to do where that is for a person to say. */
-async function openEmbedded(path: string, defaults: AppDefaults): Promise<Store> {
+async function openEmbedded(path: string, defaults: AppDefaults): Promise<PlacedStore> {
   try {
     return await openSqliteStore({ path, defaults, random: randomBytes });
   } catch (error) {

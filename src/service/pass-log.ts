@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { keyOf } from '../desired/name.ts';
 import { summarizeStep } from '../plan/describe.ts';
 import type { PassOutcome, PassReport } from '../reconcile/pass.ts';
 import type { Seeding } from '../reconcile/seed.ts';
@@ -96,9 +97,9 @@ function tellReport(logger: Logger, report: PassReport): void {
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
   if (steps.length === 0) return;
   // Ids are in the order of the steps: those of the first are among the first.
-  const given = new Map(ids.slice(0, MAX_LINES).map(({ kind, name, id }) => [`${kind}/${name}`, id]));
+  const given = new Map(ids.slice(0, MAX_LINES).map(({ kind, name, id }) => [keyOf(kind, name), id]));
   for (const step of steps.slice(0, MAX_LINES)) {
-    const id = given.get(`${step.kind}/${step.name}`);
+    const id = given.get(keyOf(step.kind, step.name));
     logger.info(
       { kind: step.kind, name: step.name, id, file: step.origin?.path, revision },
       summarizeStep(step),

@@ -78,7 +78,7 @@ async function serveFrom(
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
-  const { store, lease } = await openStore(config, { data, defaults, logger, elapsed });
+  const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed });
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -87,15 +87,18 @@ async function serveFrom(
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, metrics, clock };
-  const engine = buildEngine(config, { ...shared, source, lease, faults, onProgress });
+  const engine = buildEngine(config, { ...shared, source, given, lease, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator };
   // The one waits for git, the other for nothing.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await settle();
   await tell(address);
-  logger.info({ address, desiredState: resolve(config.DESIRED_STATE), data }, 'listening');
+  logger.info({ version: PRODUCT_VERSION, address, desiredState: placeOf(config), data }, 'listening');
   await beginReconciling(engine.reconciler, source, environment.stopping);
+  // Whoever upgrades the program in its place takes its files away; from here on it needs none of them.
+  await metrics.load();
+  logger.debug('everything is loaded');
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
   const close = async (): Promise<void> => {
     stopExpiry();
@@ -113,6 +116,11 @@ async function serveFrom(
     await store.close();
   };
   return { address, close };
+}
+
+/** Of the desired state: a folder of this machine, or a path in the repository elsewhere. */
+function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
+  return GIT_REMOTE === null ? resolve(DESIRED_STATE) : DESIRED_STATE;
 }
 
 /** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 import { spawnManager } from '../support/process-manager.ts';
-import { makePlace, runProgram } from './program.ts';
+import { makePlace, runProgram, stop } from './program.ts';
 
 /** Rights mean nothing to root: then these programs run as nobody. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
@@ -95,6 +95,25 @@ describe('a place that cannot be used is told with its path, the reason and what
     expect(program.output()).toContain(
       `is not a database (${dataFolder}/store.sqlite); restore it from a backup, or`,
     );
+  });
+
+  it('a store that this user may not write, as one that root has restored', async () => {
+    const dataFolder = await ownFolder();
+    const store = join(dataFolder, 'store.sqlite');
+    const place = await makePlace();
+    const first = runProgram(['serve'], { ...place.env, DATA_DIR: dataFolder });
+    await first.waitFor(/"msg":"applied"/);
+    expect(await stop(first)).toBe(0);
+    for (const name of ['manager.json', 'manager.lock', 'admin.json']) await rm(join(dataFolder, name));
+    await chmod(store, 0o444);
+    await chmod(dataFolder, 0o700);
+    const { code, text } = await failureOf(dataFolder);
+    expect([code, text]).toEqual([
+      3,
+      expect.stringContaining(
+        `may not be written by this user; give it to the one that the manager runs as (${store}, EACCES)`,
+      ),
+    ]);
   });
 
   it.each([

@@ -28,7 +28,17 @@ export function runProgram(
   env: Readonly<Record<string, string>> = {},
   cwd = PROJECT,
 ): TestProcess {
-  return startProcess(NODE, [MAIN, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
+  return runProgramFrom(MAIN, args, env, cwd);
+}
+
+/** The same of a program that lies elsewhere. */
+export function runProgramFrom(
+  main: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd = PROJECT,
+): TestProcess {
+  return startProcess(NODE, [main, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
 /** The same with its standard output or standard error led elsewhere, as a shell writes it: `> /dev/full`. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { lastCommit } from '../support/world.ts';
 import { makePlace, type Program, runProgram, serve, stop } from './program.ts';
 
@@ -59,6 +60,7 @@ describe('the built program', () => {
     const [, address] = await program.waitFor(/"address":"([^"]+)"/);
     const told = JSON.parse(await readFile(join(dataFolder, 'manager.json'), 'utf8'));
     expect(told).toMatchObject({ pid: program.child.pid, address });
+    expect(program.stdout()).toContain('"desiredState":"./desired-state"');
     const status = await fetch(`${address}/api/v2/reconcile`);
     expect(await status.json()).toMatchObject({
       state: 'starting',
@@ -162,6 +164,13 @@ describe('the built program', () => {
         id: expect.any(Number),
         file: 'apps/web.yaml',
         revision,
+      }),
+    );
+    expect(program.log()).toContainEqual(
+      expect.objectContaining({
+        msg: 'listening',
+        version: packageJson.version,
+        desiredState: place.env['DESIRED_STATE'],
       }),
     );
     const messages = program.log().map(({ msg }) => msg);

@@ -38,8 +38,12 @@ async function begin(): Promise<{ place: Place; program: Program; sent: ClientRe
   return { place, program, sent: await beginWrite(program) };
 }
 
-describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
-  it('finishes the write in flight, takes no new ones, and ends with 0', async () => {
+describe.each([
+  ['SIGTERM', 0],
+  ['SIGINT', 0],
+  ['SIGHUP', null],
+] as const)('%s', (signal, code) => {
+  it(`finishes the write in flight, takes no new ones, and ends with ${code ?? 'the signal'}`, async () => {
     const { place, program, sent } = await begin();
     program.child.kill(signal);
     await program.waitFor(/"msg":"stopping"/);
@@ -48,12 +52,33 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     sent.end(BODY);
     const { status, text } = await replied;
     expect([status, JSON.parse(text).container_image]).toEqual([202, 'nginx:1.27']);
-    expect(await program.ended).toBe(0);
+    expect(await program.ended).toBe(code);
+    expect(program.child.signalCode).toBe(code === null ? signal : null);
     expect(program.log().at(-1)).toMatchObject({ msg: 'stopped' });
     const { subject } = await lastCommit(place.repository);
     expect(subject).toBe('app web: container_image 1.26 -> 1.27');
     expect(await place.repository.git('status', '--porcelain')).toBe('');
   });
+});
+
+it('a second SIGHUP, as a terminal that is closed sends it, does not cut the end short; another signal does', async () => {
+  const { program, sent } = await begin();
+  program.child.kill('SIGHUP');
+  await program.waitFor(/"msg":"stopping"/);
+  program.child.kill('SIGHUP');
+  const replied = replyTo(sent);
+  sent.end(BODY);
+  expect((await replied).status).toBe(202);
+  await program.ended;
+  expect(program.child.signalCode).toBe('SIGHUP');
+  expect(program.log().at(-1)).toMatchObject({ msg: 'stopped' });
+
+  const second = await begin();
+  second.sent.on('error', () => undefined);
+  second.program.child.kill('SIGHUP');
+  await second.program.waitFor(/"msg":"stopping"/);
+  second.program.child.kill('SIGTERM');
+  expect(await second.program.ended).toBe(3);
 });
 
 it('a request that began to arrive before is answered as ever: workers stop their containers at a JSON without apps', async () => {

@@ -19,7 +19,7 @@ const TOO_LARGE = 'there are more names than a record of ids can hold';
 /** What is needed to keep the record. */
 export interface BookDependencies {
   record: IdsRecord;
-  store: Store;
+  store: Pick<Store, 'state' | 'counters'>;
   reader: Reader;
   /** Unix milliseconds. */
   now(): number;

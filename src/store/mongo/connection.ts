@@ -8,11 +8,13 @@ import {
 } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
-import { isNoServer, openError, storeError } from './errors.ts';
+import { type AddressPlace, isNoServer, openError, storeError } from './errors.ts';
 import { describeServer, type ServerInfo } from './server-info.ts';
 
 export interface ConnectionOptions {
   uri: string;
+  /** Where `uri` was given, for what people are told. */
+  place: AddressPlace;
   database: string;
   /** Makes what is missing in the database; rejects as `invalid` where it must not be touched. */
   prepare(db: Db): Promise<void>;
@@ -62,7 +64,7 @@ interface Opened {
   db: Db;
 }
 
-/** The database of `MONGODB_URI`: connected and prepared by the first call that can, watched from then on. */
+/** The database at an address: connected and prepared by the first call that can, watched from then on. */
 export class Connection {
   readonly #options: ConnectionOptions;
   #opening: Promise<Opened> | null = null;
@@ -99,7 +101,7 @@ export class Connection {
       return await command(db);
     } catch (error) {
       if (isNoServer(error)) this.#noteAway();
-      throw storeError(error);
+      throw storeError(error, this.#options.place);
     }
   }
 
@@ -124,7 +126,7 @@ export class Connection {
       setTimeout(() => {
         this.#opening = null;
       }, TRY_AGAIN).unref();
-      throw openError(error);
+      throw openError(error, this.#options.place);
     }
   }
 

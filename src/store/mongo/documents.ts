@@ -130,7 +130,7 @@ export interface CounterPart extends KeptCounter {
 
 /** An app or a group with its counters. It is never deleted: the counters outlive the object. */
 export interface ObjectDocument {
-  /** `app/web`. */
+  /** `keyOf` its kind and name. */
   _id: string;
   kind: Kind;
   name: string;
@@ -185,8 +185,4 @@ export interface FoundReport {
   oid: string;
   isOurs: boolean;
   report: unknown;
-}
-
-export function objectId(kind: Kind, name: string): string {
-  return `${kind}/${name}`;
 }

@@ -8,10 +8,11 @@ import {
 } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 
+/** Where the address of the database was given, as people are told of it. */
+export type AddressPlace = 'MONGODB_URI' | '--to';
+
 /** What server codes mean for the person who has to act; each follows "the store". */
 const WORDS: ReadonlyMap<number, string> = new Map([
-  [13, 'may not be used by the user of MONGODB_URI'],
-  [18, 'refuses the user or the password of MONGODB_URI'],
   [64, 'does not confirm a write by a majority of its members in time'],
   [91, 'is shutting down'],
   [189, 'is choosing a new primary'],
@@ -19,6 +20,12 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [11_602, 'is choosing a new primary'],
   [13_435, 'is choosing a new primary'],
   [14_031, 'has no space left on its disk'],
+]);
+
+/** The same for those that are about what stands in the address, whose place follows. */
+const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
+  [13, 'may not be used by the user of'],
+  [18, 'refuses the user or the password of'],
 ]);
 
 const DUPLICATE_KEY = 11_000;
@@ -29,31 +36,31 @@ const CREDENTIALS = /\/\/[^/\s]*@/g;
 /**
  * The one place where failures of the driver and of the server become errors of ours, of kind `unavailable`:
  * a call that ends so may have happened. Errors that are ours already, and mistakes of this program, are
- * returned as they are. Nothing of MONGODB_URI's user gets through.
+ * returned as they are. Nothing of the address's user gets through; `place` is where that was given.
  */
-export function storeError(error: unknown): unknown {
+export function storeError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof MongoError)) return error;
   if (error instanceof MongoParseError) {
-    const message = `MONGODB_URI cannot be read: ${redacted(error.message)}`;
+    const message = `${place} cannot be read: ${redacted(error.message)}`;
     return new HoldfastError('invalid', message);
   }
   const code = error instanceof MongoServerError ? (error.codeName ?? String(error.code)) : error.name;
-  return new HoldfastError('unavailable', `the store ${wordsFor(error)}`, { code }, plain(error));
+  return new HoldfastError('unavailable', `the store ${wordsFor(error, place)}`, { code }, plain(error));
 }
 
 /**
  * The same for a connection that is being opened. The driver looks up the servers of a `mongodb+srv` address, and reads the
  * files that an address names; it lets through what the system says of that.
  */
-export function openError(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof MongoError) return storeError(error);
+export function openError(error: unknown, place: AddressPlace): unknown {
+  if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);
   const { code, syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall.startsWith('query')) {
-    const message = 'the store cannot be reached: DNS does not tell the servers of MONGODB_URI';
+    const message = `the store cannot be reached: DNS does not tell the servers of ${place}`;
     return new HoldfastError('unavailable', message, { code }, error);
   }
   if (syscall !== 'open' && syscall !== 'read') return error;
-  return new HoldfastError('invalid', `MONGODB_URI names a file that cannot be read (${code})`, {}, error);
+  return new HoldfastError('invalid', `${place} names a file that cannot be read (${code})`, {}, error);
 }
 
 export function isDuplicateKey(error: unknown): boolean {
@@ -69,10 +76,13 @@ function redacted(text: string): string {
   return text.replace(CREDENTIALS, '//(secret)@');
 }
 
-function wordsFor(error: MongoError): string {
-  if (isNoServer(error)) return 'cannot be reached: no server of MONGODB_URI takes writes';
+function wordsFor(error: MongoError, place: AddressPlace): string {
+  if (isNoServer(error)) return `cannot be reached: no server of ${place} takes writes`;
   if (error instanceof MongoNetworkError) return 'does not answer';
-  const known = WORDS.get(Number(error.code));
+  const code = Number(error.code);
+  const ofAddress = WORDS_OF_ADDRESS.get(code);
+  if (ofAddress !== undefined) return `${ofAddress} ${place}`;
+  const known = WORDS.get(code);
   if (known !== undefined) return known;
   return error instanceof MongoWriteConcernError ? 'does not confirm a write' : 'failed';
 }

@@ -1,6 +1,6 @@
 import { Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Kind, ObjectKey } from '../../desired/name.ts';
+import { type Kind, keyOf, type ObjectKey } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.ts';
 import type {
@@ -17,7 +17,6 @@ import type {
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
 import type { CounterPart, Documents, FleetHead, ObjectDocument } from './documents.ts';
-import { objectId } from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet work with. */
@@ -150,7 +149,7 @@ export class FleetReads {
 
   async #load(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectDocument[]> {
     if (names.length === 0) return [];
-    const documents = await this.#documents.objects(names.map((name) => objectId(kind, name)));
+    const documents = await this.#documents.objects(names.map((name) => keyOf(kind, name)));
     requireVersion(head, documents);
     return documents;
   }

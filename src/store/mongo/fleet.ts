@@ -1,5 +1,5 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Kind } from '../../desired/name.ts';
+import { type Kind, keyOf } from '../../desired/name.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
@@ -16,7 +16,6 @@ import type {
 } from '../store.ts';
 import { type Committer, type Draft, requireVersion } from './committer.ts';
 import type { Change, Documents, FleetHead, ObjectDocument } from './documents.ts';
-import { objectId } from './documents.ts';
 import { requireSequence } from './head-work.ts';
 import { nextOid } from './oid.ts';
 import { WorkingSet } from './working-set.ts';
@@ -54,7 +53,7 @@ export class FleetWrites {
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {
-    const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => objectId(kind, name));
+    const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => keyOf(kind, name));
     return this.#write(
       (head) => {
         requireSequence(head, batch.sequence);
@@ -66,7 +65,7 @@ export class FleetWrites {
 
   restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null> {
     return this.#write(
-      () => this.#documents([objectId('app', name)]),
+      () => this.#documents([keyOf('app', name)]),
       (work) => restartApp(work, name, context, ifId),
     );
   }
@@ -77,7 +76,7 @@ export class FleetWrites {
     ifId?: number,
   ): Promise<AtRevision<StoredGroup> | null> {
     return this.#write(
-      () => this.#documents([objectId('device_group', name)]),
+      () => this.#documents([keyOf('device_group', name)]),
       (work) => pruneGroup(work, name, context, ifId),
     );
   }
@@ -95,7 +94,7 @@ export class FleetWrites {
     floorOfOthers: number,
     followed: Followed | null,
   ): Promise<void> {
-    const keys = seeds.map(({ kind, name }) => objectId(kindOf(kind), name));
+    const keys = seeds.map(({ kind, name }) => keyOf(kindOf(kind), name));
     return this.#write(
       () => this.#documents(keys),
       (work) => seedCounters(work, seeds, idSequence, floorOfOthers, followed),

@@ -42,7 +42,11 @@ const INLINE_LIMIT = 1_000_000;
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<MongoStore> {
   const { defaults, random, onAway } = options;
-  const connection = new Connection({ ...options, prepare: (db) => prepareSchema(db, random) });
+  const connection = new Connection({
+    ...options,
+    place: 'MONGODB_URI',
+    prepare: (db) => prepareSchema(db, random),
+  });
   try {
     await connection.open();
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Kind } from '../../desired/name.ts';
+import { type Kind, keyOf } from '../../desired/name.ts';
 import { FRESH_COUNTER, raise } from '../../plan/ids.ts';
 import type { ObjectIds } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';
@@ -13,7 +13,6 @@ import type {
 } from '../rules/work.ts';
 import type { CounterKind, OperationContext, OperationEntry } from '../store.ts';
 import type { Change, CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
-import { objectId } from './documents.ts';
 import { HeadWork } from './head-work.ts';
 
 /** What a working set starts from. */
@@ -127,11 +126,11 @@ export class WorkingSet implements Work {
   }
 
   #find(kind: Kind, name: string): ObjectDocument | undefined {
-    return this.#documents.get(objectId(kind, name));
+    return this.#documents.get(keyOf(kind, name));
   }
 
   #change(kind: Kind, name: string, parts: Partial<ObjectDocument>): void {
-    const _id = objectId(kind, name);
+    const _id = keyOf(kind, name);
     const blank = { _id, kind, name, version: 0, own: null, prune: null, stored: null };
     this.#documents.set(_id, { ...(this.#documents.get(_id) ?? blank), ...parts });
     this.#touched.add(_id);

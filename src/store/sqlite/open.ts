@@ -1,5 +1,7 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { AppDefaults } from '../../desired/app.ts';
-import type { Store } from '../store.ts';
+import { HoldfastError } from '../../errors.ts';
 import {
   boundCache,
   type Connections,
@@ -12,7 +14,8 @@ import {
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
-import { SqliteStore } from './store.ts';
+import { watchPlace } from './place.ts';
+import { PlacedStore } from './placed-store.ts';
 import { readsOn, writesOn } from './tables.ts';
 
 export interface SqliteStoreOptions {
@@ -31,12 +34,13 @@ const OID_BYTES = 5;
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
  * untouched, where it is no database of ours or a newer version's, or has the log of another file; as `unavailable` where it cannot be opened.
  */
-export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<PlacedStore> {
   const { path, defaults, random } = options;
   try {
     const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-    const writes = writesOn(writer, defaults, random(OID_BYTES));
-    return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes);
+    const checkPlace = watchPlace(path);
+    const writes = writesOn(writer, defaults, random(OID_BYTES), checkPlace);
+    return new PlacedStore({ reader, writer }, readsOn(reader, defaults), writes, checkPlace);
   } catch (error) {
     throw storeError(error);
   }
@@ -45,6 +49,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 /** The header is looked at first, by a connection that can change nothing. */
 function openFile(path: string, fleet: string): Connections {
   createFile(path);
+  requireWritable(path);
   rollBack(path);
   const reader = openReader(path);
   return closeOnFailure(reader, () => {
@@ -57,6 +62,19 @@ function openFile(path: string, fleet: string): Connections {
       return { reader, writer };
     });
   });
+}
+
+/** SQLite opens a file that this user can only read for reading only, and the first write would say so. */
+function requireWritable(path: string): void {
+  for (const file of [path, `${path}-wal`, `${path}-shm`].filter((each) => existsSync(each))) {
+    try {
+      accessSync(file, constants.W_OK);
+    } catch (error) {
+      const what = file === path ? 'the store' : `the file beside the store (${basename(file)})`;
+      const message = `${what} may not be written by this user; give it to the one that the manager runs as`;
+      throw new HoldfastError('unavailable', message, { code: (error as NodeJS.ErrnoException).code }, error);
+    }
+  }
 }
 
 function closeOnFailure<T>(db: Database, work: () => T): T {

@@ -6,6 +6,7 @@ import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
 import { OperationLog, OperationReads } from './operations.ts';
+import type { CheckPlace } from './place.ts';
 import { ReportPages } from './report-pages.ts';
 import { Reports } from './reports.ts';
 import { StateReads, StateWrites } from './state.ts';
@@ -34,7 +35,12 @@ export interface Reads {
 }
 
 /** `random` is this process's part of the object ids: 5 bytes. */
-export function writesOn(db: Database, defaults: AppDefaults, random: Uint8Array): Writes {
+export function writesOn(
+  db: Database,
+  defaults: AppDefaults,
+  random: Uint8Array,
+  checkPlace: CheckPlace,
+): Writes {
   const state = new StateWrites(db);
   return {
     state,
@@ -42,7 +48,7 @@ export function writesOn(db: Database, defaults: AppDefaults, random: Uint8Array
     counters: new Counters(db),
     operations: new OperationLog(db),
     reports: new Reports(db),
-    log: new LogPosition(db),
+    log: new LogPosition(db, checkPlace),
     newOid: objectIds(random, state.lastOid()),
     defaults,
   };

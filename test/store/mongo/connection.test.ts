@@ -12,6 +12,7 @@ it.skipIf(SERVER.isMissing)(
     const proxy = await MongoProxy.start(SERVER.uri);
     let reached = 0;
     const connection = new Connection({
+      place: 'MONGODB_URI',
       uri: proxy.uri,
       database: newDatabase(),
       prepare: () => Promise.resolve(),

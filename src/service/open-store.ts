@@ -7,7 +7,7 @@ import type { Config } from '../settings.ts';
 import type { MongoStore } from '../store/mongo/open.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
-import type { PlacedStore } from '../store/sqlite/placed-store.ts';
+import type { SqliteStore } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
 import { checkMongoAddress } from './mongo-address.ts';
 
@@ -50,7 +50,7 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
 }
 
 /** An error names the file, and what to do where that is for a person to say. */
-async function openEmbedded(path: string, defaults: AppDefaults): Promise<PlacedStore> {
+async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {
     return await openSqliteStore({ path, defaults, random: randomBytes });
   } catch (error) {

@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { HoldfastError } from '../../errors.ts';
 import { type Database, openAlone, prepare, type Statement } from './connection.ts';
-import type { CheckPlace } from './place.ts';
 
 /**
  * Counts the transactions of a store, in a table of one row that every one of them writes: so the write-ahead log says after
@@ -9,16 +8,13 @@ import type { CheckPlace } from './place.ts';
  */
 export class LogPosition {
   readonly #advance: Statement<never>;
-  readonly #checkPlace: CheckPlace;
 
-  constructor(db: Database, checkPlace: CheckPlace) {
+  constructor(db: Database) {
     this.#advance = prepare(db, 'UPDATE log_position SET position = position + 1');
-    this.#checkPlace = checkPlace;
   }
 
-  /** One more, inside the caller's transaction. Throws where that would not be found again. */
+  /** One more, inside the caller's transaction. */
   advance(): void {
-    this.#checkPlace();
     this.#advance.run();
   }
 }

@@ -15,7 +15,7 @@ import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { watchPlace } from './place.ts';
-import { PlacedStore } from './placed-store.ts';
+import { SqliteStore } from './store.ts';
 import { readsOn, writesOn } from './tables.ts';
 
 export interface SqliteStoreOptions {
@@ -34,13 +34,13 @@ const OID_BYTES = 5;
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
  * untouched, where it is no database of ours or a newer version's, or has the log of another file; as `unavailable` where it cannot be opened.
  */
-export async function openSqliteStore(options: SqliteStoreOptions): Promise<PlacedStore> {
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { path, defaults, random } = options;
   try {
     const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
     const checkPlace = watchPlace(path);
-    const writes = writesOn(writer, defaults, random(OID_BYTES), checkPlace);
-    return new PlacedStore({ reader, writer }, readsOn(reader, defaults), writes, checkPlace);
+    const writes = writesOn(writer, defaults, random(OID_BYTES));
+    return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, checkPlace);
   } catch (error) {
     throw storeError(error);
   }

@@ -26,6 +26,7 @@ import type {
 import { type Connections, closeConnections } from './connection.ts';
 import { storeError } from './errors.ts';
 import { ReportIntake } from './intake.ts';
+import type { CheckPlace } from './place.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
   checkpoint,
@@ -50,13 +51,15 @@ export class SqliteStore implements Store {
   readonly #reads: Reads;
   readonly #writes: Writes;
   readonly #queue = new Queue();
+  readonly #checkPlace: CheckPlace;
   readonly #intake: ReportIntake;
   #isClosed = false;
 
-  constructor(connections: Connections, reads: Reads, writes: Writes) {
+  constructor(connections: Connections, reads: Reads, writes: Writes, checkPlace: CheckPlace) {
     this.#connections = connections;
     this.#reads = reads;
     this.#writes = writes;
+    this.#checkPlace = checkPlace;
     this.#intake = new ReportIntake(writes, (work) =>
       this.#queue.run(() =>
         setImmediate().then(() => inLongTransaction(connections.writer, this.#counted(work))),
@@ -74,7 +77,14 @@ export class SqliteStore implements Store {
     await this.#queue.run(() => closeConnections(this.#connections));
   }
 
-  state(): Promise<StoreState> {
+  /** Once its files went away the store counts as away: passes, probes and looks for devices ask for its state first. */
+  async state(): Promise<StoreState> {
+    this.#checkPlace();
+    return this.lastState();
+  }
+
+  /** The state also where the files went away: which ids were given until then has to be recorded all the more. */
+  lastState(): Promise<StoreState> {
     return this.#read(() => this.#reads.state.read());
   }
 
@@ -232,9 +242,10 @@ export class SqliteStore implements Store {
     );
   }
 
-  /** Each transaction says that it is one more (`checkLog`). */
+  /** Each transaction says that it is one more (`checkLog`), and is in files that the next start finds. */
   #counted<T>(work: () => T): () => T {
     return () => {
+      this.#checkPlace();
       this.#writes.log.advance();
       return work();
     };

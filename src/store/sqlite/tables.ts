@@ -6,7 +6,6 @@ import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
 import { OperationLog, OperationReads } from './operations.ts';
-import type { CheckPlace } from './place.ts';
 import { ReportPages } from './report-pages.ts';
 import { Reports } from './reports.ts';
 import { StateReads, StateWrites } from './state.ts';
@@ -35,12 +34,7 @@ export interface Reads {
 }
 
 /** `random` is this process's part of the object ids: 5 bytes. */
-export function writesOn(
-  db: Database,
-  defaults: AppDefaults,
-  random: Uint8Array,
-  checkPlace: CheckPlace,
-): Writes {
+export function writesOn(db: Database, defaults: AppDefaults, random: Uint8Array): Writes {
   const state = new StateWrites(db);
   return {
     state,
@@ -48,7 +42,7 @@ export function writesOn(
     counters: new Counters(db),
     operations: new OperationLog(db),
     reports: new Reports(db),
-    log: new LogPosition(db, checkPlace),
+    log: new LogPosition(db),
     newOid: objectIds(random, state.lastOid()),
     defaults,
   };

@@ -9,7 +9,6 @@ export default defineConfig({
     // Most of the time is spent waiting for git and for disks.
     maxWorkers: 3,
     reporters: ['default', new TellRetries()],
-    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -6,7 +6,6 @@ export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
     reporters: ['default', new TellRetries()],
-    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

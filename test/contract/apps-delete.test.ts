@@ -32,7 +32,7 @@ describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
     expect(reply.body).toEqual({ app_exists: false });
   });
 
-  it.each(NO_NAMES)('decisions.md: Names: anything else is 400: %s', async (_, name) => {
+  it.each(NO_NAMES)('decisions.md: Apps: Names: anything else is 400: %s', async (_, name) => {
     const reply = await sendRaw(manager(), { method: 'DELETE', path: `/api/v2/apps/${name}` });
     expect(reply.status).toBe(400);
   });

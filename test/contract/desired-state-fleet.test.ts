@@ -186,7 +186,7 @@ describe('decisions.md: Desired-state files: A rewritten history (force-push)', 
   });
 });
 
-describe('decisions.md: Settings: STRICT', () => {
+describe('decisions.md: Settings and command line: STRICT', () => {
   const settings = { STRICT: 'true' };
 
   it('a commit with any invalid file is refused whole', async () => {

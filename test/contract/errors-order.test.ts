@@ -197,7 +197,7 @@ describe('decisions.md: Everything else: Several errors at once are told in this
   });
 });
 
-describe('decisions.md: Several errors at once: what comes before the state of the repository', () => {
+describe('decisions.md: Everything else: Several errors at once: what comes before the state of the repository', () => {
   const web = (file: string) => `desired-state/apps/${file}.yaml`;
 
   /** States in which a write is a 409 or a 503, and the ways there. */

@@ -33,7 +33,7 @@ function expectHarmless(text: string, { repository, dataFolder }: TestManager): 
     expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
 }
 
-describe('decisions.md: faults of the store', () => {
+describe('decisions.md: Writes through the API: faults of the store', () => {
   it('GET /api/v2/status: 503 with api_available: false when the store cannot be reached', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     expect((await manager.get('/api/v2/status')).body).toEqual({ api_available: true });
@@ -138,7 +138,7 @@ describe('decisions.md: faults of the store', () => {
   });
 });
 
-describe('decisions.md: faults of the repository', () => {
+describe('decisions.md: Writes through the API: faults of the repository', () => {
   async function away(manager: TestManager): Promise<() => Promise<void>> {
     const git = join(manager.repository.folder, '.git');
     const place = join(mkdtempSync('/tmp/holdfast-test-away-'), 'git');

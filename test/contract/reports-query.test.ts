@@ -87,7 +87,7 @@ describe('api-v2.md: 4. Endpoints, reports query', () => {
     ['True', ['a', 'c']],
     ['false', ['b']],
     ['False', ['b']],
-  ])('decisions.md: updated: extra filter %s', async (value, hosts) => {
+  ])('decisions.md: Reports: updated: extra filter %s', async (value, hosts) => {
     expect((await find(`updated=${value}`)).map((one) => one['hostname'])).toEqual(
       expect.arrayContaining(hosts),
     );

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
 import { expectServesTheRest } from './hostile-world.ts';
 
 const utf16 = (text: string): Buffer =>
@@ -78,21 +79,26 @@ describe('a file that is made to hurt', () => {
     await expectServesTheRest(manager, { problems: all, apps: ODD.map(([name]) => name) });
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
+});
 
-  it.each(BAD)(
-    '%s takes the place of a good file: its app stays as it was',
-    async (_name, content, problem) => {
-      const manager = await startManager({ files: SMALL_FLEET });
-      const { body: before } = await manager.get('/api/v2/apps/cron');
-      await commit(manager, [['cron', content]]);
-      const { body } = await manager.reconcile();
-      const [{ file, line, code }] = body.problems;
-      expect(`${file}:${line} ${code}`).toBe(`apps/cron.yaml:${problem}`);
-      expect((await manager.get('/api/v2/apps/cron')).body).toEqual(before);
-      const write = await manager.put('/api/v2/apps/cron/update', { privileged: true });
-      expect(write.status).toBe(409);
-      expect(write.body.error).toContain('apps/cron.yaml');
-      expect((await manager.put('/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
-    },
-  );
+describe('a file that is made to hurt, in the place of a good file', () => {
+  const fleet = suiteManager({ files: SMALL_FLEET });
+
+  it.each(BAD)('%s: its app stays as it was', async (name, content, problem) => {
+    const manager = fleet();
+    await commit(manager, [['cron', `container_image: before-${name}:1\n`]]);
+    expect((await manager.reconcile()).body.problems).toEqual([]);
+    const { body: before } = await manager.get('/api/v2/apps/cron');
+    expect(before.container_image).toBe(`before-${name}:1`);
+    await commit(manager, [['cron', content]]);
+    const { body } = await manager.reconcile();
+    const [{ file, line, code }] = body.problems;
+    expect(`${file}:${line} ${code}`).toBe(`apps/cron.yaml:${problem}`);
+    expect((await manager.get('/api/v2/apps/cron')).body).toEqual(before);
+    const write = await manager.put('/api/v2/apps/cron/update', { privileged: true });
+    expect(write.status).toBe(409);
+    expect(write.body.error).toContain('apps/cron.yaml');
+    const beside = await manager.put('/api/v2/apps/web/update', { container_image: `beside-${name}:1` });
+    expect(beside.status).toBe(202);
+  });
 });

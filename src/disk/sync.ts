@@ -1,6 +1,10 @@
-import { open } from 'node:fs/promises';
+import { closeSync, fsync as fsyncCallback, open as openCallback } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { inLanes } from '../async/lanes.ts';
+
+const open = promisify(openCallback);
+const fsync = promisify(fsyncCallback);
 
 /** Makes what was renamed, made or removed in a folder outlive a loss of power. */
 export function syncFolder(path: string): Promise<void> {
@@ -8,11 +12,12 @@ export function syncFolder(path: string): Promise<void> {
 }
 
 async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r');
+  const file = await open(path, 'r');
   try {
-    await handle.sync();
+    await fsync(file);
   } finally {
-    await handle.close();
+    // It was only read and is synced: this waits for nothing.
+    closeSync(file);
   }
 }
 

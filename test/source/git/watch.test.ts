@@ -1,3 +1,5 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { describeRepository } from '../../../src/source/git/repository/repository.ts';
@@ -48,6 +50,25 @@ describe('watchRepository', () => {
       ],
     },
     { name: 'a branch that goes', act: [['branch', '-D', 'other']] },
+    {
+      name: 'the move of a branch deep in folders that went and came again',
+      act: [
+        ['branch', 'team/a/b/new'],
+        ['branch', '-D', 'team/a/b/new'],
+        ['checkout', '-b', 'team/a/b/new'],
+        ['commit', '--allow-empty', '-m', 'x'],
+      ],
+    },
+    {
+      name: 'the move of a branch whose name was one of a folder, and before that of a branch',
+      act: [
+        ['branch', 'team'],
+        ['branch', '-M', 'team', 'team/new'],
+        ['branch', '-M', 'team/new', 'team'],
+        ['checkout', 'team'],
+        ['commit', '--allow-empty', '-m', 'x'],
+      ],
+    },
   ])('tells of $name', async ({ act }) => {
     const { git, heard } = await watched();
     for (const args of act) {
@@ -55,6 +76,16 @@ describe('watchRepository', () => {
       await git(...args);
       await until(() => expect(heard.count).toBeGreaterThan(before));
     }
+  });
+
+  it('follows no link, which could lead back to where it lies', async () => {
+    const { folder, git, heard } = await watched();
+    await symlink('..', join(folder, '.git/refs/heads/loop'));
+    await until(() => expect(heard.count).toBeGreaterThan(0));
+    await sleep(QUIET);
+    const before = heard.count;
+    await git('commit', '--allow-empty', '-m', 'x');
+    await until(() => expect(heard.count).toBeGreaterThan(before));
   });
 
   it('tells of the last of many moves in quick succession', async () => {

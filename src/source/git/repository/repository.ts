@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs';
-import { access, lstat, readFile, realpath } from 'node:fs/promises';
+import { access, lstat, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
+import { readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
@@ -165,7 +166,7 @@ const MOST_LINKS = 5;
 export async function realBranch({ commonFolder }: Repository, name: string): Promise<string> {
   let branch = name;
   for (let links = 0; links < MOST_LINKS; links++) {
-    const text = await readFile(`${commonFolder}/${branch}`, 'utf8').catch(() => '');
+    const text = await readSmallFile(`${commonFolder}/${branch}`).catch(() => '');
     const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
     if (target === undefined) return branch;
     branch = target;
@@ -179,7 +180,7 @@ export async function realBranch({ commonFolder }: Repository, name: string): Pr
  */
 export async function currentBranch(repository: Repository): Promise<string | null> {
   const { gitFolder, context } = repository;
-  const head = await readFile(`${gitFolder}/HEAD`, 'utf8');
+  const head = await readSmallFile(`${gitFolder}/HEAD`);
   const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
   if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
   // A link to the branch's file, as an older git made it, holds the branch's commit.

@@ -124,10 +124,10 @@ export async function isOnDisk(path: string): Promise<boolean> {
 
 /** What lies behind a link is not in the work tree at `top`; `path` is from there. */
 export async function isBehindLink(top: string, path: string): Promise<boolean> {
-  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) {
-    if ((await lstat(`${top}/${folder}`).catch(() => null))?.isSymbolicLink()) return true;
-  }
-  return false;
+  const folders: string[] = [];
+  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.push(folder);
+  const looks = folders.map((folder) => lstat(`${top}/${folder}`).catch(() => null));
+  return (await Promise.all(looks)).some((found) => found?.isSymbolicLink() === true);
 }
 
 /** Refuses to move a branch under the feet of another work tree, or of a rebase. Rejects as `conflict`. */

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readSmallFile } from '../../../disk/read.ts';
 import { commands } from '../process/commands.ts';
 import { withConfig } from '../process/environment.ts';
 import { runGit, saidNo } from '../process/run.ts';
@@ -38,7 +38,7 @@ const MAY_FILTER = /filter|include/i;
  */
 async function mayHaveFilters({ gitFolder, commonFolder }: Repository): Promise<boolean> {
   const files = [`${commonFolder}/config`, `${gitFolder}/config.worktree`];
-  const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(textOfNone)));
+  const texts = await Promise.all(files.map((file) => readSmallFile(file).catch(textOfNone)));
   return texts.some((text) => text === null || MAY_FILTER.test(text));
 }
 

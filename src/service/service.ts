@@ -9,6 +9,7 @@ import { type Authenticator, allowEverybody, createAuthenticator } from '../http
 import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
+import { readingAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
@@ -79,12 +80,13 @@ async function serveFrom(
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
   const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed });
-  const source = await openSource(config, data, {
+  const opened = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
     faults,
     mayCreate: async () => (await store.state()).applied === null,
   });
+  const source = readingAhead(opened);
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, given, lease, faults, onProgress });

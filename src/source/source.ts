@@ -96,6 +96,9 @@ export interface CommitDraft {
   at: number;
 }
 
+/** Told of commits that are made, and not published yet. */
+export type OnMade = (commits: readonly string[]) => void;
+
 /** Makes commits and brings them to where they belong. */
 export interface Publisher {
   /**
@@ -106,8 +109,10 @@ export interface Publisher {
    * branch refuses (with `details.paths`, the paths of the drafts), as `unavailable` when git or origin cannot
    * be reached. After a rejection nothing is published, except with `details.commits`: nobody knows whether these
    * commits, one a draft, arrived.
+   *
+   * `onMade` is told of the commits once they are in the repository that is read, before they are published.
    */
-  publish(base: Head, drafts: readonly CommitDraft[]): Promise<string[]>;
+  publish(base: Head, drafts: readonly CommitDraft[], onMade?: OnMade): Promise<string[]>;
   close(): Promise<void>;
 }
 

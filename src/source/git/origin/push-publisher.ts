@@ -32,9 +32,10 @@ export interface PushPublisherParts {
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
   const { writer, refs, exclusive, maintenance, faults, patience } = parts;
 
-  const publish = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
+  const publish: Publisher['publish'] = async (base, drafts, onMade) => {
     const commits = await makeCommits(writer, base, drafts);
     faults.pass('commit-written');
+    onMade?.(commits);
     refs.prepare();
     await exclusive(() => pushCommits(parts, base.revision, commits), patience);
     void maintenance.run();

@@ -122,10 +122,15 @@ async function readIsAncestor(
   ancestor: string,
   revision: string,
 ): Promise<boolean> {
+  // Asked together: each answer takes as long as all of them.
+  const [known, header] = await Promise.allSettled([
+    objects.info(`${objectId(ancestor)}^{commit}`),
+    readHeader(objects, revision),
+  ]);
   // A revision that is gone (rewritten and pruned) is nobody's ancestor.
-  if ((await objects.info(`${objectId(ancestor)}^{commit}`)) === null) return false;
+  if (settled(known) === null) return false;
   // The usual case, without a process of its own: one commit further.
-  if ((await readHeader(objects, revision)).includes(`\nparent ${ancestor}\n`)) return true;
+  if (settled(header).includes(`\nparent ${ancestor}\n`)) return true;
   try {
     await runGit(context, commands.isAncestor(ancestor, revision));
     return true;
@@ -142,15 +147,24 @@ export async function readCommonAncestor(
   one: string,
   other: string,
 ): Promise<string | null> {
-  for (const id of [one, other]) if ((await objects.info(`${objectId(id)}^{commit}`)) === null) return null;
+  const [header, ...known] = await Promise.allSettled([
+    readHeader(objects, other),
+    ...[one, other].map((id) => objects.info(`${objectId(id)}^{commit}`)),
+  ]);
+  if (known.some((each) => settled(each) === null)) return null;
   // The usual case, without a process of its own: one commit further.
-  if (one === other || (await readHeader(objects, other)).includes(`\nparent ${one}\n`)) return one;
+  if (one === other || settled(header).includes(`\nparent ${one}\n`)) return one;
   try {
     return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
   } catch (error) {
     if (saidNo(error)) return null;
     throw error;
   }
+}
+
+function settled<T>(outcome: PromiseSettledResult<T>): T {
+  if (outcome.status === 'fulfilled') return outcome.value;
+  throw outcome.reason;
 }
 
 async function readHistory(repository: Repository): Promise<FolderHistory> {

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import type { CommitDraft, FileEdit, Head, Publisher } from '../../source.ts';
+import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
 import { refName } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
@@ -55,7 +55,7 @@ export function createCheckoutPublisher(
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
 
-  const attempt = async (base: Head, drafts: readonly CommitDraft[]): Promise<string[]> => {
+  const attempt: Publisher['publish'] = async (base, drafts, onMade) => {
     if (base.branch === null) {
       throw new HoldfastError('conflict', 'HEAD is detached; check out a branch, then writes go there');
     }
@@ -70,6 +70,7 @@ export function createCheckoutPublisher(
         readyToMove(checkout, branch, base.revision, drafts),
       );
       faults.pass('commit-written');
+      onMade?.(commits);
       const full = paths.map((path) => posix.join(prefix, path));
       const from = base.revision;
       await moveBranch(quiet, { notes, refs }, { branch, from, commits, paths: full, isCheckedOut });
@@ -85,7 +86,7 @@ export function createCheckoutPublisher(
   };
 
   return {
-    publish: (base, drafts) => againWithout(writer, () => attempt(base, drafts)),
+    publish: (...asked) => againWithout(writer, () => attempt(...asked)),
     recover: () =>
       recoverNoted(checkout, notes).catch((error) => {
         throw publishError(error, [], prefix);

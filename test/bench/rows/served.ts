@@ -51,12 +51,12 @@ export async function measureServed(
   return served;
 }
 
-/** Resolves to when (Unix milliseconds) a group's reply shows a text. */
-async function waitUntilServed(manager: Manager, group: number, text: string): Promise<number> {
+/** Resolves to when (Unix milliseconds) a group's reply shows a text; looks every `pause` milliseconds. */
+async function waitUntilServed(manager: Manager, group: number, text: string, pause = 1): Promise<number> {
   for (;;) {
     const reply = await manager.request('GET', `/api/v2/device_groups/${groupName(group)}/info`);
     if (reply.text.includes(text)) return Date.now();
-    await sleep(1);
+    await sleep(pause);
   }
 }
 
@@ -85,7 +85,8 @@ async function largeCommit(bench: Bench, fleet: Fleet, manager: Manager): Promis
   const idle = await pollDuring(bench, manager, () => sleep(2000));
   const busy = await pollDuring(bench, manager, async () => {
     await importFiles(fleet.folder, allApps(fleet, 7000));
-    const taken = await timed(() => waitUntilServed(manager, 499, 'service-9999:1.7000.0'));
+    // Who waits must not take the core that the manager needs.
+    const taken = await timed(() => waitUntilServed(manager, 499, 'service-9999:1.7000.0', 50));
     bench.say(`a commit of ${fleet.apps} files was served after ${ms(taken)}`);
   });
   return {

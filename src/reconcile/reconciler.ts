@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { keyOf } from '../desired/name.ts';
 import { HoldfastError, kindOf, messageOf } from '../errors.ts';
@@ -35,6 +36,9 @@ export interface ReconcilerDependencies
    */
   onPass(outcome: PassOutcome, status: Status): Promise<void>;
 }
+
+/** So many changes take a few milliseconds wherever they are gone through. */
+const MANY = 500;
 
 /** Milliseconds; a clock that was set back must not put the next look off for hours. */
 const LONGEST_WAIT = 300_000;
@@ -85,6 +89,8 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const outcome = await attempt(passes);
     const changed = outcome.ok ? changedBy(outcome.report) : [];
     if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
+    // Both this and what is told of a large pass take some milliseconds.
+    if (changed.length >= MANY) await setImmediate();
     // One look at the clock: were it set between two, the next look could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());

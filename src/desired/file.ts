@@ -43,6 +43,11 @@ function objectRole(kind: Kind, name: string): FileRole {
   return { role: 'problem', severity: 'error', problem: fileProblem('name-invalid', message) };
 }
 
+/** The folder in whose desired state this path, which is none of ours, would be an object's file; null where there is none. */
+export function folderMeant(path: string): string | null {
+  return /^(.+)\/(?:apps|device-groups)\/.+\.ya?ml$/.exec(path)?.[1] ?? null;
+}
+
 /** The path of the file of a new object. */
 export function newFilePath(kind: Kind, name: string): string {
   return `${KIND_FOLDERS[kind]}/${name}.yaml`;

@@ -8,7 +8,7 @@ import { planning } from '../plan/plan.ts';
 import type { FileOrigin, Step } from '../plan/step.ts';
 import type { Reader } from '../source/source.ts';
 import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
-import { refuseEmptied, refuseInvalid } from './guard.ts';
+import { refuseEmptied, refuseInvalid, refuseMisplaced } from './guard.ts';
 import type { Memory } from './memory.ts';
 import type { TellProgress } from './progress.ts';
 
@@ -47,6 +47,7 @@ const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
 export async function advanceStore(context: AdvanceContext, revision: string | null): Promise<Advance> {
   const { desired, memory, reader, strict } = context;
   await refuseEmptied(revision, desired, memory.applied, reader);
+  await refuseMisplaced(revision, memory.store.applied, desired, reader);
   const plan = await inPieces(planning(memory.pending, desired, memory.applied));
   for (const [key, problems] of plan.problems) {
     if (problems.length === 0) memory.problems.delete(key);

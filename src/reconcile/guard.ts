@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../desired/diagnostic.ts';
+import { folderMeant } from '../desired/file.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
@@ -50,6 +51,26 @@ export async function refuseMissing(
     'stalled',
     `there is no folder of DESIRED_STATE in commit ${revision.slice(0, 12)}; look at the setting, or commit a file in the folder (a .gitkeep will do)`,
     { code: 'folder-missing' },
+  );
+}
+
+/**
+ * Refuses a first revision where the folder has no app and no group, and a folder in it has: the setting names one too high up.
+ * Rejects as `stalled`, except where the commit says that everything is to go.
+ */
+export async function refuseMisplaced(
+  revision: string | null,
+  applied: StoreState['applied'],
+  desired: DesiredState,
+  reader: Reader,
+): Promise<void> {
+  if (revision === null || applied !== null || !desired.isEmpty) return;
+  const folder = Array.from(desired.files(), ({ path }) => folderMeant(path)).find((each) => each !== null);
+  if (folder === undefined || (await isMeant(revision, reader))) return;
+  throw new HoldfastError(
+    'stalled',
+    `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; look at the setting, or move the files`,
+    { code: 'folder-misplaced' },
   );
 }
 

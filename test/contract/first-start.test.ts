@@ -77,6 +77,31 @@ describe('a first start with a mistake in its settings', () => {
     expect(await repository.git('rev-list', '--count', 'main')).toBe('1');
   });
 
+  it.each([
+    { name: 'in a work tree', isRemote: false },
+    { name: 'at a remote', isRemote: true },
+  ])('a folder around the one that is meant, $name, is told', async ({ isRemote }) => {
+    const repository = await testRepository();
+    await repository.commit({ [FILE]: FILES['apps/web.yaml'], 'mkdocs.yml': 'site_name: fleet\n' });
+    const settings = isRemote
+      ? { GIT_REMOTE: repository.folder, DESIRED_STATE: '.' }
+      : { DESIRED_STATE: repository.folder };
+    const manager = await startManager({ repository, settings });
+    await expectNothingKnown(manager, /but the folder "desired-state" in it has; look at the setting/);
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'refused' });
+    const right = isRemote ? 'desired-state' : join(repository.folder, 'desired-state');
+    const mended = await manager.restart({ DESIRED_STATE: right });
+    expect((await mended.get(WEB)).body).toMatchObject({ container_image: 'nginx:1' });
+  });
+
+  it('a folder with other files in it is a new fleet', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'mkdocs.yml': 'site_name: fleet\n', 'docs/ops/run.yaml': 'a: 1\n' });
+    const manager = await startManager({ repository, settings: { DESIRED_STATE: repository.folder } });
+    expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: [] });
+    expect((await manager.post(WEB, { container_image: 'first:1' })).status).toBe(200);
+  });
+
   it('a folder that somebody has made, and no commit has yet, is a new fleet', async () => {
     const repository = await testRepository();
     await repository.commit({ 'README.md': 'what this is\n' });

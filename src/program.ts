@@ -1,6 +1,6 @@
 import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
-import { tuneCollector } from './service/collector.ts';
+import { tuneCollector } from './service/garbage-collector.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';

@@ -1,7 +1,7 @@
-import { compareDiagnostics, type Diagnostic } from '../desired/diagnostic.ts';
 import { classifyPath } from '../desired/file.ts';
 import { parseKey } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
+import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
@@ -88,7 +88,7 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
  * update or a delete after which fewer problems are left. So many bad files can be mended one by one, and the revision
  * is applied with the last of them.
  */
-function refuseLeftovers({ op }: Write, before: readonly Diagnostic[], after: readonly Diagnostic[]): void {
+function refuseLeftovers({ op }: Write, before: readonly Problem[], after: readonly Problem[]): void {
   const isMending = (op === 'replace' || op === 'delete') && after.length < before.length;
   if (after.length > 0 && !isMending) throw blocked(after);
 }
@@ -97,16 +97,16 @@ function refuseLeftovers({ op }: Write, before: readonly Diagnostic[], after: re
  * With STRICT, refuses to create an object that has a valid file at a head that is refused. It was never applied, so
  * "exists already" would be wrong: what keeps it from being applied is the answer.
  */
-function refuseClaimed({ op, kind, name }: Write, before: readonly Diagnostic[], view: WriteView): void {
+function refuseClaimed({ op, kind, name }: Write, before: readonly Problem[], view: WriteView): void {
   if (op !== 'create' || view.applied.has(kind, name) || !exists(kind, name, view)) return;
   if (problemsAt(kind, name, view).length === 0) throw blocked(before);
 }
 
 /** Every problem for which STRICT refuses the state. `touched` are the keys of objects that were edited. */
-function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<string>): Diagnostic[] {
+function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<string>): Problem[] {
   const own = desired.problems().filter(({ severity }) => severity === 'error');
   const between = makePlan([...faulty, ...touched], desired, applied).problems;
-  return [...own, ...[...between.values()].flat()].sort(compareDiagnostics);
+  return [...own, ...[...between.values()].flat()].sort(compareProblems);
 }
 
 function commitMessage(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {

@@ -1,5 +1,5 @@
-import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { Kind } from '../desired/name.ts';
+import type { Problem } from '../desired/problem.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { KIND_NOUNS } from '../plan/describe.ts';
@@ -28,7 +28,7 @@ export function unknownApps(names: readonly string[]): HoldfastError {
  * none, for the reason that `otherwise` tells.
  */
 export function blocked(
-  problems: readonly Diagnostic[],
+  problems: readonly Problem[],
   otherwise = 'the files at the head do not allow it',
 ): HoldfastError {
   const [first] = problems;

@@ -1,6 +1,6 @@
 import type { AppDefaults } from '../desired/app.ts';
-import type { Diagnostic } from '../desired/diagnostic.ts';
 import { type Kind, keyOf } from '../desired/name.ts';
+import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { ReadYaml } from '../desired/yaml/document.ts';
 import type { AppliedState } from '../plan/applied.ts';
@@ -38,7 +38,7 @@ export function exists(kind: Kind, name: string, { desired, applied }: WriteView
 }
 
 /** What keeps an object's files from being applied: problems in them, and between them and others. */
-export function problemsAt(kind: Kind, name: string, { desired, applied }: WriteView): Diagnostic[] {
+export function problemsAt(kind: Kind, name: string, { desired, applied }: WriteView): Problem[] {
   const key = keyOf(kind, name);
   return [...desired.problemsOf(kind, name), ...(makePlan([key], desired, applied).problems.get(key) ?? [])];
 }

@@ -2,9 +2,9 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import { parseConfig } from '../config.ts';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
-import type { Diagnostic } from '../desired/diagnostic.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
+import type { Problem } from '../desired/problem.ts';
 import { DesiredState } from '../desired/state.ts';
 import type { Step } from '../plan/step.ts';
 import { createFolderReader, type FileSystem } from '../source/folder.ts';
@@ -67,7 +67,7 @@ export async function loadEntries(
 }
 
 /** Problems with their files as the caller can open them: from where the command was run. */
-export function problemsFromHere(folder: string, problems: readonly Diagnostic[]): Diagnostic[] {
+export function problemsFromHere(folder: string, problems: readonly Problem[]): Problem[] {
   return problems.map((problem) => ({ ...problem, file: normalize(join(folder, problem.file)) }));
 }
 
@@ -89,12 +89,12 @@ export function countObjects(state: DesiredState): string {
 }
 
 /** How many errors there are among problems. */
-export function countErrors(problems: readonly Diagnostic[]): number {
+export function countErrors(problems: readonly Problem[]): number {
   return problems.filter(({ severity }) => severity === 'error').length;
 }
 
 /** "2 problems, 1 warning"; warnings are named where there are some. */
-export function countProblems(problems: readonly Diagnostic[]): string {
+export function countProblems(problems: readonly Problem[]): string {
   const errors = countErrors(problems);
   const warnings = problems.length - errors;
   return warnings === 0

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { AppDefaults } from '../desired/app.ts';
-import { compareDiagnostics, type Diagnostic, fileProblem, inFile } from '../desired/diagnostic.ts';
+import { compareProblems, fileProblem, inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
@@ -45,7 +45,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
   const keys = new Set([...desired.keys(), ...applied.keys()]);
   const { steps, problems: between } = makePlan(keys, desired, applied);
   const found = [...desired.problems(), ...[...between.values()].flat(), ...emptiedProblem(desired, applied)];
-  const problems = problemsFromHere(folder, found.sort(compareDiagnostics));
+  const problems = problemsFromHere(folder, found.sort(compareProblems));
   const findings: Findings = {
     problems,
     steps: stepsFromHere(folder, steps),
@@ -58,7 +58,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
 }
 
 /** The manager refuses a commit that empties the folder, unless its message says that this is meant. */
-function emptiedProblem(desired: DesiredState, applied: AppliedState): Diagnostic[] {
+function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[] {
   if (!desired.isEmpty || applied.isEmpty) return [];
   const message =
     'no object is left in this folder; the manager refuses that, unless the commit has the trailer "Allow-Empty: true"';
@@ -113,7 +113,7 @@ function warnOf({ invalid, unknown }: Base, revision: string, io: CommandIo): vo
   );
 }
 
-function summarize(steps: readonly Step[], problems: readonly Diagnostic[]): string {
+function summarize(steps: readonly Step[], problems: readonly Problem[]): string {
   const found = problems.length === 0 ? '' : countProblems(problems);
   if (steps.length === 0) return found === '' ? 'No changes.' : `No changes, ${found}.`;
   const creates = steps.filter(({ before }) => before === null).length;

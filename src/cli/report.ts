@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Diagnostic } from '../desired/diagnostic.ts';
+import type { Problem } from '../desired/problem.ts';
 import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
 import { printable } from '../plan/printable.ts';
@@ -10,7 +10,7 @@ export type Format = (typeof FORMATS)[number];
 
 /** What `validate` and `plan` found. */
 export interface Findings {
-  problems: readonly Diagnostic[];
+  problems: readonly Problem[];
   steps: readonly Step[];
   effects: readonly Effect[];
   /** One line that says how it went. */
@@ -41,7 +41,7 @@ function jsonOf({ problems, steps, effects }: Findings): object {
 }
 
 /** The commands of a GitHub workflow; what ends a property or a line has to be escaped. */
-function annotation({ severity, file, line, column, code, message }: Diagnostic): string {
+function annotation({ severity, file, line, column, code, message }: Problem): string {
   const data = (text: string): string => text.replace(/[%\r\n]/g, (char) => `%${hex(char)}`);
   const property = (text: string): string => data(text).replace(/[:,]/g, (char) => `%${hex(char)}`);
   return `::${severity} file=${property(file)},line=${line},col=${column},title=${property(code)}::${data(message)}\n`;
@@ -67,7 +67,7 @@ function textOf({ problems, steps, effects, summary }: Findings, hasColors: bool
 
 type Paint = (color: Color, text: string) => string;
 
-function problemLine({ file, line, column, severity, code, message }: Diagnostic, paint: Paint): string {
+function problemLine({ file, line, column, severity, code, message }: Problem, paint: Paint): string {
   const label = severity === 'error' ? paint('red', 'error') : paint('yellow', 'warning');
   return `${paint('bold', `${printable(file)}:${line}:${column}`)}: ${label}: ${printable(message)} ${paint('dim', `[${code}]`)}`;
 }

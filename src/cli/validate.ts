@@ -1,4 +1,4 @@
-import { compareDiagnostics } from '../desired/diagnostic.ts';
+import { compareProblems } from '../desired/problem.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import { parseCommand } from './arguments.ts';
@@ -24,7 +24,7 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
   const { problems: between } = makePlan(state.keys(), state, new AppliedState());
   // That an app was never valid only its history can tell. Its own file is a problem already, where it can be mended.
   const known = [...between.values()].flat().filter(({ code }) => code !== 'app-waiting');
-  const problems = problemsFromHere(folder, [...state.problems(), ...known].sort(compareDiagnostics));
+  const problems = problemsFromHere(folder, [...state.problems(), ...known].sort(compareProblems));
   const summary = `${folder}: ${countObjects(state)}, ${countProblems(problems)}`;
   io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
   return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;

@@ -1,5 +1,5 @@
-import { fileProblem, type TextProblem } from './diagnostic.ts';
 import { KINDS, type Kind, NAME_PATTERN, NAME_RULE } from './name.ts';
+import { fileProblem, type TextProblem } from './problem.ts';
 
 /** The folder of each kind below the desired-state folder. */
 const KIND_FOLDERS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device-groups' };

@@ -1,9 +1,9 @@
 import type { AppDefaults } from './app.ts';
-import { type DiagnosticCode, fileProblem, type TextProblem } from './diagnostic.ts';
 import type { BlobContent, EntryType, TreeEntry } from './entry.ts';
 import { classifyPath } from './file.ts';
 import type { Kind } from './name.ts';
 import { type ParsedFile, parseObject } from './parse.ts';
+import { fileProblem, type ProblemCode, type TextProblem } from './problem.ts';
 import type { StateFile } from './state.ts';
 import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
 
@@ -11,7 +11,7 @@ import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
 export type ReadBlob = (blob: string, maxBytes: number) => Promise<BlobContent>;
 
 /** The problems of entries that are never read, because they are no plain files and could lead anywhere. */
-const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [DiagnosticCode, string]>> = {
+const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [ProblemCode, string]>> = {
   symlink: ['file-symlink', 'is a symbolic link, which is never followed; commit the file itself'],
   submodule: ['file-submodule', 'is a submodule, which is never read; commit the files themselves'],
   special: ['file-unreadable', 'is not a plain file; remove it'],

@@ -2,9 +2,9 @@ import type * as z from 'zod';
 import { APP_FIELDS, type AppDefaults, AppFields, completeApp } from './app.ts';
 import type { Content } from './content.ts';
 import { DeviceGroup } from './device-group.ts';
-import { fileProblem, type TextProblem } from './diagnostic.ts';
 import { explain } from './explain.ts';
 import type { Kind } from './name.ts';
+import { fileProblem, type TextProblem } from './problem.ts';
 import {
   decodeText,
   MAX_PROBLEMS,

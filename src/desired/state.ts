@@ -1,16 +1,10 @@
 import type { App } from './app.ts';
 import { type Content, membersOf } from './content.ts';
 import type { DeviceGroup } from './device-group.ts';
-import {
-  compareDiagnostics,
-  type Diagnostic,
-  inFile,
-  type Severity,
-  type TextProblem,
-} from './diagnostic.ts';
 import { GroupsByApp } from './groups-by-app.ts';
 import { type Kind, keyOf } from './name.ts';
 import { NO_PLACES, type ParsedFile } from './parse.ts';
+import { compareProblems, inFile, type Problem, type Severity, type TextProblem } from './problem.ts';
 import type { Position } from './yaml/document.ts';
 
 /** One file of the folder. `blob` names its bytes: equal blobs are equal bytes. */
@@ -135,12 +129,12 @@ export class DesiredState {
   }
 
   /** Every problem that the files have in themselves, in order. */
-  problems(): Diagnostic[] {
-    return [...this.#faulty].flatMap((path) => this.#problemsOf(path)).sort(compareDiagnostics);
+  problems(): Problem[] {
+    return [...this.#faulty].flatMap((path) => this.#problemsOf(path)).sort(compareProblems);
   }
 
   /** The problems of the files of one object. */
-  problemsOf(kind: Kind, name: string): Diagnostic[] {
+  problemsOf(kind: Kind, name: string): Problem[] {
     return this.pathsOf(kind, name).flatMap((path) => this.#problemsOf(path));
   }
 
@@ -190,7 +184,7 @@ export class DesiredState {
     }
   }
 
-  #problemsOf(path: string): Diagnostic[] {
+  #problemsOf(path: string): Problem[] {
     const file = this.#files.get(path);
     if (file === undefined) return [];
     if (file.kind === null) return [inFile(path, file.problem, file.severity)];

@@ -1,6 +1,6 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
-import { type Diagnostic, inFile } from '../desired/diagnostic.ts';
 import { type Kind, keyOf, parseKey } from '../desired/name.ts';
+import { inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
 import type { AppliedState } from './applied.ts';
 import { sameContent } from './content.ts';
@@ -18,7 +18,7 @@ export interface Plan {
    * Problems between objects, by key. Every object that was looked at has an entry: an empty list means that problems
    * which were known of it before are solved.
    */
-  problems: Map<string, Diagnostic[]>;
+  problems: Map<string, Problem[]>;
 }
 
 /**
@@ -43,7 +43,7 @@ export function* planning(
   applied: AppliedView,
 ): Generator<undefined, Plan, undefined> {
   const steps: Step[] = [];
-  const problems = new Map<string, Diagnostic[]>();
+  const problems = new Map<string, Problem[]>();
   for (const key of yield* dependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
     const verdict = PLANNERS[kind](name, desired, applied);
@@ -57,7 +57,7 @@ export function* planning(
 /** What is to be done about one object. */
 interface Verdict {
   step: Step | null;
-  problems: Diagnostic[];
+  problems: Problem[];
 }
 
 const PLANNERS: Readonly<
@@ -111,7 +111,7 @@ function planAppRemoval(name: string, desired: DesiredView, applied: AppliedView
 }
 
 /** Not for a group whose valid file still lists the app: `memberProblems` tells that already. */
-function retainedProblem(app: string, group: string, desired: DesiredView): Diagnostic[] {
+function retainedProblem(app: string, group: string, desired: DesiredView): Problem[] {
   const file = desired.group(group);
   if (file === undefined || file.content?.apps.includes(app)) return [];
   const message = `app "${app}" was removed, but this group's last good content lists it; mend this file, and the app goes`;
@@ -154,7 +154,7 @@ function memberProblems(
   group: DeviceGroup,
   desired: DesiredView,
   applied: AppliedView,
-): Diagnostic[] {
+): Problem[] {
   return group.apps.flatMap((app, index) => {
     if (isAvailable(app, desired, applied)) return [];
     const place = file.memberPlaces[index] ?? { line: 1, column: 1 };

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { inPieces, inTurns } from '../async/pace.ts';
-import { compareDiagnostics, type Diagnostic } from '../desired/diagnostic.ts';
 import { type Kind, keyOf, parseKey } from '../desired/name.ts';
+import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Faults } from '../faults.ts';
 import { planning } from '../plan/plan.ts';
@@ -91,9 +91,9 @@ async function applyPlan(
   return { steps, ids, rewrittenFrom: isRewritten ? before : null };
 }
 
-function errorsOf(desired: DesiredState, memory: Memory): Diagnostic[] {
+function errorsOf(desired: DesiredState, memory: Memory): Problem[] {
   const own = desired.problems().filter(({ severity }) => severity === 'error');
-  return [...own, ...[...memory.problems.values()].flat()].sort(compareDiagnostics);
+  return [...own, ...[...memory.problems.values()].flat()].sort(compareProblems);
 }
 
 /** Objects that are the same as before, but come from another file, or from the same one with other bytes. */

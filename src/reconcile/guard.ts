@@ -1,5 +1,5 @@
-import type { Diagnostic } from '../desired/diagnostic.ts';
 import { folderMeant } from '../desired/file.ts';
+import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppliedState } from '../plan/applied.ts';
@@ -90,7 +90,7 @@ function trailersOf(message: string): string {
 }
 
 /** With STRICT, a revision with any invalid file is refused whole; `details.problems` names them. */
-export function refuseInvalid(problems: readonly Diagnostic[]): void {
+export function refuseInvalid(problems: readonly Problem[]): void {
   const errors = problems.length;
   if (errors === 0) return;
   throw new HoldfastError(

@@ -1,7 +1,7 @@
 import { membersOf } from '../desired/content.ts';
-import type { Diagnostic } from '../desired/diagnostic.ts';
 import { keyOf, type ObjectKey, parseKey } from '../desired/name.ts';
 import { NO_PLACES } from '../desired/parse.ts';
+import type { Problem } from '../desired/problem.ts';
 import type { StateFile } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import type { FileOrigin } from '../plan/step.ts';
@@ -16,7 +16,7 @@ export interface Memory {
   /** Keys of objects that may differ from what is applied; emptied by a pass that applies them. */
   pending: Set<string>;
   /** Problems between objects, by the key of the object they were found at. */
-  problems: Map<string, Diagnostic[]>;
+  problems: Map<string, Problem[]>;
 }
 
 /** Tells the state of a file that was applied as it is, without reading it again. */

@@ -1,5 +1,5 @@
 import { type AppDefaults, readingRules } from '../desired/app.ts';
-import type { Diagnostic } from '../desired/diagnostic.ts';
+import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
@@ -55,7 +55,7 @@ export interface PassRunner {
   /** The head that the last pass looked at. */
   head(): Head | null;
   /** Every problem that is known, at the revision that was looked at last. */
-  problems(): Diagnostic[];
+  problems(): Problem[];
   /** Says that a commit is made here on a branch without one; resolves to null where none is. */
   began(revision: Promise<string | null>): void;
   /**
@@ -85,7 +85,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const rules = readingRules(dependencies.defaults);
   const { recall, memory, forget, followed } = createRecall(store, desired, past);
   let head: Head | null = null;
-  let lastProblems: Diagnostic[] = [];
+  let lastProblems: Problem[] = [];
 
   const look = async () => {
     const { state, head: seen } = await lookAtBoth(dependencies, memory()?.store ?? null, rules);

@@ -1,10 +1,10 @@
-import type { Diagnostic } from '../desired/diagnostic.ts';
-import { compareDiagnostics } from '../desired/diagnostic.ts';
+import type { Problem } from '../desired/problem.ts';
+import { compareProblems } from '../desired/problem.ts';
 import type { ErrorKind } from '../errors.ts';
 import type { Seeding } from './seed.ts';
 
 /** A problem, and since when it has been there (Unix milliseconds). */
-export interface StandingProblem extends Diagnostic {
+export interface StandingProblem extends Problem {
   since: number;
 }
 
@@ -73,16 +73,16 @@ export const STARTING: Status = {
 
 /** Gives each problem its age: one that was there before keeps its time, whatever line it moved to. */
 export function ageProblems(
-  problems: readonly Diagnostic[],
+  problems: readonly Problem[],
   before: readonly StandingProblem[],
   now: number,
 ): StandingProblem[] {
   const known = new Map(before.map((problem) => [identity(problem), problem.since]));
   return [...problems]
-    .sort(compareDiagnostics)
+    .sort(compareProblems)
     .map((problem) => ({ ...problem, since: known.get(identity(problem)) ?? now }));
 }
 
-function identity({ file, code, message }: Diagnostic): string {
+function identity({ file, code, message }: Problem): string {
   return JSON.stringify([file, code, message]);
 }

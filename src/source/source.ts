@@ -97,7 +97,7 @@ export interface CommitDraft {
 }
 
 /** Told of commits that are made, and not published yet. */
-export type OnMade = (commits: readonly string[]) => void;
+type OnMade = (commits: readonly string[]) => void;
 
 /** Makes commits and brings them to where they belong. */
 export interface Publisher {

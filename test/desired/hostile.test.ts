@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TextProblem } from '../../src/desired/diagnostic.ts';
 import { parseObject, parseObjectText } from '../../src/desired/parse.ts';
+import type { TextProblem } from '../../src/desired/problem.ts';
 import { MAX_FILE_BYTES, MAX_PROBLEMS, readYaml } from '../../src/desired/yaml/document.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DiagnosticCode } from '../../src/desired/diagnostic.ts';
 import { fieldName, parseObject, parseObjectText } from '../../src/desired/parse.ts';
+import type { ProblemCode } from '../../src/desired/problem.ts';
 import { MAX_PROBLEMS } from '../../src/desired/yaml/document.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
 
@@ -35,7 +35,7 @@ describe('parseObject', () => {
     });
   });
 
-  it.each<[string, 'app' | 'device_group', string | Buffer, `${DiagnosticCode} ${string}`]>([
+  it.each<[string, 'app' | 'device_group', string | Buffer, `${ProblemCode} ${string}`]>([
     [
       'too large',
       'app',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Diagnostic } from '../../src/desired/diagnostic.ts';
 import { parseKey } from '../../src/desired/name.ts';
+import type { Problem } from '../../src/desired/problem.ts';
 import { type DesiredObject, DesiredState } from '../../src/desired/state.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../src/plan/plan.ts';
@@ -16,7 +16,7 @@ const histories = fc.array(anyCommit, { minLength: 1, maxLength: 12 });
 class Fleet {
   readonly desired = new DesiredState();
   readonly applied = new AppliedState();
-  readonly problems = new Map<string, Diagnostic[]>();
+  readonly problems = new Map<string, Problem[]>();
   readonly pending = new Set<string>();
   readonly files = new Map<string, string>();
 
@@ -47,7 +47,7 @@ class Fleet {
   }
 }
 
-function sorted(problems: Iterable<readonly Diagnostic[]>): string[] {
+function sorted(problems: Iterable<readonly Problem[]>): string[] {
   return [...problems]
     .flat()
     .map((problem) => JSON.stringify(problem))

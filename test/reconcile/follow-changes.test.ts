@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Diagnostic } from '../../src/desired/diagnostic.ts';
 import { keyOf, parseKey } from '../../src/desired/name.ts';
+import type { Problem } from '../../src/desired/problem.ts';
 import { DesiredState } from '../../src/desired/state.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../src/plan/plan.ts';
@@ -67,7 +67,7 @@ class Manager {
   }
 }
 
-function sorted(problems: Iterable<readonly Diagnostic[]>): string[] {
+function sorted(problems: Iterable<readonly Problem[]>): string[] {
   return [...problems]
     .flat()
     .map((problem) => JSON.stringify(problem))

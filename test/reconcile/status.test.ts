@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Diagnostic } from '../../src/desired/diagnostic.ts';
+import type { Problem } from '../../src/desired/problem.ts';
 import { ageProblems } from '../../src/reconcile/status.ts';
 
-const problem = (file: string, line: number, message = 'is wrong'): Diagnostic => ({
+const problem = (file: string, line: number, message = 'is wrong'): Problem => ({
   file,
   line,
   column: 1,

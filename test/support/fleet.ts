@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { type App, appDefaults, completeApp } from '../../src/desired/app.ts';
-import type { Diagnostic } from '../../src/desired/diagnostic.ts';
 import { classifyPath } from '../../src/desired/file.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
+import type { Problem } from '../../src/desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../src/desired/state.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
@@ -62,7 +62,7 @@ export function appliedOf(files: Files): AppliedState {
 }
 
 /** `device-groups/edge.yaml:2:5 app-unknown`, for comparing problems without their sentences. */
-export function placeOf({ file, line, column, code }: Diagnostic): string {
+export function placeOf({ file, line, column, code }: Problem): string {
   return `${file}:${line}:${column} ${code}`;
 }
 

@@ -9,7 +9,7 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
-import { type DiagnosticCode, fileProblem, type TextProblem } from '../diagnostic.ts';
+import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
 import { MAX_DEPTH, parseYaml, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */
@@ -103,7 +103,7 @@ const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
 };
 
 /** Our codes for errors of the parser; all others are `yaml-syntax`. */
-const SYNTAX_CODES: Partial<Record<ErrorCode, DiagnosticCode>> = {
+const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
   BAD_DIRECTIVE: 'yaml-directive',
   RESOURCE_EXHAUSTION: 'yaml-depth',
   TAG_RESOLVE_FAILED: 'yaml-tag',
@@ -136,7 +136,7 @@ function contentProblems({ document, lines }: YamlTree): TextProblem[] {
 
 interface NodeProblem {
   offset: number;
-  code: DiagnosticCode;
+  code: ProblemCode;
   message: string;
 }
 

@@ -11,7 +11,11 @@ const NODE = (process.env['HOLDFAST_TEST_NODE'] ?? process.execPath).split(' ');
 /** Bytes of the space of young objects in a process that has done next to nothing before, and then much. */
 async function youngSpaceAfterwards(flags: readonly string[]): Promise<number> {
   const collector = join(await temporaryFolder(), 'collector.mjs');
-  await build({ entryPoints: ['src/service/collector.ts'], absWorkingDir: PROJECT, outfile: collector });
+  await build({
+    entryPoints: ['src/service/garbage-collector.ts'],
+    absWorkingDir: PROJECT,
+    outfile: collector,
+  });
   const script = `
     import { getHeapSpaceStatistics } from 'node:v8';
     import { tuneCollector } from '${pathToFileURL(collector)}';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareDiagnostics, type Diagnostic, type DiagnosticCode } from '../../src/desired/diagnostic.ts';
 import type { BlobContent, EntryType } from '../../src/desired/entry.ts';
 import { loadFile } from '../../src/desired/load.ts';
+import { compareProblems, type Problem, type ProblemCode } from '../../src/desired/problem.ts';
 import { DesiredState } from '../../src/desired/state.ts';
 import { makePlan } from '../../src/plan/plan.ts';
 import { appliedOf, DEFAULTS, type Files } from '../support/fleet.ts';
@@ -19,7 +19,7 @@ interface Case {
 }
 
 /** One way to come by each code; `folder-empty` is about a revision (test/cli/plan.test.ts). */
-const CASES: Record<Exclude<DiagnosticCode, 'folder-empty'>, Case> = {
+const CASES: Record<Exclude<ProblemCode, 'folder-empty'>, Case> = {
   'file-too-large': {
     now: { 'apps/a.yaml': { tooLarge: 300_000 } },
     place: 'apps/a.yaml:1:1',
@@ -119,7 +119,7 @@ const CASES: Record<Exclude<DiagnosticCode, 'folder-empty'>, Case> = {
 
 const NO_FILES: readonly unknown[] = ['symlink', 'submodule', 'special'];
 
-async function problemsOf({ now, was = {} }: Case): Promise<Diagnostic[]> {
+async function problemsOf({ now, was = {} }: Case): Promise<Problem[]> {
   const desired = new DesiredState();
   for (const [path, content] of Object.entries(now)) {
     const type = (NO_FILES.includes(content) ? content : 'file') as EntryType;
@@ -141,8 +141,8 @@ describe('every code', () => {
   });
 });
 
-describe('compareDiagnostics', () => {
-  const diagnostic = fc.record<Diagnostic>({
+describe('compareProblems', () => {
+  const problem = fc.record<Problem>({
     file: fc.constantFrom('a', 'b'),
     line: fc.integer({ min: 1, max: 2 }),
     column: fc.integer({ min: 1, max: 12 }),
@@ -152,7 +152,7 @@ describe('compareDiagnostics', () => {
   });
 
   it('orders by file, line, column, code and message', () => {
-    const at = (file: string, line: number, column: number): Diagnostic => ({
+    const at = (file: string, line: number, column: number): Problem => ({
       file,
       line,
       column,
@@ -161,23 +161,23 @@ describe('compareDiagnostics', () => {
       severity: 'error',
     });
     const ordered = [at('a', 2, 9), at('a', 10, 2), at('a', 10, 11), at('b', 1, 1)];
-    expect([...ordered].reverse().sort(compareDiagnostics)).toEqual(ordered);
+    expect([...ordered].reverse().sort(compareProblems)).toEqual(ordered);
   });
 
   it('is one order, whatever order the problems were found in', () => {
     fc.assert(
-      fc.property(fc.array(diagnostic), fc.infiniteStream(fc.nat()), (problems, dice) => {
+      fc.property(fc.array(problem), fc.infiniteStream(fc.nat()), (problems, dice) => {
         const shuffled = problems
           .map((problem) => ({ problem, at: dice.next().value as number }))
           .sort((a, b) => a.at - b.at)
           .map(({ problem }) => problem);
-        expect(shuffled.sort(compareDiagnostics)).toEqual([...problems].sort(compareDiagnostics));
+        expect(shuffled.sort(compareProblems)).toEqual([...problems].sort(compareProblems));
       }),
     );
     fc.assert(
-      fc.property(diagnostic, diagnostic, (a, b) => {
-        expect(Math.sign(compareDiagnostics(a, b))).toBe(0 - Math.sign(compareDiagnostics(b, a)));
-        expect(compareDiagnostics(a, { ...a })).toBe(0);
+      fc.property(problem, problem, (a, b) => {
+        expect(Math.sign(compareProblems(a, b))).toBe(0 - Math.sign(compareProblems(b, a)));
+        expect(compareProblems(a, { ...a })).toBe(0);
       }),
     );
   });

@@ -1,5 +1,5 @@
 /** Every code that a problem can have. Programs compare codes; messages are for people. */
-export type DiagnosticCode =
+export type ProblemCode =
   | 'file-too-large'
   | 'file-not-text'
   | 'file-symlink'
@@ -31,29 +31,29 @@ export type Severity = 'error' | 'warning';
 export interface TextProblem {
   line: number;
   column: number;
-  code: DiagnosticCode;
+  code: ProblemCode;
   message: string;
 }
 
 /** A problem of a file. The message says what is wrong and what to do; `file` is relative to the folder. */
-export interface Diagnostic extends TextProblem {
+export interface Problem extends TextProblem {
   file: string;
   severity: Severity;
 }
 
 /** A problem of a whole file, placed at its beginning. */
-export function fileProblem(code: DiagnosticCode, message: string): TextProblem {
+export function fileProblem(code: ProblemCode, message: string): TextProblem {
   return { line: 1, column: 1, code, message };
 }
 
 /** Gives a problem of a text its file. */
-export function inFile(file: string, problem: TextProblem, severity: Severity = 'error'): Diagnostic {
+export function inFile(file: string, problem: TextProblem, severity: Severity = 'error'): Problem {
   const { line, column, code, message } = problem;
   return { file, line, column, code, message, severity };
 }
 
 /** Orders problems by file, then by place, so that the same problems are always told in the same order. */
-export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
+export function compareProblems(a: Problem, b: Problem): number {
   return (
     compareText(a.file, b.file) ||
     a.line - b.line ||

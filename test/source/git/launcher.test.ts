@@ -16,8 +16,8 @@ const context = contextAt(repository.folder);
 const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function launch(): Launcher {
-  const launcher = createLauncher();
+function launch(idleLimit?: number): Launcher {
+  const launcher = createLauncher(idleLimit);
   onTestFinished(() => launcher.close());
   return launcher;
 }
@@ -140,6 +140,16 @@ describe('a launcher', () => {
     expect(await launch().run(bare, commands.version())).toBe(`${process.pid}\n`);
   });
 
+  it('does without where somebody ends its process', async () => {
+    const launcher = launch();
+    const telling = await scripted('echo $PPID');
+    process.kill(Number(await launcher.run(telling, commands.version())), 'SIGKILL');
+    expect(await launcher.run(telling, commands.version())).toMatch(/^\d+\n$/);
+    const path = join(folder, 'ended');
+    const ending = await scripted(`[ -e "${path}" ] && exit; : > "${path}"; kill -9 $PPID`);
+    expect(await launcher.run(ending, commands.version())).toBe('');
+  });
+
   it('rejects where the folder is gone', async () => {
     await failureOf(launch().run(contextAt('/nonexistent/folder'), commands.version()));
   });
@@ -149,6 +159,14 @@ describe('a launcher', () => {
     execFileSync('ln', ['-s', '/bin/sh', join(own, 'sh')]);
     const failure = await failureOf(launch().run({ ...context, env: { PATH: own } }, commands.version()));
     expect(failure.stderr).toMatch(/git.*not found/);
+  });
+
+  it('ends its process when nothing was asked for some time, and not while a command is at work', async () => {
+    const launcher = launch(50);
+    const telling = await scripted('sleep 0.3; echo $PPID');
+    const id = Number(await launcher.run(telling, commands.version()));
+    await vi.waitFor(async () => expect(await isAlive(id)).toBe(false), 10_000);
+    expect(Number(await launcher.run(telling, commands.version()))).not.toBe(id);
   });
 
   it('leaves no process behind when it is closed, and starts a new one when it is used again', async () => {

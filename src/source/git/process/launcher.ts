@@ -1,5 +1,5 @@
 import type { GitCommand } from './commands.ts';
-import { type AnswerReader, Conversation, type Talker } from './conversation.ts';
+import { type AnswerReader, Conversation, type Talker, wasEnded } from './conversation.ts';
 import { type GitContext, GitFailure, runGit } from './run.ts';
 
 /**
@@ -45,15 +45,22 @@ const NUL = 0;
 /** Of git's own codes: it says 129 of a wrong call, and above that a shell tells of a signal. */
 const HIGHEST_CODE = 129;
 
-export function createLauncher(): Launcher {
+export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
   let shell: { key: string; conversation: Conversation } | null = null;
   let idle: NodeJS.Timeout | undefined;
+  let running = 0;
 
   const close = async (): Promise<void> => {
     clearTimeout(idle);
     const ended = shell;
     shell = null;
     await ended?.conversation.close();
+  };
+
+  /** A command has the time that it was given, however long it is. */
+  const retire = (): void => {
+    if (running > 0) idle?.refresh();
+    else void close();
   };
 
   /** The process has one environment for all that it starts. */
@@ -64,17 +71,20 @@ export function createLauncher(): Launcher {
       shell = { key, conversation: new Conversation(context, SHELL) };
     }
     clearTimeout(idle);
-    idle = setTimeout(() => void close(), IDLE_LIMIT).unref();
+    idle = setTimeout(retire, idleLimit).unref();
     return shell.conversation;
   };
 
   const ask = async (context: GitContext, { args }: GitCommand): Promise<Answer> => {
+    running += 1;
     try {
       return await shellFor(context).ask(`${args.length}\n${args.join('\n')}\n`, readAnswer);
     } catch (error) {
       // Until it has ended, a git that it started may still be at work.
       await close();
       throw error;
+    } finally {
+      running -= 1;
     }
   };
 
@@ -84,7 +94,7 @@ export function createLauncher(): Launcher {
     try {
       answer = await ask(context, command);
     } catch (error) {
-      if (error instanceof GitFailure && NO_SHELL.test(error.stderr)) return runGit(context, command);
+      if (isNoAnswerOfGit(error)) return runGit(context, command);
       throw error;
     }
     const { text, code } = answer;
@@ -93,6 +103,11 @@ export function createLauncher(): Launcher {
   };
 
   return { prepare: (context) => shellFor(context).start(), run, close };
+}
+
+/** Without a shell, or after somebody ended it, git is started from here; what was begun is over by then. */
+function isNoAnswerOfGit(error: unknown): boolean {
+  return wasEnded(error) || (error instanceof GitFailure && NO_SHELL.test(error.stderr));
 }
 
 /** What a command said, and the code that it ended with. */

@@ -49,13 +49,14 @@ export async function syncChanged(
     if (isThere && existed(path)) return;
     for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) above.add(dirname(folder));
   };
-  const own = new Set(paths.map((path) => dirname(path)));
-  await Promise.all([inLanes(AT_ONCE, paths, syncOne), syncFolders(own)]);
-  await syncFolders(above);
-
-  function syncFolders(folders: ReadonlySet<string>): Promise<unknown> {
-    return inLanes(AT_ONCE, [...folders], (folder) => syncIfThere(join(top, folder)));
-  }
+  const syncOwn = async (folder: string): Promise<void> => void (await syncIfThere(join(top, folder)));
+  const folders = new Set(paths.map((path) => dirname(path)));
+  const all = [
+    ...paths.map((path) => () => syncOne(path)),
+    ...Array.from(folders, (folder) => () => syncOwn(folder)),
+  ];
+  await inLanes(AT_ONCE, all, (one) => one());
+  await inLanes(AT_ONCE, [...above], syncOwn);
 }
 
 /** Each needs a descriptor, and those of devices must not be used up. */

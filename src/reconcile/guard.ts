@@ -69,7 +69,7 @@ export async function refuseMisplaced(
   if (folder === undefined || (await isMeant(revision, reader))) return;
   throw new HoldfastError(
     'stalled',
-    `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; look at the setting, or move the files`,
+    `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; look at the setting, or move the files. If it is meant, commit with the trailer "${ALLOW_EMPTY}"`,
     { code: 'folder-misplaced' },
   );
 }

@@ -13,27 +13,45 @@ const MOST_BYTES = 32 * 1024;
 export function readingAhead(source: Source): Source {
   const { reader, publisher } = source;
   const answers = new Answers();
-  const publish: Publisher['publish'] = (base, drafts) =>
-    publisher.publish(base, drafts, (commits) => {
-      const last = commits.at(-1);
-      if (base.revision === null || last === undefined) return;
+  let reading: Promise<unknown> = Promise.resolve();
+  const publish: Publisher['publish'] = async (base, drafts) => {
+    try {
+      return await publisher.publish(base, drafts, (commits) => {
+        const last = commits.at(-1);
+        if (base.revision === null || last === undefined) return;
+        answers.clear();
+        reading = readAhead(reader, answers, base.revision, last).catch(() => undefined);
+      });
+    } catch (error) {
       answers.clear();
-      readAhead(reader, answers, base.revision, last).catch(() => undefined);
-    });
-  return { ...source, reader: readerWith(answers, reader), publisher: { ...publisher, publish } };
+      throw error;
+    }
+  };
+  const close = async (): Promise<void> => {
+    answers.close();
+    // A question that came after the end would start git again.
+    await reading;
+    await source.close();
+  };
+  return { ...source, reader: readerWith(answers, reader), publisher: { ...publisher, publish }, close };
 }
 
 /** Asks what a pass from one commit to another one asks. */
 async function readAhead(reader: Reader, answers: Answers, base: string, commit: string): Promise<void> {
-  void answers.keep(`common ${base} ${commit}`, reader.commonAncestor(base, commit));
-  void answers.keep(`ancestor ${base} ${commit}`, reader.isAncestor(base, commit));
+  const relation = [
+    answers.keep(`common ${base} ${commit}`, reader.commonAncestor(base, commit)),
+    answers.keep(`ancestor ${base} ${commit}`, reader.isAncestor(base, commit)),
+  ];
   const to = answers.keep(`folder ${commit}`, reader.folder(commit));
-  const [before, after] = [await reader.folder(base), await to];
-  if (before === null || after === null || before === after) return;
+  const [before, after] = await Promise.all([reader.folder(base), to]);
+  await Promise.allSettled(relation);
+  if (before === null || after === null || before === after || answers.isClosed) return;
   const changes = await answers.keep(`changes ${before} ${after}`, reader.changes(before, after));
-  for (const { entry } of changes?.slice(0, MOST_FILES) ?? []) {
-    if (entry?.type === 'file') void answers.keep(`blob ${entry.blob}`, reader.blob(entry.blob, MOST_BYTES));
-  }
+  const blobs = (changes ?? [])
+    .slice(0, MOST_FILES)
+    .flatMap(({ entry }) => (entry?.type === 'file' && !answers.isClosed ? entry.blob : []));
+  const reads = blobs.map((blob) => answers.keep(`blob ${blob}`, reader.blob(blob, MOST_BYTES)));
+  await Promise.allSettled(reads);
 }
 
 function readerWith(answers: Answers, reader: Reader): Reader {
@@ -65,6 +83,17 @@ function isThere(answer: unknown): boolean {
 /** Answers by what was asked. */
 class Answers {
   readonly #kept = new Map<string, Promise<unknown>>();
+  #isClosed = false;
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Nothing more is to be asked. */
+  close(): void {
+    this.#isClosed = true;
+    this.clear();
+  }
 
   clear(): void {
     this.#kept.clear();

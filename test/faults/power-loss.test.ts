@@ -9,6 +9,8 @@ import { canTrace, completedCalls } from './strace-log.ts';
 
 const CALLS = 'fsync,fdatasync,rename,renameat,renameat2,link,linkat,write,writev,sendto,sendmsg';
 
+const ANSWER = /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/;
+
 /** The calls that did not fail: `fsync(5</path>) = 0`. */
 function successes(log: string): string[] {
   return completedCalls(log).flatMap(([, call]) => (/= -1 E/.test(call) ? [] : [call]));
@@ -59,8 +61,13 @@ describe('a loss of power', () => {
         ...(branch.includes('/')
           ? [['folders above too', new RegExp(`^fsync\\(\\d+<${heads}>`)] as const]
           : []),
+        ['the answer is sent', ANSWER],
+      ]);
+      // The pass that applies the write begins as soon as the branch has moved.
+      expectInOrder(calls, [
+        ['the branch moves', new RegExp(`^rename.*${branch.split('/').at(-1)}\\.lock`)],
         ['the store is synced', /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/],
-        ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/],
+        ['the answer is sent', ANSWER],
       ]);
     },
   );

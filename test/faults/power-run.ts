@@ -109,7 +109,8 @@ export async function losePower(place: Place, run: Run, cut: number, luck: Luck)
   await rm(place.machine, { recursive: true });
   await mkdir(place.machine);
   const kept = [...disk.survivors(luck)].filter(([path]) => !isElsewhere(path));
-  const there = [...disk.seen()].filter(([path]) => isElsewhere(path));
+  // There the machine goes on, and a push that is cut off lets its locks go.
+  const there = [...disk.seen()].filter(([path]) => isElsewhere(path) && !path.endsWith('.lock'));
   for (const [path, bytes] of [...kept, ...there]) {
     if (bytes === null) await mkdir(path);
     else await writeFile(path, path.endsWith('/holdfast-switch') ? inEarlierBoot(bytes) : bytes);

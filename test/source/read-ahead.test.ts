@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openCheckout } from '../../src/source/git/checkout.ts';
 import { readingAhead } from '../../src/source/read-ahead.ts';
@@ -90,6 +91,20 @@ describe('a source that reads ahead', () => {
     const after = (await ahead.reader.folder(commit)) ?? '';
     expect(await bytesOf(ahead, before, after)).toEqual(['more\n']);
     expect(looks).toBe(2);
+  });
+
+  it('asks nothing more once it is closed', async () => {
+    const { asked, ahead } = await start();
+    let isClosed = false;
+    const commit = publish(ahead, { 'apps/a.yaml': 'more\n' });
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0), { interval: 1 });
+    const closing = ahead.close().then(() => {
+      isClosed = true;
+    });
+    await Promise.allSettled([commit, closing]);
+    const read = asked.length;
+    await sleep(100);
+    expect([isClosed, asked.length]).toEqual([true, read]);
   });
 
   it('reads nothing ahead of a write that makes no commit', async () => {

@@ -169,6 +169,39 @@ describe('a launcher', () => {
     expect(Number(await launcher.run(telling, commands.version()))).not.toBe(id);
   });
 
+  it.each([
+    { name: 'a command is out of time', script: 'sleep 1000', timeLimit: 300 },
+    { name: 'it is closed', script: 'exit', timeLimit: 60_000 },
+  ])('waits for nothing that left its group when $name', async ({ name, script, timeLimit }) => {
+    const launcher = launch();
+    const path = join(folder, `away ${name}`);
+    const leaving = await scripted(`setsid sh -c 'echo $$ > "${path}"; exec sleep 60' & ${script}`, {
+      timeLimit,
+    });
+    await launcher.run(leaving, commands.version()).catch(() => undefined);
+    await launcher.close();
+    const id = await noted(path);
+    expect(await isAlive(id)).toBe(true);
+    process.kill(id);
+  });
+
+  it('starts no command again that was ended because it is closed', async () => {
+    const launcher = launch();
+    const path = join(folder, 'starts');
+    const slow = await scripted(`echo $$ >> "${path}"; exec sleep 1000`);
+    const failure = failureOf(launcher.run(slow, commands.version()));
+    await noted(path);
+    await launcher.close();
+    expect(await failure).toMatchObject({ exitCode: null });
+    expect((await readFile(path, 'utf8')).trim().split('\n')).toHaveLength(1);
+  });
+
+  it('names the command that is out of time', async () => {
+    const slow = await scripted('sleep 1000', { timeLimit: 200 });
+    const failure = await failureOf(launch().run(slow, commands.version()));
+    expect(failure.message).toBe('git version failed: silent for 200 ms');
+  });
+
   it('leaves no process behind when it is closed, and starts a new one when it is used again', async () => {
     const launcher = launch();
     const telling = await scripted('echo $PPID');

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
+import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import type { CheckoutSource } from '../../../src/source/git/checkout.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { draftOf, openSource, publishOne } from './support.ts';
+import { draftOf, MACHINE, openSource, publishOne } from './support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a\n', 'ds/apps/cron.yaml': 'c\n', 'else.txt': 'e\n' };
 
@@ -344,3 +345,48 @@ async function act(
   if (outcome === 'published') expect(await repository.show(path)).toBe(text);
   else expect([outcome, after]).toEqual(['conflict', before]);
 }
+
+describe('work of a person that begins while the commit is made', () => {
+  it.each([
+    {
+      name: 'a file that git ignores, where one is to be made',
+      edits: { 'apps/new.yaml': 'ours\n' },
+      work: (folder: string) => writeFileSync(join(folder, 'ds/apps/new.yaml'), 'mine'),
+    },
+    {
+      name: 'a file that is deleted',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: (folder: string) => rmSync(join(folder, 'ds/apps/web.yaml')),
+    },
+    {
+      name: 'a folder that becomes a link',
+      edits: { 'apps/web.yaml': 'b\n' },
+      work: (folder: string) => {
+        renameSync(join(folder, 'ds/apps'), join(folder, 'away'));
+        symlinkSync('../away', join(folder, 'ds/apps'));
+      },
+    },
+  ])('is a conflict, and stays: $name', async ({ edits, work }) => {
+    const repository = await testRepository();
+    const base = await repository.commit({ ...FILES, '.gitignore': 'new.yaml\naway\n' });
+    const states: Promise<Record<string, string>>[] = [];
+    const pass = (point: string): void => {
+      if (point !== 'commit-written') return;
+      work(repository.folder);
+      states.push(stateOf(repository));
+    };
+    const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
+      faults: { pass },
+      mayCreate: async () => true,
+      onLocksCleared: () => undefined,
+    });
+    onTestFinished(() => source.close());
+    const head = await source.reader.head();
+    await expect(source.publisher.publish(head, [draftOf(edits)])).rejects.toMatchObject({
+      kind: 'conflict',
+      details: { paths: Object.keys(edits) },
+    });
+    expect(await stateOf(repository)).toEqual(await states[0]);
+    expect(await repository.git('rev-parse', 'main')).toBe(base);
+  });
+});

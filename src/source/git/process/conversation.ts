@@ -137,7 +137,14 @@ class Session implements AnswerReader {
   async close(farewell: string): Promise<void> {
     if (!this.#isStarted) return;
     this.#child.stdin.end(farewell);
-    const timer = setTimeout(() => this.#kill(), 2000);
+    const timer = setTimeout(() => {
+      this.#failure ??= new GitFailure(this.#command, null, 'closed');
+      this.#kill();
+    }, 2000);
+    // Something that left its group can keep these open.
+    const letGo = (): void => void setTimeout(() => this.#letGo(), 500).unref();
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.once('exit', letGo);
+    else letGo();
     await this.#ended;
     clearTimeout(timer);
   }
@@ -178,19 +185,25 @@ class Session implements AnswerReader {
     this.#kill();
   }
 
-  #kill(): void {
+  /** A git that is started by another program has locks to remove: it is asked first, and `close` does the rest. */
+  #kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): void {
     const { pid } = this.#child;
     if (this.#command.program === undefined || pid === undefined) {
-      this.#child.kill('SIGKILL');
+      this.#child.kill(signal);
       return;
     }
     // Once it is over, another process can have its number.
     if (this.#isOver) return;
     try {
-      process.kill(-pid, 'SIGKILL');
+      process.kill(-pid, signal);
     } catch {
       // It has ended just now.
     }
+  }
+
+  #letGo(): void {
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
   }
 
   #wakeUp(): void {
@@ -204,7 +217,7 @@ class Session implements AnswerReader {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#failure ??= new GitFailure(this.#command, null, `silent for ${this.#context.timeLimit} ms`);
-        this.#kill();
+        this.#kill(this.#command.program === undefined ? 'SIGKILL' : 'SIGTERM');
         this.#wakeUp();
       }, this.#context.timeLimit);
       this.#wake = () => {

@@ -17,7 +17,10 @@ export interface Launcher {
 /** After this long without a command the small process ends (milliseconds). */
 const IDLE_LIMIT = 30_000;
 
-/** POSIX, and nothing but what every shell has built in; a request is a line with the count of the lines that follow. */
+/**
+ * POSIX, and nothing but what every shell has built in; a request is a line with the count of the lines that follow. What a
+ * dead manager asked for is not begun any more.
+ */
 const SCRIPT = `
 while IFS= read -r count; do
   set --
@@ -26,6 +29,7 @@ while IFS= read -r count; do
     set -- "$@" "$argument"
     count=$((count - 1))
   done
+  kill -0 "$PPID" 2>/dev/null || exit 1
   git "$@" </dev/null 2>&1
   printf '\\0%d\\n' "$?"
 done`;
@@ -75,28 +79,26 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
     return shell.conversation;
   };
 
-  const ask = async (context: GitContext, { args }: GitCommand): Promise<Answer> => {
+  /** Null where git gave no answer, and nothing that was begun goes on. */
+  const ask = async (context: GitContext, command: GitCommand): Promise<Answer | null> => {
+    const { args } = command;
     running += 1;
     try {
       return await shellFor(context).ask(`${args.length}\n${args.join('\n')}\n`, readAnswer);
     } catch (error) {
       // Until it has ended, a git that it started may still be at work.
       await close();
-      throw error;
+      if (isNoAnswerOfGit(error)) return null;
+      throw error instanceof GitFailure ? new GitFailure(command, error.exitCode, error.stderr) : error;
     } finally {
       running -= 1;
     }
   };
 
   const run = async (context: GitContext, command: GitCommand): Promise<string> => {
-    if (command.args.some((arg) => arg.includes('\n'))) return runGit(context, command);
-    let answer: Answer;
-    try {
-      answer = await ask(context, command);
-    } catch (error) {
-      if (isNoAnswerOfGit(error)) return runGit(context, command);
-      throw error;
-    }
+    const isOneLine = command.args.every((arg) => !arg.includes('\n'));
+    const answer = isOneLine ? await ask(context, command) : null;
+    if (answer === null) return runGit(context, command);
     const { text, code } = answer;
     if (code === 0) return text;
     throw new GitFailure(command, code > HIGHEST_CODE ? null : code, text);

@@ -58,15 +58,19 @@ function ignoreDirty(error: unknown): string {
   throw error;
 }
 
+/** Whether there was a file at each path of a write, by the path from the top of the work tree. */
+export type Standing = ReadonlyMap<string, boolean>;
+
 /**
  * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out,
- * a file that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`.
+ * a file that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`. What it
+ * resolves to is for `refuseNewerWork`.
  */
 export async function refuseDirtyFiles(
   { repository, objects }: Checkout,
   base: string,
   edits: readonly FileEdit[],
-): Promise<void> {
+): Promise<Standing> {
   await refuseBehindLinks(repository, edits);
   const looks = edits.map(({ path, text }) =>
     text === null ? null : lookAt({ repository, objects }, base, path),
@@ -77,9 +81,32 @@ export async function refuseDirtyFiles(
   const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown);
   const deleted = await deletedOf(repository, gone);
   if (deleted.length > 0) throw dirtyFiles(deleted);
+  return new Map(found.map(({ full, isThere }) => [full, isThere]));
 }
 
-async function refuseBehindLinks({ context, prefix }: Repository, edits: readonly FileEdit[]): Promise<void> {
+/** The same for what came or went since; `isThere` tells what is there now. Rejects as `conflict`. */
+export async function refuseNewerWork(
+  repository: Repository,
+  standing: Standing,
+  isThere: (full: string) => boolean,
+): Promise<void> {
+  const { prefix } = repository;
+  const paths = [...standing.keys()].map((full) => (prefix === '' ? full : posix.relative(prefix, full)));
+  const changed = paths.filter((path) => {
+    const full = posix.join(prefix, path);
+    return isThere(full) !== standing.get(full);
+  });
+  if (changed.length > 0) throw dirtyFiles(changed);
+  await refuseBehindLinks(
+    repository,
+    paths.map((path) => ({ path })),
+  );
+}
+
+async function refuseBehindLinks(
+  { context, prefix }: Repository,
+  edits: readonly { path: string }[],
+): Promise<void> {
   const looks = edits.map(async ({ path }) => {
     return (await isBehindLink(context.folder, posix.join(prefix, path))) ? path : null;
   });

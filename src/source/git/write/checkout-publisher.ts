@@ -16,7 +16,16 @@ import {
 } from '../work-tree/work-tree.ts';
 import { type CommitWriter, openCommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
-import { DIRTY, moveBranch, movedOn, recoverNoted, tipOf, UNMERGED, type Undone } from './move-branch.ts';
+import {
+  DIRTY,
+  type Move,
+  moveBranch,
+  movedOn,
+  recoverNoted,
+  tipOf,
+  UNMERGED,
+  type Undone,
+} from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
 import { openSwitchNotes } from './switch-note.ts';
 
@@ -65,7 +74,7 @@ export function createCheckoutPublisher(
       const undone = await recoverNoted(checkout, notes);
       if (undone !== null) onUndone(undone);
       refs.prepare();
-      const [commits, { quiet, isCheckedOut }] = await allOver(
+      const [commits, { quiet, ...ready }] = await allOver(
         writer.write(base.revision, drafts).then(synced(`${repository.commonFolder}/objects/pack`)),
         readyToMove(checkout, branch, base.revision, drafts),
       );
@@ -73,7 +82,7 @@ export function createCheckoutPublisher(
       onMade?.(commits);
       const full = paths.map((path) => posix.join(prefix, path));
       const from = base.revision;
-      await moveBranch(quiet, { notes, refs }, { branch, from, commits, paths: full, isCheckedOut });
+      await moveBranch(quiet, { notes, refs }, { branch, from, commits, paths: full, ...ready });
       void maintenance.run();
       return commits;
     } catch (error) {
@@ -116,24 +125,27 @@ async function readyToMove(
   branch: string,
   base: string | null,
   drafts: readonly CommitDraft[],
-): Promise<{ quiet: Checkout; isCheckedOut: boolean }> {
+): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'standing'>> {
   const quiet = await withoutFilters(checkout);
   prepareIndex(quiet);
-  return { quiet, isCheckedOut: await refuseMove(quiet, branch, base, drafts) };
+  return { quiet, ...(await refuseMove(quiet, branch, base, drafts)) };
 }
 
-/** Rejects as `conflict` what would overwrite a person's work; resolves to whether the branch is checked out here. */
+/** Rejects as `conflict` what would overwrite a person's work. */
 async function refuseMove(
   checkout: Checkout,
   branch: string,
   base: string | null,
   drafts: readonly CommitDraft[],
-): Promise<boolean> {
+): Promise<Pick<Move, 'isCheckedOut' | 'standing'>> {
   const { repository } = checkout;
   const isCheckedOut = (await currentBranch(repository)) === branch;
-  if (isCheckedOut) await refuseDirtyFiles(checkout, base ?? repository.emptyTree, lastEdits(drafts));
-  else await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
-  return isCheckedOut;
+  if (isCheckedOut) {
+    const tree = base ?? repository.emptyTree;
+    return { isCheckedOut, standing: await refuseDirtyFiles(checkout, tree, lastEdits(drafts)) };
+  }
+  await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
+  return { isCheckedOut, standing: new Map() };
 }
 
 /** A person who switches to the branch just now holds it in this very work tree: the write is made again. */

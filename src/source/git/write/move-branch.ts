@@ -7,7 +7,7 @@ import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import { currentBranch, type Repository } from '../repository/repository.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
-import { switchTree } from '../work-tree/work-tree.ts';
+import { refuseNewerWork, type Standing, switchTree } from '../work-tree/work-tree.ts';
 import { withoutFilters } from './filters.ts';
 import type { RefMover } from './ref-mover.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
@@ -37,6 +37,8 @@ export interface Move {
   /** Paths from the top of the work tree. */
   paths: string[];
   isCheckedOut: boolean;
+  /** What stood at the paths when uncommitted work was looked for, before the index was locked. */
+  standing: Standing;
 }
 
 export function movedOn(cause?: unknown): HoldfastError {
@@ -195,6 +197,7 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
   const { folder } = repository.context;
   const marks = paths.map(async (path) => [path, await fileMark(`${folder}/${path}`)] as const);
   const files: SwitchNote['files'] = Object.fromEntries(await Promise.all(marks));
+  await refuseNewerWork(repository, move.standing, (path) => files[path] !== NO_FILE);
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');
   try {

@@ -8,7 +8,6 @@ const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const LOADED = [
   '@fastify/swagger',
   '@photostructure/sqlite',
-  'chokidar',
   'fastify',
   'mongodb',
   'pino',

@@ -107,8 +107,15 @@ async function refuseBehindLinks(
   { context, prefix }: Repository,
   edits: readonly { path: string }[],
 ): Promise<void> {
+  // Files of one write share folders: each is looked at once.
+  const known = new Map<string, Promise<boolean>>();
+  const isLinkOnce = (folder: string): Promise<boolean> => {
+    const look = known.get(folder) ?? isLink(folder);
+    known.set(folder, look);
+    return look;
+  };
   const looks = edits.map(async ({ path }) => {
-    return (await isBehindLink(context.folder, posix.join(prefix, path))) ? path : null;
+    return (await isBehindLink(context.folder, posix.join(prefix, path), isLinkOnce)) ? path : null;
   });
   const found = (await Promise.all(looks)).find((path) => path !== null);
   if (found === undefined) return;
@@ -150,11 +157,15 @@ export async function isOnDisk(path: string): Promise<boolean> {
 }
 
 /** What lies behind a link is not in the work tree at `top`; `path` is from there. */
-export async function isBehindLink(top: string, path: string): Promise<boolean> {
+export async function isBehindLink(top: string, path: string, look = isLink): Promise<boolean> {
   const folders: string[] = [];
   for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.push(folder);
-  const looks = folders.map((folder) => lstat(`${top}/${folder}`).catch(() => null));
-  return (await Promise.all(looks)).some((found) => found?.isSymbolicLink() === true);
+  return (await Promise.all(folders.map((folder) => look(`${top}/${folder}`)))).includes(true);
+}
+
+async function isLink(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  return found?.isSymbolicLink() === true;
 }
 
 /** Refuses to move a branch under the feet of another work tree, or of a rebase. Rejects as `conflict`. */

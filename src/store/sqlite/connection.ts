@@ -119,19 +119,24 @@ export function checkpointByItself(db: Database, isOn: boolean): void {
   db.exec(`PRAGMA wal_autocheckpoint = ${isOn ? CHECKPOINT_PAGES : 0}`);
 }
 
-/** For the writer, 16 MiB of pages: those that reports change at random places of their indexes. */
+/** 16 MiB of pages: the upper levels of all indexes over a million reports. */
 export function enlargeCache(db: Database): void {
   db.exec('PRAGMA cache_size = -16384');
-}
-
-/** For the reader, 4 MiB: the upper levels of all indexes over a million reports. The rest is as near in the system's own cache. */
-export function boundCache(db: Database): void {
-  db.exec('PRAGMA cache_size = -4096');
 }
 
 /** 2 MiB, for going through many pages that are not needed again soon: they neither stay nor pile up. */
 export function shrinkCache(db: Database): void {
   db.exec('PRAGMA cache_size = -2048');
+}
+
+/** Runs a read that goes through whole tables. */
+export function withSmallCache<T>(db: Database, read: () => T): T {
+  shrinkCache(db);
+  try {
+    return read();
+  } finally {
+    enlargeCache(db);
+  }
 }
 
 /**

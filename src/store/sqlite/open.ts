@@ -3,10 +3,10 @@ import { basename } from 'node:path';
 import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
 import {
-  boundCache,
   type Connections,
   createFile,
   type Database,
+  enlargeCache,
   openReader,
   openWriter,
   rollBack,
@@ -55,7 +55,7 @@ function openFile(path: string, fleet: string): Connections {
   return closeOnFailure(reader, () => {
     checkHeader(reader, MIGRATIONS);
     checkLog(path, reader);
-    boundCache(reader);
+    enlargeCache(reader);
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, fleet);

@@ -23,7 +23,7 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import { type Connections, closeConnections } from './connection.ts';
+import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
 import { ReportIntake } from './intake.ts';
 import type { CheckPlace } from './place.ts';
@@ -102,7 +102,7 @@ export class SqliteStore implements Store {
 
   appliedObjects(): Promise<AppliedObject[]> {
     const { objects } = this.#reads;
-    return this.#guard(() => objects.parse(objects.all()));
+    return this.#guard(() => objects.parse(withSmallCache(this.#connections.reader, () => objects.all())));
   }
 
   /** One process has this store: whoever does not know what it changed reads everything. */
@@ -178,7 +178,9 @@ export class SqliteStore implements Store {
     const pace = new Pace();
     return this.#reads.counters.since(sinceIdSequence, async (read) => {
       await pace.step();
-      return this.#read(read);
+      if (sinceIdSequence > 0) return this.#read(read);
+      // All of them: that goes through every app, too.
+      return this.#read(() => withSmallCache(this.#connections.reader, read));
     });
   }
 

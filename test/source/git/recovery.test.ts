@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../../src/faults.ts';
@@ -77,6 +77,18 @@ describe('a write that died', () => {
     expect(await status(repository)).toBe('');
     const [id] = await publish({ 'apps/web.yaml': 'a: web\nb: 2\n' });
     expect(await repository.git('rev-parse', `${id}^`)).toBe(base);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('is undone where its git has left a lock, of which a refresh of the index says nothing', async () => {
+    const { repository, base, source } = await start('tree-switched');
+    await dieWriting(source);
+    await writeFile(join(repository.folder, '.git/holdfast-index.lock'), 'half an index');
+    // Only an index that has something new to say of a file is written.
+    const yesterday = new Date(Date.now() - 86_400_000);
+    await utimes(join(repository.folder, 'ds/apps/cron.yaml'), yesterday, yesterday);
+    await restart(repository);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
     expect(await status(repository)).toBe('');
   });
 

@@ -2,7 +2,7 @@ import { copyFile, link, rename, rm, stat, utimes } from 'node:fs/promises';
 import type { Faults } from '../../../faults.ts';
 import type { GitCommand } from '../process/commands.ts';
 import type { Launcher } from '../process/launcher.ts';
-import { type GitContext, runGit } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit } from '../process/run.ts';
 import type { ObjectReader } from '../read/objects.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -56,7 +56,7 @@ export async function changeIndex(
   const run = () => (input === '' ? launcher.run(context, command) : runGit(context, command, input));
   try {
     return await run().catch(async (error: unknown) => {
-      if (!isLocked(error)) throw error;
+      if (!isLocked(error) && !isQuietlyLocked(error)) throw error;
       // Nobody else uses these names, and whoever may is held off by our lock: a git that died has left it.
       await rm(`${own}.lock`, { force: true });
       return run();
@@ -65,6 +65,11 @@ export async function changeIndex(
     // Also after a failure: refreshing fails where a file is changed, and has looked at all the others.
     await rename(own, index).catch(ignoreMissing);
   }
+}
+
+/** A quiet refresh of the index that finds a lock ends so, and says nothing (git's builtin/update-index.c). */
+function isQuietlyLocked(error: unknown): boolean {
+  return error instanceof GitFailure && error.exitCode === 128 && error.stderr === '';
 }
 
 /** Has what changes the index start while there is other work to do. */

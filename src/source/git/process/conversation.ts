@@ -32,7 +32,7 @@ export class Conversation {
     this.#command = command;
   }
 
-  async ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
+  async ask<T>(request: string, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
     const session = this.#running();
     if (session.failure !== null) throw session.failure;
     return session.ask(request, answer);
@@ -76,6 +76,7 @@ class Session implements AnswerReader {
   /** Bytes of the first chunk that were taken already: a buffer for what is left of it would be made at each answer. */
   #start = 0;
   #size = 0;
+  #unsent = '';
   #stderr = '';
   #failure: GitFailure | null = null;
   #isOver = false;
@@ -117,25 +118,28 @@ class Session implements AnswerReader {
     return this.#failure;
   }
 
-  ask<T>(request: string | Uint8Array, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
+  ask<T>(request: string, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
     this.#write(request);
     const result = this.#turn.then(() => answer(this));
     this.#turn = result.catch(() => this.#abandon());
     return result;
   }
 
-  /** Requests of the same turn go out together: a call of the system each would cost more than what is asked for. */
-  #write(request: string | Uint8Array): void {
-    const { stdin } = this.#child;
-    if (stdin.writableCorked === 0) {
-      stdin.cork();
-      process.nextTick(() => stdin.uncork());
-    }
-    stdin.write(request);
+  /** Requests of the same turn go out as one piece: a buffer and a call of the system for each would cost more than what is asked for. */
+  #write(request: string): void {
+    if (this.#unsent === '') process.nextTick(() => this.#send());
+    this.#unsent += request;
+  }
+
+  #send(): void {
+    const requests = this.#unsent;
+    this.#unsent = '';
+    if (requests !== '') this.#child.stdin.write(requests);
   }
 
   async close(farewell: string): Promise<void> {
     if (!this.#isStarted) return;
+    this.#send();
     this.#child.stdin.end(farewell);
     const timer = setTimeout(() => {
       this.#failure ??= new GitFailure(this.#command, null, 'closed');

@@ -50,6 +50,17 @@ function cutsInSwitches({ traced }: Run): number[] {
   );
 }
 
+/** The store is on the disk already, and the branch, which moved before, is not. */
+function cutsBeforeBranch({ traced }: Run): number[] {
+  let isMoved = false;
+  return traced.flatMap((one, index) => {
+    if (one.kind === 'rename' && one.to.endsWith('/refs/heads/main')) isMoved = true;
+    if (one.kind !== 'sync') return [];
+    if (one.path.endsWith('/refs/heads')) isMoved = false;
+    return isMoved && one.path.endsWith('-wal') ? [index + 1] : [];
+  });
+}
+
 const ANY_LUCK = fc.func(fc.boolean());
 
 async function expectKeptAt(place: Place, run: Run, cut: fc.Arbitrary<number>, runs: number): Promise<void> {
@@ -74,9 +85,9 @@ describe('a loss of power, done again from what was recorded', () => {
     // What was recorded is all that happened: done again, it makes what is there.
     const end = diskAt(place, run, run.traced.length).seen();
     expect(new Map(end)).toEqual(await readTree(place.machine));
-    for (const { done } of run.answers) {
-      await losePower(place, run, done + 1, () => false);
-      await expectNothingLost(place, run, done + 1);
+    for (const at of [...run.answers.map(({ done }) => done + 1), ...cutsBeforeBranch(run)]) {
+      await losePower(place, run, at, () => false);
+      await expectNothingLost(place, run, at);
     }
     await expectKeptAt(place, run, fc.integer({ min: 0, max: run.traced.length }), 8);
     const inSwitches = cutsInSwitches(run);

@@ -1,3 +1,4 @@
+import { missingDescriptors } from '../../disk/descriptors.ts';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
@@ -24,6 +25,11 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, wo
 /** SQLITE_NOTADB. */
 const NOT_A_DATABASE = 26;
 
+/** SQLITE_CANTOPEN. */
+const CANNOT_OPEN = 14;
+/** The file, its log, the index of that, and their folder. */
+const FILES = 4;
+
 /** SQLITE_BUSY. */
 const BUSY = 5;
 
@@ -39,7 +45,7 @@ export function storeError(error: unknown): unknown {
   if (codeOf(error) === CLOSED) return closedError();
   const primary = primaryCode(error);
   if (primary !== null) return failed(primary, error);
-  if ('syscall' in error) return unavailable('cannot be opened', codeOf(error), error);
+  if ('syscall' in error) return unavailable(cannotOpen(), codeOf(error), error);
   return error;
 }
 
@@ -60,7 +66,13 @@ function unavailable(words: string, code: string, cause: Error): HoldfastError {
 function failed(primary: number, error: Error): HoldfastError {
   const [, known, , words = 'failed'] = FAILURES.find(([code]) => code === primary) ?? [];
   const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
-  return unavailable(words, name ?? codeOf(error), error);
+  return unavailable(primary === CANNOT_OPEN ? cannotOpen() : words, name ?? codeOf(error), error);
+}
+
+/** SQLite does not say why. */
+function cannotOpen(): string {
+  const trouble = missingDescriptors(FILES);
+  return trouble === null ? 'cannot be opened' : `cannot be opened: ${trouble}`;
 }
 
 /** SQLite's result code without its extension; 0 where it cannot be told; null for other errors. */

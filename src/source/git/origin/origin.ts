@@ -1,6 +1,6 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { diskTrouble } from '../process/disk-trouble.ts';
+import { diskTrouble, startTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 
@@ -214,6 +214,9 @@ function unreachable(error: unknown): OriginUnavailable {
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   // The reasons above are those for which a connection does not come about; later, texts like them say other things.
+  const started = startTrouble(error);
+  if (started !== null)
+    return new OriginUnavailable(`git cannot ask origin: ${started}`, { isSent, isLate }, error);
   const trouble = diskTrouble(error);
   if (trouble !== null)
     return new OriginUnavailable(

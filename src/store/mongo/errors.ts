@@ -19,7 +19,7 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [10_107, 'is choosing a new primary'],
   [11_602, 'is choosing a new primary'],
   [13_435, 'is choosing a new primary'],
-  [14_031, 'has no space left on its disk'],
+  [14_031, 'has no space left on its disk; make room there'],
 ]);
 
 /** The same for those that are about what stands in the address, whose place follows. */

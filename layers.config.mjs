@@ -8,7 +8,10 @@
 export const layers = {
   errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
   async: { may: ['errors'], promise: 'queues, lanes and turns: when things run, not what they do' },
-  disk: { may: ['async'], promise: 'small files read in few turns, files that outlive a loss of power' },
+  disk: {
+    may: ['errors', 'async'],
+    promise: 'small files read in few turns, files that outlive a loss of power',
+  },
   faults: { may: ['errors'], pure: [], promise: 'points at which tests let the process die' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
   config: {

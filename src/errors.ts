@@ -44,3 +44,14 @@ export function kindOf(error: unknown): ErrorKind {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Of Node and of git, for this process (EMFILE) or for the machine (ENFILE). */
+const NO_DESCRIPTOR = /\bE[MN]FILE\b|too many open files/i;
+
+/** What to do where no more files can be opened, by a text that an error tells; null where it is about something else. */
+export function descriptorTrouble(text: string): string | null {
+  return NO_DESCRIPTOR.test(text) ? TOO_FEW_DESCRIPTORS : null;
+}
+
+const TOO_FEW_DESCRIPTORS =
+  'too many files are open; raise the limit of open files (ulimit -n; LimitNOFILE= in a unit)';

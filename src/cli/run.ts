@@ -1,5 +1,5 @@
 import { parseConfig } from '../config.ts';
-import { HoldfastError, messageOf } from '../errors.ts';
+import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { helpText } from './help.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
@@ -22,12 +22,18 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
   try {
     return await dispatch(argv, options);
   } catch (error) {
-    io.complain(`holdfast: ${messageOf(error)}\n`);
+    io.complain(`holdfast: ${withTrouble(messageOf(error))}\n`);
     if (error instanceof UsageError) io.complain('Try "holdfast --help".\n');
     const isUsage =
       error instanceof UsageError || (error instanceof HoldfastError && error.kind === 'invalid');
     return isUsage ? EXIT.usage : EXIT.failed;
   }
+}
+
+/** Whatever it was that could not be opened. */
+function withTrouble(message: string): string {
+  const trouble = descriptorTrouble(message);
+  return trouble === null || message.includes(trouble) ? message : `${message}: ${trouble}`;
 }
 
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ErrorKind, HoldfastError } from '../errors.ts';
+import { type ErrorKind, HoldfastError, messageOf } from '../errors.ts';
 
 /** The one table from kinds to HTTP statuses. */
 const STATUSES: Readonly<Record<ErrorKind, number>> = {
@@ -58,15 +58,33 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
 }
 
+/** Milliseconds between two lines about polls that are refused for the same cause. */
+const QUIET = 60_000;
+const MOST_CAUSES = 100;
+
 /**
  * For what workers poll: they take any JSON without `apps` for the end, and stop their containers, so a passing fault is
- * plain text (decisions, "Everything else"). A refusal that has no cause behind it is not logged at each poll.
+ * plain text (decisions, "Everything else"). Thousands of devices poll: a cause is logged once in a while, with how many were
+ * refused for it since, and a refusal that has no cause behind it is not. `now` is Unix milliseconds.
  */
-export function sendFaultAsText(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, body } = errorReply(error, request.id);
-  if (status < 500) return sendError(error, request, reply);
-  if (!(error instanceof HoldfastError) || error.cause !== undefined) logFault(error, request, status);
-  return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
+export function faultsAsText(now: () => number): typeof sendError {
+  const causes = new Map<string, { toldAt: number; refused: number }>();
+
+  const log = (error: unknown, { log: logger, url }: FastifyRequest): void => {
+    const cause = messageOf(error instanceof HoldfastError ? error.cause : error);
+    const { toldAt, refused } = causes.get(cause) ?? { toldAt: Number.NEGATIVE_INFINITY, refused: 0 };
+    if (causes.size >= MOST_CAUSES) causes.clear();
+    const isDue = Math.abs(now() - toldAt) >= QUIET;
+    if (isDue) logger.error({ err: error, url, refused: refused + 1 }, 'devices get no reply');
+    causes.set(cause, isDue ? { toldAt: now(), refused: 0 } : { toldAt, refused: refused + 1 });
+  };
+
+  return (error, request, reply) => {
+    const { status, body } = errorReply(error, request.id);
+    if (status < 500) return sendError(error, request, reply);
+    if (!(error instanceof HoldfastError) || error.cause !== undefined) log(error, request);
+    return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
+  };
 }
 
 function logFault(error: unknown, request: FastifyRequest, status: number): void {

@@ -23,7 +23,7 @@ import { requestId } from './request-id.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
-import { infoRoutes } from './routes/info.ts';
+import { INFO_ROUTE, infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
@@ -143,7 +143,8 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
 
 /** Whether every device sends such requests all the time: reads and accepted reports would bury everything else in the log. */
 function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
-  if (method === 'GET' || method === 'HEAD') return status < 500;
+  // Of polls that are refused, their own error handler tells.
+  if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
   return routeOptions.url === '/api/v2/reports' && status < 400;
 }
 

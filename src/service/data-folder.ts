@@ -4,7 +4,7 @@ import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { syncFoldersUpTo } from '../disk/sync.ts';
-import { HoldfastError, messageOf } from '../errors.ts';
+import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
 
 /** Bits of a mode by which others than the owner may do something. */
@@ -124,6 +124,8 @@ function reasonOf(error: unknown): string {
   if (code === 'ENOTDIR') return `is a file, or lies below one; ${NEEDED}`;
   if (code === 'ENOENT') return `cannot be made there; ${NEEDED}`;
   if (code === 'EROFS') return `is on a file system that is read-only; ${NEEDED}`;
+  const trouble = descriptorTrouble(code ?? '');
+  if (trouble !== null) return `cannot be opened: ${trouble}`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'has no space left on its disk; make room there';
   return `(${code ?? messageOf(error)}); ${NEEDED}`;
 }

@@ -9,7 +9,7 @@ import { infoRecord } from '../http/records.ts';
 import { tellingRoots } from '../reconcile/own-roots.ts';
 import type { TellProgress } from '../reconcile/progress.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
-import { createRecorder, type Recorder } from '../reconcile/record/recorder.ts';
+import { createRecorder, type Recorder, type RecorderDependencies } from '../reconcile/record/recorder.ts';
 import type { Config } from '../settings.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
@@ -51,7 +51,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { source, store, given, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
-  const onStatus = createRecordLog(logger);
+  const onStatus = recordListener(metrics, logger);
   const recorder = createRecorder({ record, store: given, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
     groupInfo: (name) => store.groupInfo(name),
@@ -91,6 +91,14 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     patience,
   });
   return { reconciler, recorder, writer, info, patience };
+}
+
+function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDependencies['onStatus'] {
+  const log = createRecordLog(logger);
+  return (status, error) => {
+    log(status, error);
+    metrics.tellRecord(status);
+  };
 }
 
 /** The cache is told of every id that rises, so the record learns of them by the same word. */

@@ -10,12 +10,18 @@ const INTERVAL = 60_000;
  * Unix milliseconds, by which arrivals are kept.
  */
 export function expireReports(store: Store, lifetime: number, now: () => number, logger: Logger): () => void {
+  let lastReason: string | null = null;
+
   const sweep = async (): Promise<void> => {
     try {
       const count = await store.expireReports(now() - lifetime);
-      if (count > 0) logger.info({ count }, 'reports expired');
+      if (count > 0) logger.debug({ count }, 'reports expired');
+      if (lastReason !== null) logger.info({ after: lastReason }, 'reports are expired again');
+      lastReason = null;
     } catch (error) {
-      logger.warn({ reason: messageOf(error) }, 'reports could not be expired');
+      const reason = messageOf(error);
+      if (reason !== lastReason) logger.warn({ reason, err: error }, 'reports could not be expired');
+      lastReason = reason;
     }
   };
   const timer = setInterval(() => void sweep(), INTERVAL).unref();

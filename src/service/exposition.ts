@@ -50,7 +50,7 @@ function counterAdder(registry: Registry) {
   };
 }
 
-/** Name, help and value; a value that is null keeps the gauge at 0. */
+/** Name, help and value; a gauge whose value is null is not told. */
 type GaugeRow = [name: string, help: string, read: (figures: Figures) => number | null];
 
 const GAUGES: readonly GaugeRow[] = [
@@ -67,11 +67,25 @@ const GAUGES: readonly GaugeRow[] = [
     ({ reachedAt }) => reachedAt,
   ],
   [
+    'holdfast_origin_up',
+    'Whether the last look of this manager at the repository elsewhere reached it: 1 or 0.',
+    ({ isOriginUp }) => numberOf(isOriginUp),
+  ],
+  [
+    'holdfast_ids_recorded',
+    'Whether ids can be recorded where a loss of the store does not reach them: 1 or 0.',
+    ({ isRecorded }) => numberOf(isRecorded),
+  ],
+  [
     'holdfast_polls_origin',
     'Whether this manager asks the repository elsewhere by the clock: 1 or 0.',
-    ({ pollsOrigin }) => (pollsOrigin === null ? null : Number(pollsOrigin)),
+    ({ pollsOrigin }) => numberOf(pollsOrigin),
   ],
 ];
+
+function numberOf(flag: boolean | null): number | null {
+  return flag === null ? null : Number(flag);
+}
 
 function addGauges(registry: Registry, figures: () => Figures): void {
   for (const [name, help, read] of GAUGES) {
@@ -80,7 +94,9 @@ function addGauges(registry: Registry, figures: () => Figures): void {
       help,
       registers: [registry],
       collect() {
-        this.set(read(figures()) ?? 0);
+        const value = read(figures());
+        if (value === null) this.remove();
+        else this.set(value);
       },
     });
   }

@@ -14,6 +14,10 @@ export interface Figures {
   failures: number;
   appliedAt: number | null;
   reachedAt: number | null;
+  /** Whether the last look at origin reached it; null before the first, and where there is none. */
+  isOriginUp: boolean | null;
+  /** Whether nothing hinders the record of ids. */
+  isRecorded: boolean;
   /** Whether this manager asks origin by the clock; null where there is none to ask. */
   pollsOrigin: boolean | null;
 }

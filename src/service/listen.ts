@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { HoldfastError, messageOf } from '../errors.ts';
+import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 
 /**
  * Listens; resolves to the address that was taken, where fastify says 127.0.0.1 of one that everybody can reach. Rejects with a
@@ -25,5 +25,5 @@ function reasonOf(error: unknown): string {
   if (code === 'EADDRINUSE') return 'another program has it; end that one, or set PORT to another';
   if (code === 'EACCES') return 'this user may not; set PORT to one above 1023';
   if (NO_ADDRESS.has(code ?? '')) return 'HOST is no address of this machine';
-  return messageOf(error);
+  return descriptorTrouble(code ?? '') ?? messageOf(error);
 }

@@ -1,6 +1,8 @@
 import { once } from '../async/once.ts';
+import type { ErrorKind } from '../errors.ts';
 import type { Metrics } from '../http/api.ts';
 import type { PassOutcome } from '../reconcile/pass.ts';
+import type { RecordStatus } from '../reconcile/record/recorder.ts';
 import type { Status } from '../reconcile/status.ts';
 import type { TransferObserver } from '../source/git/origin/origin.ts';
 import type { Count, Figures } from './figures.ts';
@@ -9,6 +11,7 @@ import type { Count, Figures } from './figures.ts';
 export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
+  tellRecord(status: Pick<RecordStatus, 'problem'>): void;
   /** Loads what `render` needs, which a start does not wait for. */
   load(): Promise<void>;
 }
@@ -18,7 +21,9 @@ export function createMetrics(): ServiceMetrics {
   const requests = createCounts();
   const transfers = createCounts();
   const passes = createPassFigures();
+  let isRecorded = true;
   const figures = (): Figures => ({
+    isRecorded,
     requests: requests.all(),
     transfers: transfers.all(),
     ...passes.figures(),
@@ -32,6 +37,9 @@ export function createMetrics(): ServiceMetrics {
     countRequest: (method, route, status) => requestCounter(method, route, status)(),
     countTransfer: (kind, outcome) => transfers.counter(`${kind} ${outcome}`, { kind, outcome })(),
     countPass: passes.count,
+    tellRecord: ({ problem }) => {
+      isRecorded = problem === null;
+    },
     load: async () => void (await load()),
     render: async () => (await exposition())(),
   };
@@ -56,25 +64,47 @@ function createCounts() {
   };
 }
 
+/** How a pass can end. Each is told from the start on, so that the first of them is a rise, and none at all is no gap. */
+const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
+  'ok',
+  'unavailable',
+  'stalled',
+  'conflict',
+  'invalid',
+  'internal',
+];
+
 function createPassFigures() {
   const passes = createCounts();
+  const counterOf = (outcome: string): (() => void) => passes.counter(outcome, { outcome });
+  for (const outcome of OUTCOMES) counterOf(outcome);
   const last = {
     changes: 0,
     problems: 0,
     failures: 0,
     appliedAt: null,
     reachedAt: null,
+    isOriginUp: null,
     pollsOrigin: null,
-  } as Omit<Figures, 'requests' | 'transfers' | 'passes'>;
+  } as Omit<Figures, 'requests' | 'transfers' | 'passes' | 'isRecorded'>;
   const count: ServiceMetrics['countPass'] = (outcome, status) => {
-    const label = outcome.ok ? 'ok' : outcome.error.kind;
-    passes.counter(label, { outcome: label })();
+    counterOf(outcome.ok ? 'ok' : outcome.error.kind)();
     if (outcome.ok) last.changes += outcome.report.steps.length;
     last.problems = status.problems.length;
     last.failures = status.error?.failures ?? 0;
     if (status.applied !== null) last.appliedAt = status.applied.at / 1000;
     if (status.polling !== null) last.pollsOrigin = status.polling.isOurs;
-    if (status.origin?.reachedAt != null) last.reachedAt = status.origin.reachedAt / 1000;
+    Object.assign(last, originFigures(status.origin));
   };
   return { count, figures: () => ({ ...last, passes: passes.all() }) };
+}
+
+/** Before the first look nobody knows whether origin is reached. */
+function originFigures(origin: Status['origin']): Pick<Figures, 'reachedAt' | 'isOriginUp'> {
+  const { reachedAt = null, error = null } = origin ?? {};
+  const isLookedAt = reachedAt !== null || error !== null;
+  return {
+    reachedAt: reachedAt === null ? null : reachedAt / 1000,
+    isOriginUp: isLookedAt ? error === null : null,
+  };
 }

@@ -77,7 +77,7 @@ function openOrigin(
   config: Config,
   url: string,
   data: string,
-  { env, logger, onTransfer, faults }: SourceEnvironment,
+  { env, onTransfer, faults }: SourceEnvironment,
 ): Promise<Source> {
   const usual = config.GIT_TIMEOUT * 1000;
   return openRemote({
@@ -100,9 +100,5 @@ function openOrigin(
     },
     onTransfer,
     faults,
-    onRecordRefused: (reason) => {
-      if (reason === null) logger.info('origin takes the record of ids again');
-      else logger.warn({ reason }, 'origin does not take the record of ids; it is kept in the mirror alone');
-    },
   });
 }

@@ -3,7 +3,7 @@ import { keyOf } from '../desired/name.ts';
 import { summarizeStep } from '../plan/describe.ts';
 import type { PassOutcome, PassReport } from '../reconcile/pass.ts';
 import type { Seeding } from '../reconcile/seed.ts';
-import type { Status } from '../reconcile/status.ts';
+import type { PassError, Status } from '../reconcile/status.ts';
 
 /** Up to so many changes of one pass are logged one by one; more would bury everything else. */
 const MAX_LINES = 50;
@@ -53,9 +53,14 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
     }
     const { kind, message, cause } = outcome.error;
     if (message !== lastError)
-      logger.error({ kind, reason: message, err: cause, retryAt: status.error?.retryAt }, 'pass failed');
+      logger.error({ kind, reason: message, err: cause, retryAt: retryTime(status.error) }, 'pass failed');
     lastError = message;
   };
+}
+
+/** As the log tells every time; null: with the next commit. */
+function retryTime(error: PassError | null): string | null {
+  return error?.retryAt == null ? null : new Date(error.retryAt).toISOString();
 }
 
 /** Tells when origin is lost and found, and who of many managers asks it. */
@@ -68,7 +73,7 @@ function createOriginLog(logger: Logger): (status: Status) => void {
     const after = lastMessage;
     if (message === after) return;
     lastMessage = message;
-    const details = { reason: message, err: origin?.cause, retryAt: origin?.error?.retryAt };
+    const details = { reason: message, err: origin?.cause, retryAt: retryTime(origin?.error ?? null) };
     if (message === null) logger.info({ after }, 'origin is reached again');
     else logger.error(details, 'origin is not reached');
   };

@@ -142,6 +142,8 @@ export interface IdsRecord {
    * read then is what was known there before, and somebody can have written another version since.
    */
   isCurrent(): boolean;
+  /** Why what was read or written last stands on this machine alone, where others do not see it; null where they do. */
+  aside(): string | null;
   /** Reads the record without trusting it; null where there is none. Rejects as `unavailable`. */
   read(): Promise<RecordText | null>;
   /**

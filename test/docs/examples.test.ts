@@ -10,6 +10,7 @@ import { SETTINGS, type SettingName } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { PROJECT } from '../support/project.ts';
+import { foundOrRequired, works } from '../support/tools.ts';
 
 const execute = promisify(execFile);
 const EXAMPLES = join(PROJECT, 'examples');
@@ -160,6 +161,8 @@ it('prometheus-rules.yaml asks for figures that the manager tells', async () => 
     ...figures,
     appliedAt: 0,
     reachedAt: 0,
+    isOriginUp: true,
+    isRecorded: true,
     pollsOrigin: null,
   }))();
   const told = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
@@ -170,6 +173,12 @@ it('prometheus-rules.yaml asks for figures that the manager tells', async () => 
     expect(annotations.summary).not.toBe('');
   }
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+});
+
+const HAS_PROMTOOL = foundOrRequired('promtool', works('promtool', ['--version']));
+
+it.skipIf(!HAS_PROMTOOL)('prometheus-rules.yaml fires and stops as alerts.yaml says', async () => {
+  await execute('promtool', ['test', 'rules', join(import.meta.dirname, 'alerts.yaml')]);
 });
 
 /** Copies a file or a folder as `COPY` does; the packages are linked. */

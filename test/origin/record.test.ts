@@ -4,7 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 
+const PATIENCE = { timeout: 20_000 };
 const INFO = '/api/v2/device_groups/edge/info';
+
+const told = (manager: TestManager, message: string): Record<string, unknown>[] =>
+  manager.log.filter(({ msg }) => msg === message);
+
+const problemOf = async (manager: TestManager): Promise<string> =>
+  (await manager.get('/api/v2/reconcile')).body.ids_record.problem?.message ?? '';
 
 const recordAt = (origin: TestOrigin): Promise<string> =>
   origin.bare.git('for-each-ref', 'refs/holdfast/ids');
@@ -87,8 +94,10 @@ describe('the record of ids at origin', () => {
         .poll(async () => (await manager.get('/api/v2/reconcile')).body, { timeout: 20_000 })
         .toSatisfy((body) => body.ids_record.revision === body.revision_applied);
     }
-    const told = manager.log.filter(({ msg }) => String(msg).includes('does not take the record'));
-    expect(told).toMatchObject([{ reason: expect.stringContaining('branches only') }]);
+    expect(told(manager, 'ids are not recorded')).toMatchObject([
+      { reason: expect.stringContaining('branches only') },
+    ]);
+    expect(await problemOf(manager)).toMatch(/kept in the mirror alone.*branches only/);
     expect(await recordAt(origin)).toBe('');
     const before = await seenBy(manager);
     await manager.stop();
@@ -97,16 +106,56 @@ describe('the record of ids at origin', () => {
     expect(await seenBy(next)).toBe(before);
   });
 
+  it('that origin has not taken is a problem after a restart, too', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
+    await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    const manager = await startFollower(origin);
+    await expect.poll(() => problemOf(manager), PATIENCE).not.toBe('');
+    const next = await manager.restart();
+    await expect.poll(() => problemOf(next), PATIENCE).toContain('kept in the mirror alone');
+  });
+
+  it.each([
+    ['fetches', 'uploadpack.hideRefs', /has a refs\/holdfast\/ids that it does not show.*hideRefs/],
+    ['fetches and pushes', 'transfer.hideRefs', /hidden ref/],
+  ])('that origin hides from %s: it says so, and blames no other manager', async (_, setting, reason) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    await startFollower(origin).then((first) => first.stop());
+    await origin.bare.git('config', setting, 'refs/holdfast');
+    const manager = await startFollower(origin);
+    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(reason);
+    expect(await problemOf(manager)).toContain('kept in the mirror alone');
+    expect((await manager.put('/api/v2/apps/web/update', { container_image: 'a:1' })).status).toBe(202);
+    await origin.bare.git('config', '--unset', setting);
+    await manager.reconcile();
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(/^$|of another manager/);
+  });
+
+  it('whose lock is left over at origin: it names the lock, and blames no other manager', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe('');
+    const lock = join(origin.url, 'refs/holdfast/ids.lock');
+    await writeFile(lock, '');
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(/origin has a lock of refs\/holdfast\/ids/);
+    await rm(lock);
+    await manager.post('/api/v2/apps/web/restart');
+    await expect.poll(() => problemOf(manager), PATIENCE).toBe('');
+  });
+
   it('that origin takes again is there again, and the log says so', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const hook = join(origin.url, 'hooks/update');
     await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
     const manager = await startFollower(origin);
-    const told = (what: string) => manager.log.filter(({ msg }) => String(msg).includes(what)).length;
-    await expect.poll(() => told('does not take the record'), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => told(manager, 'ids are not recorded').length, PATIENCE).toBe(1);
     await rm(hook);
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => told('origin takes the record of ids again'), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => told(manager, 'ids are recorded again').length, PATIENCE).toBe(1);
+    expect(await problemOf(manager)).toBe('');
     expect(await recordAt(origin)).not.toBe('');
   });
 
@@ -123,13 +172,11 @@ describe('the record of ids at origin', () => {
       revision_applied: await origin.bare.git('rev-parse', 'main'),
     });
     const kept = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
-    await expect
-      .poll(kept, { timeout: 20_000 })
-      .toMatchObject({ revision: body.revision_applied, problem: null });
-    const told = manager.log.filter(({ msg }) => String(msg).includes('does not take the record'));
-    expect(told).toMatchObject([
-      { reason: expect.stringContaining('refs/holdfast/ids/odd, which is in the way') },
-    ]);
+    await expect.poll(kept, { timeout: 20_000 }).toMatchObject({
+      revision: body.revision_applied,
+      problem: { message: expect.stringContaining('refs/holdfast/ids/odd, which is in the way') },
+    });
+    expect(told(manager, 'ids are not recorded')).toHaveLength(1);
     await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids/odd');
     await manager.post('/api/v2/apps/web/restart');
     await expect.poll(() => recordAt(origin), { timeout: 20_000 }).toContain('refs/holdfast/ids');

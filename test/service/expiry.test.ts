@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import { expireReports } from '../../src/service/expiry.ts';
 import { buildEngine, wrap } from '../support/engine.ts';
@@ -22,18 +22,31 @@ it('drops reports that arrived too long ago, whatever time they tell, and keeps 
   stop();
 });
 
-it('says why it could not, and lives on', async () => {
+it('says why it could not, once for each reason, and when it can again', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
   const { store } = await buildEngine({ files: { 'apps/web.yaml': 'container_image: a\n' } });
-  const lines: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const trouble: (string | null)[] = ['the disk is full', 'the disk is full', 'the disk is gone', null, null];
+  let sweeps = 0;
   const away = wrap(store, {
-    expireReports: () => Promise.reject(new HoldfastError('unavailable', 'the disk is full')),
+    expireReports: async (before) => {
+      const reason = trouble[sweeps++] ?? null;
+      if (reason !== null) throw new HoldfastError('unavailable', reason);
+      return store.expireReports(before);
+    },
   });
-  const stop = expireReports(
-    away,
-    60_000,
-    Date.now,
-    pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
-  );
-  await expect.poll(() => lines.join(''), { timeout: 20_000 }).toContain('the disk is full');
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const stop = expireReports(away, 60_000, Date.now, logger);
+  for (let minute = 1; minute < trouble.length; minute++) {
+    await vi.advanceTimersByTimeAsync(60_000);
+    await expect.poll(() => sweeps).toBe(minute + 1);
+  }
+  await expect.poll(() => lines.length).toBe(3);
+  expect(lines).toMatchObject([
+    { level: 40, msg: 'reports could not be expired', reason: 'the disk is full' },
+    { level: 40, msg: 'reports could not be expired', reason: 'the disk is gone' },
+    { level: 30, msg: 'reports are expired again', after: 'the disk is gone' },
+  ]);
   stop();
 });

@@ -195,6 +195,24 @@ describe('the log of passes', () => {
     expect(tell(passOf(FLEET, FLEET))).toEqual([]);
   });
 
+  it('tells when it is tried again as it tells every time', () => {
+    const error = {
+      kind: 'unavailable',
+      message: 'm',
+      since: 0,
+      failures: 1,
+      retryAt: 1_700_000_000_000,
+    } as const;
+    const outcome: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'm') };
+    const origin = { reachedAt: null, error, cause: null };
+    expect(passLog().tell(outcome, { error, origin })).toMatchObject([
+      { msg: 'origin is not reached', retryAt: '2023-11-14T22:13:20.000Z' },
+      { msg: 'pass failed', retryAt: '2023-11-14T22:13:20.000Z' },
+    ]);
+    const refused = passLog().tell(outcome, { error: { ...error, retryAt: null } });
+    expect(refused).toMatchObject([{ msg: 'pass failed', retryAt: null }]);
+  });
+
   it('tells of a rewritten history, and of ids that start at the floor', () => {
     const pass = passOf(FLEET, FLEET);
     if (!pass.ok) throw new Error('not a pass');

@@ -7,6 +7,14 @@ import { createMetrics } from '../../src/service/metrics.ts';
 const FAILED: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'git was ended') };
 const APPLIED: Status = { ...STARTING, applied: { revision: 'f'.repeat(40), at: 1_700_000_000_000 } };
 
+const AWAY = {
+  kind: 'unavailable' as const,
+  message: 'origin cannot be reached',
+  since: 0,
+  failures: 1,
+  retryAt: 1,
+};
+
 /** The lines of figures of ours, without what the process tells of itself. */
 async function linesOf(metrics: ReturnType<typeof createMetrics>): Promise<string[]> {
   const { text } = await metrics.render();
@@ -26,7 +34,6 @@ describe('the figures', () => {
         'holdfast_passes_total{outcome="unavailable"} 1',
         'holdfast_applied_timestamp_seconds 1700000000',
         'holdfast_applied_changes_total 0',
-        'holdfast_origin_reached_timestamp_seconds 0',
       ]),
     );
     metrics.countRequest('GET', '/info', 200);
@@ -39,5 +46,46 @@ describe('the figures', () => {
     const metrics = createMetrics();
     metrics.requestCounter('GET', '/info', 304);
     expect((await linesOf(metrics)).join('\n')).not.toContain('304');
+  });
+
+  it('tell how passes can end before one has, so that none at all can be noticed', async () => {
+    const lines = await linesOf(createMetrics());
+    for (const outcome of ['ok', 'unavailable', 'stalled', 'conflict', 'invalid', 'internal'])
+      expect(lines).toContain(`holdfast_passes_total{outcome="${outcome}"} 0`);
+  });
+
+  it.each([
+    ['no origin', null, []],
+    ['an origin that was not looked at yet', { reachedAt: null, error: null }, []],
+    ['an origin that was not reached since the start', { reachedAt: null, error: AWAY }, ['up 0']],
+    [
+      'an origin that was reached',
+      { reachedAt: 1_700_000_000_000, error: null },
+      ['reached_timestamp_seconds 1700000000', 'up 1'],
+    ],
+    [
+      'an origin that was lost',
+      { reachedAt: 1_700_000_000_000, error: AWAY },
+      ['reached_timestamp_seconds 1700000000', 'up 0'],
+    ],
+  ])('with %s, tell whether it is reached', async (_, origin, told) => {
+    const metrics = createMetrics();
+    metrics.countPass(FAILED, { ...STARTING, origin: origin === null ? null : { ...origin, cause: null } });
+    const lines = (await linesOf(metrics)).filter((line) => /^holdfast_origin_(up|reached)/.test(line));
+    expect(lines.sort()).toEqual(told.map((line) => `holdfast_origin_${line}`));
+  });
+
+  it('tell whether ids are recorded', async () => {
+    const metrics = createMetrics();
+    expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
+    metrics.tellRecord({ problem: { message: 'the disk is full', since: 0 } });
+    expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 0');
+    metrics.tellRecord({ problem: null });
+    expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
+  });
+
+  it('tell no time of what has not happened', async () => {
+    const lines = await linesOf(createMetrics());
+    expect(lines.filter((line) => line.includes('_timestamp_seconds'))).toEqual([]);
   });
 });

@@ -34,7 +34,6 @@ export async function startFollowerEngine(
     limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
     onTransfer: () => undefined,
     faults: NO_FAULTS,
-    onRecordRefused: () => undefined,
   });
   const reconciler = createReconciler({
     source,

@@ -5,7 +5,7 @@ import { absent } from '../../change/refusals.ts';
 import { Name } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
-import { sendFaultAsText } from '../errors.ts';
+import { faultsAsText } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { InfoRecord } from '../records.ts';
 import { documented, json, plainText, readErrors } from '../replies.ts';
@@ -28,7 +28,7 @@ export const INFO_TYPE = 'application/json; charset=utf-8';
 
 /** The hot path: devices poll it by the thousand. Most polls never come here but are answered by `info/shortcut.ts`. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
-  app.get(INFO_ROUTE, { ...docs, errorHandler: sendFaultAsText }, async (request, reply) => {
+  app.get(INFO_ROUTE, { ...docs, errorHandler: faultsAsText(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
     if (isKnown(request.headers['if-none-match'], entry.etag)) {

@@ -5,6 +5,9 @@ import { RecordContents, textsOf, type Written } from './contents.ts';
 import { decodeMeta, META, type RecordMeta } from './format.ts';
 import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
+/** Milliseconds after which a version that stands aside is offered again, though there is nothing new to say. */
+const OFFER_AGAIN = 600_000;
+
 /** How often a version that somebody else writes meanwhile is looked at again. */
 const MAX_LOOKS = 5;
 
@@ -32,6 +35,8 @@ export interface BookOutcome {
   hasWritten: boolean;
   /** What was wrong with what stood there before; null where nothing was. */
   replaced: string | null;
+  /** Why it stands where others do not see it; null where they do. */
+  aside: string | null;
 }
 
 /** Knows what stands at the record's ref, and brings it up to the store. */
@@ -40,6 +45,7 @@ export class Book {
   #adopted: string | null = null;
   /** Null where it is not known what stands there: at first, and after any failure. */
   #page: Page | null = null;
+  #offeredAt = Number.NEGATIVE_INFINITY;
 
   constructor(dependencies: BookDependencies) {
     this.#dependencies = dependencies;
@@ -69,17 +75,23 @@ export class Book {
     const { store, reader, record } = this.#dependencies;
     // Read first: the counters that are read after it are at least as new.
     const state = await store.state();
-    if (!state.seeded) return { meta: null, hasWritten: false, replaced: null };
+    if (!state.seeded) return { meta: null, hasWritten: false, replaced: null, aside: null };
     const known = this.#page;
     this.#page = null;
     const compared = known === null ? await this.#look(state) : await this.#compare(known, state);
     const { page, changed, at } = await this.#catchUp(compared, state);
     const meta = await metaOf(at, record.place, reader);
-    const isDue = changed.size > 0 || (await isOutdated(page, meta, reader));
+    const isDue = changed.size > 0 || this.#isToOffer() || (await isOutdated(page, meta, reader));
     if (isDue) await this.#write(page, meta, changed);
     const { replaced } = page;
     this.#page = { ...page, replaced: null };
-    return { meta: page.written.meta, hasWritten: isDue, replaced };
+    return { meta: page.written.meta, hasWritten: isDue, replaced, aside: record.aside() };
+  }
+
+  /** What was in the way of a version that stands aside can be gone. */
+  #isToOffer(): boolean {
+    const { record, now } = this.#dependencies;
+    return record.aside() !== null && Math.abs(now() - this.#offeredAt) >= OFFER_AGAIN;
   }
 
   /** What stands there, compared with the store. A record that is just what would be written is not decoded. */
@@ -128,6 +140,7 @@ export class Book {
   async #write(page: Page, meta: RecordMeta, files: Map<string, string>): Promise<void> {
     const { record, now } = this.#dependencies;
     const { tip, texts, meta: before } = page.written;
+    this.#offeredAt = now();
     const written = await record.write({
       files: new Map([...files, page.contents.meta(meta)]),
       expected: tip,

@@ -15,7 +15,7 @@ const LAST_PAUSE = 100;
 export interface RecordStatus {
   /** What stands there, as this process wrote or found it; `at` is null where it found it. Null before that. */
   recorded: { idSequence: number; revision: string | null; at: number | null } | null;
-  /** Why ids are not recorded now, and since when. */
+  /** Why ids are not recorded now, or only where a loss of this machine takes them along, and since when. */
   problem: { message: string; since: number } | null;
   /** The last time that something stood there which could not be read, and was replaced. */
   replaced: { message: string; at: number } | null;
@@ -101,14 +101,14 @@ async function bringUp(book: Book, triesBefore: number): Promise<BookOutcome> {
 }
 
 function statusAfter(
-  { meta, hasWritten, replaced }: BookOutcome,
+  { meta, hasWritten, replaced, aside }: BookOutcome,
   before: RecordStatus,
   now: number,
 ): RecordStatus {
   const at = hasWritten ? now : (before.recorded?.at ?? null);
   return {
     recorded: meta === null ? null : { idSequence: meta.idSequence, revision: meta.revision, at },
-    problem: null,
+    problem: aside === null ? null : problemOf(aside, before, now),
     replaced: replaced === null ? before.replaced : { message: replaced, at: now },
   };
 }
@@ -118,7 +118,11 @@ function delayAfter(error: unknown, failures: number, random: number): number | 
 }
 
 function statusFailing(error: unknown, before: RecordStatus, now: number): RecordStatus {
-  return { ...before, problem: { message: messageOf(error), since: before.problem?.since ?? now } };
+  return { ...before, problem: problemOf(messageOf(error), before, now) };
+}
+
+function problemOf(message: string, before: RecordStatus, now: number): RecordStatus['problem'] {
+  return { message, since: before.problem?.since ?? now };
 }
 
 function isNews(before: RecordStatus, after: RecordStatus): boolean {

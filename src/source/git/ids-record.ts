@@ -37,6 +37,7 @@ export interface RecordPlace {
   put(tip: string, expected: string | null): Promise<void>;
   /** See `IdsRecord`. */
   isCurrent(): boolean;
+  aside(): string | null;
 }
 
 /** The record of ids in a repository of this machine: a commit without parents, so that old versions go. */
@@ -50,6 +51,7 @@ export function createIdsRecord(
     // An address can hold a password.
     source: createHash('sha256').update(address).digest('hex').slice(0, 32),
     isCurrent: stand.isCurrent,
+    aside: stand.aside,
     read: () => guarded('read', async () => readRecord(repository, await stand.tip())),
     write: (draft) =>
       guarded('write', async () => {
@@ -66,6 +68,7 @@ function localPlace(repository: Repository): RecordPlace {
     tip: async () => (await readTips(repository, [RECORD_REF]))[0] ?? null,
     put: (tip, expected) => moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected }]),
     isCurrent: () => true,
+    aside: () => null,
   };
 }
 

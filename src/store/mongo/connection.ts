@@ -73,8 +73,8 @@ export class Connection {
   #watched: MongoClient | null = null;
   #isClosed = false;
   #hasServer = false;
-  /** Whether a call has found no server since there was one. */
-  #isAway = false;
+  /** Why, where a call has found no server since there was one. */
+  #away: HoldfastError | null = null;
   /** When that began, or a new client was tried last. */
   #awayAt = 0;
 
@@ -93,15 +93,16 @@ export class Connection {
    */
   async run<T>(command: (db: Db) => Promise<T>): Promise<T> {
     const db = await this.#database().catch(asUnavailable);
-    if (this.#isAway && !this.#hasServer) {
+    if (this.#away !== null && !this.#hasServer) {
       this.#renewInTime();
-      throw new HoldfastError('unavailable', 'the store cannot be reached');
+      throw this.#away;
     }
     try {
       return await command(db);
     } catch (error) {
-      if (isNoServer(error)) this.#noteAway();
-      throw storeError(error, this.#options.place);
+      const known = storeError(error, this.#options.place);
+      if (isNoServer(error)) this.#noteAway(known as HoldfastError);
+      throw known;
     }
   }
 
@@ -152,9 +153,9 @@ export class Connection {
     }
   }
 
-  #noteAway(): void {
-    if (!this.#isAway) this.#awayAt = performance.now();
-    this.#isAway = true;
+  #noteAway(reason: HoldfastError): void {
+    if (this.#away === null) this.#awayAt = performance.now();
+    this.#away = reason;
   }
 
   #renewInTime(): void {
@@ -181,7 +182,7 @@ export class Connection {
 
   #follow({ servers }: TopologyDescription): void {
     this.#hasServer = [...servers.values()].some(({ type }) => TAKES_WRITES.has(type));
-    if (this.#hasServer) this.#isAway = false;
+    if (this.#hasServer) this.#away = null;
   }
 }
 

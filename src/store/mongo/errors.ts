@@ -19,7 +19,7 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [10_107, 'is choosing a new primary'],
   [11_602, 'is choosing a new primary'],
   [13_435, 'is choosing a new primary'],
-  [14_031, 'has no space left on its disk'],
+  [14_031, 'has no space left on its disk; make room there'],
 ]);
 
 /** The same for those that are about what stands in the address, whose place follows. */
@@ -78,7 +78,9 @@ function redacted(text: string): string {
 
 function wordsFor(error: MongoError, place: AddressPlace): string {
   if (isNoServer(error)) return `cannot be reached: no server of ${place} takes writes`;
-  if (error instanceof MongoNetworkError) return 'does not answer';
+  // The driver does not export its class.
+  const isPoolBusy = error.name === 'MongoWaitQueueTimeoutError';
+  if (error instanceof MongoNetworkError || isPoolBusy) return 'does not answer';
   const code = Number(error.code);
   const ofAddress = WORDS_OF_ADDRESS.get(code);
   if (ofAddress !== undefined) return `${ofAddress} ${place}`;

@@ -1,3 +1,4 @@
+import { missingDescriptors } from '../../disk/descriptors.ts';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
@@ -12,10 +13,20 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, wo
   [5, 'SQLITE_BUSY', 'database is locked', 'is locked by another process'],
   [6, 'SQLITE_LOCKED', 'database table is locked', 'is locked by another connection'],
   [7, 'SQLITE_NOMEM', 'out of memory', 'has not enough memory'],
-  [8, 'SQLITE_READONLY', 'attempt to write a readonly database', 'is read-only'],
-  [10, 'SQLITE_IOERR', 'disk I/O error', 'cannot be read or written: the disk reports an error'],
+  [
+    8,
+    'SQLITE_READONLY',
+    'attempt to write a readonly database',
+    'is read-only; look at its file system, and at the owner and rights of its files',
+  ],
+  [
+    10,
+    'SQLITE_IOERR',
+    'disk I/O error',
+    'cannot be read or written: the disk reports an error; look at the log of the machine',
+  ],
   [11, 'SQLITE_CORRUPT', 'database disk image is malformed', `is damaged; ${MEND}`],
-  [13, 'SQLITE_FULL', 'database or disk is full', 'has no space left on its disk'],
+  [13, 'SQLITE_FULL', 'database or disk is full', 'has no space left on its disk; make room there'],
   [14, 'SQLITE_CANTOPEN', 'unable to open database file', 'cannot be opened'],
   [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'refused a change that breaks its own rules'],
   [26, 'SQLITE_NOTADB', 'file is not a database', 'is not a database'],
@@ -23,6 +34,11 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, wo
 
 /** SQLITE_NOTADB. */
 const NOT_A_DATABASE = 26;
+
+/** SQLITE_CANTOPEN. */
+const CANNOT_OPEN = 14;
+/** The file, its log, the index of that, and their folder. */
+const FILES = 4;
 
 /** SQLITE_BUSY. */
 const BUSY = 5;
@@ -39,7 +55,7 @@ export function storeError(error: unknown): unknown {
   if (codeOf(error) === CLOSED) return closedError();
   const primary = primaryCode(error);
   if (primary !== null) return failed(primary, error);
-  if ('syscall' in error) return unavailable('cannot be opened', codeOf(error), error);
+  if ('syscall' in error) return unavailable(cannotOpen(), codeOf(error), error);
   return error;
 }
 
@@ -60,7 +76,13 @@ function unavailable(words: string, code: string, cause: Error): HoldfastError {
 function failed(primary: number, error: Error): HoldfastError {
   const [, known, , words = 'failed'] = FAILURES.find(([code]) => code === primary) ?? [];
   const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
-  return unavailable(words, name ?? codeOf(error), error);
+  return unavailable(primary === CANNOT_OPEN ? cannotOpen() : words, name ?? codeOf(error), error);
+}
+
+/** SQLite does not say why. */
+function cannotOpen(): string {
+  const trouble = missingDescriptors(FILES);
+  return trouble === null ? 'cannot be opened' : `cannot be opened: ${trouble}`;
 }
 
 /** SQLite's result code without its extension; 0 where it cannot be told; null for other errors. */

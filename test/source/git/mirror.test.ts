@@ -22,7 +22,6 @@ async function mirrorOf(origin: TestOrigin) {
     limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
     onTransfer: () => undefined,
     faults: NO_FAULTS,
-    onRecordRefused: () => undefined,
   };
   const open = async () => {
     const source = await openRemote(options);

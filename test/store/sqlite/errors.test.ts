@@ -17,7 +17,7 @@ function failureOf(work: () => unknown): unknown {
 
 const FAILURES: [words: string, code: string | undefined, work: () => unknown][] = [
   [
-    'has no space left on its disk',
+    'has no space left on its disk; make room there',
     'SQLITE_FULL',
     () => {
       const db = new DatabaseSync(':memory:');

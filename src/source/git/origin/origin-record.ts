@@ -13,6 +13,15 @@ const SEEN_REF = 'refs/holdfast/origin-ids';
 const BASE_REF = 'refs/holdfast/ids-base';
 
 const MOVED = 'another manager wrote the record of ids';
+const NOT_MOVED = 'origin does not move refs/holdfast/ids, and shows it where it was; look at its log';
+const HIDDEN =
+  'origin has a refs/holdfast/ids that it does not show when it is fetched from; let it show refs/holdfast there (transfer.hideRefs, uploadpack.hideRefs)';
+const NOT_TAKEN = 'origin did not take it before';
+
+/** Why a version stands in the mirror alone, for people. */
+function asideFor(reason: string): string {
+  return `origin does not take the record of ids, so it is kept in the mirror alone, and tried again later: ${reason}`;
+}
 
 /** What keeping the record at origin needs. */
 export interface OriginRecordParts {
@@ -21,8 +30,6 @@ export interface OriginRecordParts {
   exclusive: Exclusive;
   mirror: Pick<MirrorState, 'fetch' | 'isReached'>;
   access: OriginAccess;
-  /** Told once, with a sentence, that origin does not take the record; it is kept in the mirror alone then. Null: it takes it again. */
-  onRefused(reason: string | null): void;
 }
 
 /**
@@ -31,10 +38,22 @@ export interface OriginRecordParts {
  */
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   const { repository, exclusive, mirror, access } = parts;
-  const stand = {
-    tip: async () => standingOf(await readVersions(repository)),
-    put: createPut(parts),
+  let aside: string | null = null;
+  const put = createPut(parts);
+  const stand: RecordPlace = {
+    tip: async () => {
+      const versions = await readVersions(repository);
+      const tip = standingOf(versions);
+      const isAtOrigin = tip === versions.seen;
+      aside = isAtOrigin ? null : (aside ?? asideFor(NOT_TAKEN));
+      return tip;
+    },
+    put: async (tip, expected) => {
+      const refusal = await put(tip, expected);
+      aside = refusal === null ? null : asideFor(refusal);
+    },
     isCurrent: mirror.isReached,
+    aside: () => aside,
   };
   const record = createIdsRecord(repository, stand, access.url);
   return { ...record, write: (draft) => exclusive(() => record.write(draft)) };
@@ -57,45 +76,38 @@ function standingOf({ own, seen, base }: Versions): string | null {
   return own !== null && (seen === null || seen === base) ? own : seen;
 }
 
-/** Only over the version that was judged: what somebody else has put there meanwhile is read first. */
-function createPut(parts: OriginRecordParts): RecordPlace['put'] {
-  const { repository, mirror } = parts;
-  const push = createPush(parts);
-  return async (tip, expected) => {
+/**
+ * Only over the version that was judged: what somebody else has put there meanwhile is read first. Resolves to why origin does
+ * not take it; null where it does.
+ */
+function createPut(parts: OriginRecordParts) {
+  const { repository } = parts;
+  return async (tip: string, expected: string | null): Promise<string | null> => {
     const versions = await readVersions(repository);
     if (standingOf(versions) !== expected) throw new HoldfastError('moved-on', MOVED);
-    const outcome = await push(versions.seen, tip);
-    if (outcome === 'moved') {
-      await mirror.fetch();
-      throw new HoldfastError('moved-on', MOVED);
-    }
-    const isTaken = outcome === 'done';
+    const refusal = await push(parts, versions.seen, tip);
+    const isTaken = refusal === null;
     await moveRefs(repository, [
       { ref: RECORD_REF, to: tip },
       { ref: SEEN_REF, to: isTaken ? tip : versions.seen },
       { ref: BASE_REF, to: isTaken ? null : versions.seen },
     ]);
+    return refusal;
   };
 }
 
-type Push = (from: string | null, tip: string) => Promise<'done' | 'moved' | 'refused'>;
-
 /** A refusal stays until a person changes something at origin; what is only out of reach rejects, and is tried again by whoever writes. */
-function createPush({ origin, onRefused }: OriginRecordParts): Push {
-  let isTold = false;
-  return async (from, tip) => {
-    try {
-      const outcome = await origin.push(RECORD_REF, from, tip);
-      if (isTold && outcome === 'done') {
-        isTold = false;
-        onRefused(null);
-      }
-      return outcome;
-    } catch (error) {
-      if (kindOf(error) !== 'conflict') throw error;
-      if (!isTold) onRefused(messageOf(error));
-      isTold = true;
-      return 'refused';
-    }
-  };
+async function push(parts: OriginRecordParts, from: string | null, tip: string): Promise<string | null> {
+  const { origin, mirror, repository } = parts;
+  try {
+    const outcome = await origin.push(RECORD_REF, from, tip);
+    if (outcome === 'done') return null;
+    await mirror.fetch();
+    const { seen } = await readVersions(repository);
+    if (seen === from && outcome === 'stale') return HIDDEN;
+    throw new HoldfastError('moved-on', seen === from ? NOT_MOVED : MOVED);
+  } catch (error) {
+    if (kindOf(error) === 'conflict') return messageOf(error);
+    throw error;
+  }
 }

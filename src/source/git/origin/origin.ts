@@ -1,6 +1,6 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { diskTrouble } from '../process/disk-trouble.ts';
+import { diskTrouble, startTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 
@@ -14,8 +14,11 @@ export interface TransferLimits {
   usual: TransferLimit;
 }
 
-/** What became of a push: done, or the branch is not where it was thought to be. */
-type PushOutcome = 'done' | 'moved';
+/**
+ * What became of a push: done, or the ref is not where it was thought to be. `stale`: origin showed that before anything was
+ * sent; `moved`: it came out when origin was to move the ref.
+ */
+type PushOutcome = 'done' | 'stale' | 'moved';
 
 /** Origin cannot be reached now. */
 export class OriginUnavailable extends HoldfastError {
@@ -89,7 +92,7 @@ function isWithoutBranch(error: unknown): boolean {
   return error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr);
 }
 
-/** Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `moved`, or the kind). */
+/** Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `stale`, `moved`, or the kind). */
 export type TransferObserver = (kind: 'fetch' | 'push', outcome: string) => void;
 
 /** The same origin; tells how each transfer ended. */
@@ -116,11 +119,12 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
 
 /** Lines of `push --porcelain`: `!<TAB><from>:<to><TAB>[rejected] (<why>)`. */
 const REJECTION = /^!\t[^\t]*\t\[(?:remote )?rejected\] \((.*)\)$/m;
+const STALE = /^stale info$/;
 const MOVED =
-  /stale info|fetch first|non-fast-forward|cannot lock ref|failed to (update|lock)|incorrect old value|already exists|reference already exists/;
+  /fetch first|non-fast-forward|cannot lock ref|failed to (update|lock)|incorrect old value|already exists|reference already exists/;
 
-/** Said of a branch whose lock stays for longer than git waits for one. */
-const LOCKED = /cannot lock ref 'refs\/heads\/([^']*)': Unable to create '[^']*\.lock': File exists/;
+/** Said of a ref whose lock stays for longer than git waits for one. */
+const LOCKED = /cannot lock ref '(refs\/[^']*)': Unable to create '[^']*\.lock': File exists/;
 
 /** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
 const IN_THE_WAY = /cannot lock ref '[^']*': '([^']*)' exists; cannot create '([^']*)'/;
@@ -130,7 +134,8 @@ function pushFailure(error: unknown): PushOutcome {
   if (why === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
   if (locked !== undefined) {
-    const message = `origin has a lock of ${locked}: a push is under way there, or one died; try again, or remove refs/heads/${locked}.lock there`;
+    const name = locked.replace(/^refs\/heads\//, '');
+    const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${locked}.lock there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
   const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
@@ -138,6 +143,7 @@ function pushFailure(error: unknown): PushOutcome {
     const message = `origin has a ref ${inTheWay}, which is in the way of ${wanted}; delete it there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
+  if (STALE.test(why)) return 'stale';
   if (MOVED.test(why)) return 'moved';
   throw new HoldfastError(
     'conflict',
@@ -208,6 +214,9 @@ function unreachable(error: unknown): OriginUnavailable {
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   // The reasons above are those for which a connection does not come about; later, texts like them say other things.
+  const started = startTrouble(error);
+  if (started !== null)
+    return new OriginUnavailable(`git cannot ask origin: ${started}`, { isSent, isLate }, error);
   const trouble = diskTrouble(error);
   if (trouble !== null)
     return new OriginUnavailable(

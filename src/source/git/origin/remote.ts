@@ -24,8 +24,6 @@ export interface RemoteOptions extends MirrorOptions {
   limits: TransferLimits;
   onTransfer: TransferObserver;
   faults: Faults;
-  /** Told once why origin does not take the record of ids; null when it does again. */
-  onRecordRefused(reason: string | null): void;
 }
 
 /** The git source of a repository elsewhere. */
@@ -43,7 +41,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
   const { context } = repository;
-  const { limits, faults, access, onRecordRefused: onRefused } = options;
+  const { limits, faults, access } = options;
   const transfers = createTransfers(transfer);
   const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
   const inner = createReader(repository, openObjects(context), () =>
@@ -70,7 +68,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     reader,
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ repository, origin, exclusive, mirror, access, onRefused }),
+    record: createOriginRecord({ repository, origin, exclusive, mirror, access }),
     // What stands in a folder of somebody's is in a commit before anybody here can see it.
     isFolderMade: async () => false,
     origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },

@@ -103,7 +103,7 @@ class Session implements AnswerReader {
     });
     this.#isStarted = hasPipes(this.#child);
     if (!this.#isStarted) {
-      this.#failure = new GitFailure(command, null, 'git could not be started');
+      this.#failure = new GitFailure(command, null, 'EMFILE: git could not be started');
       return;
     }
     this.#child.stdin.on('error', () => undefined);

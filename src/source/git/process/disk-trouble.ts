@@ -1,4 +1,4 @@
-import { messageOf } from '../../../errors.ts';
+import { descriptorTrouble, messageOf } from '../../../errors.ts';
 import { GitFailure } from './run.ts';
 
 const TROUBLES: readonly (readonly [RegExp, string])[] = [
@@ -51,6 +51,11 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+/** What kept git from being started, or from opening anything. */
+export function startTrouble(error: unknown): string | null {
+  return descriptorTrouble(textOf(error));
+}
+
 function repositoryTrouble(error: unknown): string | null {
   const text = textOf(error);
   return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
@@ -62,12 +67,12 @@ function textOf(error: unknown): string {
 
 /** The sentence, with what to do where the reason is known: the disk, or the repository's own state. */
 export function withTrouble(sentence: string, error: unknown): string {
-  return joined(sentence, diskTrouble(error) ?? repositoryTrouble(error));
+  return joined(sentence, startTrouble(error) ?? diskTrouble(error) ?? repositoryTrouble(error));
 }
 
 /** The same for what only reads: rights that are missing are those to read. */
 export function readingTrouble(sentence: string, error: unknown): string {
-  return joined(sentence, repositoryTrouble(error) ?? diskTrouble(error));
+  return joined(sentence, startTrouble(error) ?? repositoryTrouble(error) ?? diskTrouble(error));
 }
 
 function joined(sentence: string, trouble: string | null): string {

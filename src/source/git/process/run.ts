@@ -38,7 +38,8 @@ const GRACE = 2000;
 export async function runGit(context: GitContext, command: GitCommand, input = ''): Promise<string> {
   const child = startGit(context, command);
   const end = endOf(child);
-  if (!hasPipes(child)) throw new GitFailure(command, null, (await end).error ?? 'it was not started');
+  if (!hasPipes(child))
+    throw new GitFailure(command, null, (await end).error ?? 'EMFILE: it was not started');
   const limit = watchTime(child, context.timeLimit);
   const [out, err] = [collect(child.stdout), collect(child.stderr)];
   // A command can end before it has read all: how it ended says more than that.
@@ -56,7 +57,7 @@ function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithou
   return spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
 }
 
-/** Where no descriptor is left, Node gives a process without pipes, and an `error` that somebody has to listen for. */
+/** Where no descriptor is left (EMFILE, ENFILE), and only there, Node gives a process without pipes, and an `error` that somebody has to listen for. */
 export function hasPipes(child: ChildProcess): boolean {
   return child.stdout != null && child.stderr != null;
 }

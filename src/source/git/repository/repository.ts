@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, lstat, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { readSmallFile } from '../../../disk/read.ts';
-import { HoldfastError, messageOf } from '../../../errors.ts';
+import { descriptorTrouble, HoldfastError, messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit, saidNo } from '../process/run.ts';
@@ -131,6 +131,8 @@ async function requireEntry(folder: string): Promise<void> {
 /** Git itself was not started, or does not answer: says why, since not only a missing git does that. */
 export function gitCannotRun(error: unknown): HoldfastError {
   const said = error instanceof GitFailure ? error.stderr : messageOf(error);
+  const trouble = descriptorTrouble(said);
+  if (trouble !== null) return new HoldfastError('unavailable', `git cannot be run: ${trouble}`, {}, error);
   const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];
   const hint = `install git ${OLDEST_GIT.join('.')} or newer and put it on the PATH`;
   const reasons: Readonly<Record<string, string>> = {

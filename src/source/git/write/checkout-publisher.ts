@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { missingDescriptors } from '../../../disk/descriptors.ts';
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
@@ -40,6 +41,9 @@ const BROKEN_INDEX = /index file (corrupt|smaller than expected)|bad index /;
 const MISSING =
   /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
 
+/** As many files as a write, and undoing it, have open at once, and some more. */
+const FILES = 24;
+
 /** The publisher of a work tree, which can be caught between two of its steps. */
 export interface CheckoutPublisher extends Publisher {
   /**
@@ -71,6 +75,7 @@ export function createCheckoutPublisher(
     const branch = refName(base.branch);
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
     try {
+      requireDescriptors();
       const undone = await recoverNoted(checkout, notes);
       if (undone !== null) onUndone(undone);
       refs.prepare();
@@ -104,6 +109,13 @@ export function createCheckoutPublisher(
       await Promise.all([writer.close(), refs.close(), notes.close(), checkout.launcher.close()]);
     },
   };
+}
+
+/** Where they run out in the middle, what was begun cannot be undone before there are some again. */
+function requireDescriptors(): void {
+  const trouble = missingDescriptors(FILES);
+  if (trouble === null) return;
+  throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
 }
 
 /** Both, once both are over: what failed must not leave the other one at work. Rejects with the first failure. */

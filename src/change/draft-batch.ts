@@ -8,7 +8,7 @@ import type { PassRunner } from '../reconcile/pass.ts';
 import type { Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Draft, draftWrite } from './draft.ts';
-import { ifMatchRefusal } from './if-match.ts';
+import { writeRefusal } from './if-match.ts';
 import { filesOf, type WriteView } from './view.ts';
 import type { WriteRequest } from './write.ts';
 
@@ -75,7 +75,7 @@ async function gather(
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, textOf(found.bytes));
   }
-  const refusal = await ifMatchRefusal(request, store).catch((error: unknown) => error);
+  const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
 }
 

@@ -111,7 +111,14 @@ function requestHeaders({ responses }: Operation): object[] {
       ...TEXT,
       pattern: '^[A-Za-z0-9_.:-]{1,64}$',
     }),
-    ...('412' in responses ? [header('If-Match', 'The ETag that the object must still have.')] : []),
+    ...('412' in responses
+      ? [
+          header(
+            'If-Match',
+            'The ETag that the object must still have; of a device group also its id alone, in quotes.',
+          ),
+        ]
+      : []),
     ...('304' in responses ? [header('If-None-Match', 'The ETag of the reply that is known.')] : []),
   ];
 }
@@ -125,7 +132,7 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
   return {
     'X-Request-Id': header('The id of the request in the log.'),
-    ...(isTagged ? { ETag: header('The id of the object, or of what was told about a group.') } : {}),
+    ...(isTagged ? { ETag: header('Changes whenever the body does; for If-None-Match and If-Match.') } : {}),
     ...(status === '401' && path.startsWith('/api/')
       ? { 'WWW-Authenticate': header('The scheme of credentials to send.') }
       : {}),

@@ -100,6 +100,11 @@ const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
   device_group: z.union([GroupExists, AppExists, Denied]),
 };
 
+/** The reply to a read of what the client has already. */
+export const unchanged = {
+  304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
+};
+
 /** Error replies of a route that reads one object. */
 export function readErrors(kind: Kind) {
   return {

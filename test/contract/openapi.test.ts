@@ -135,8 +135,15 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     [
       'GET',
       '/api/v2/apps/{app_name}',
-      ['X-Request-Id'],
+      ['If-None-Match', 'X-Request-Id'],
       '200',
+      ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
+    ],
+    [
+      'GET',
+      '/api/v2/device_groups/{device_group_name}',
+      ['If-None-Match', 'X-Request-Id'],
+      '304',
       ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
     ],
     [

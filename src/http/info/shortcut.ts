@@ -2,8 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
+import { isKnown } from '../conditions.ts';
 import { newRequestId, REQUEST_ID } from '../request-id.ts';
-import { INFO_ROUTE, INFO_TYPE, isKnown } from '../routes/info.ts';
+import { INFO_ROUTE, INFO_TYPE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
 /** What the shortcut answers from. */

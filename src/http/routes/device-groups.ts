@@ -14,6 +14,7 @@ import {
   mustNotExist,
   nameIn,
   send,
+  sendObject,
   writeContext,
 } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../fields.ts';
@@ -25,6 +26,7 @@ import {
   Empty,
   json,
   readErrors,
+  unchanged,
   withIgnored,
 } from '../replies.ts';
 
@@ -54,13 +56,14 @@ const names = documented({
   errors: commonErrors,
 });
 
-/** Sends a device group as it was read, with its id as the ETag. */
+/** Sends a device group as it was read, unless that is known to who reads it. */
 export function sendGroup(
+  request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  { value, revision }: AtRevision<StoredGroup>,
+  read: AtRevision<StoredGroup>,
 ): FastifyReply {
-  return send(reply.header('etag', `"${value.deviceGroupId}"`), status, revision, deviceGroupRecord(value));
+  return sendObject(request, reply, status, read, deviceGroupRecord);
 }
 
 /** Makes a change of a device group, and sends the group as it is right after. */
@@ -73,7 +76,7 @@ async function writeGroup(
 ): Promise<FastifyReply> {
   const context = write.op === 'create' ? createContext(request) : writeContext(request);
   const { object } = await writer.write(write, context);
-  return sendGroup(reply, status, found(object, 'device_group', write.name));
+  return sendGroup(request, reply, status, found(object, 'device_group', write.name));
 }
 
 /** Device groups (contract, section 4). */
@@ -92,11 +95,11 @@ export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
     tag,
     params,
     reply: [200, json('The device group.', DeviceGroupRecord)],
-    errors: readErrors('device_group'),
+    errors: { ...readErrors('device_group'), ...unchanged },
   });
   app.get(url, readDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
-    return sendGroup(reply, 200, found(await store.group(name), 'device_group', name));
+    return sendGroup(request, reply, 200, found(await store.group(name), 'device_group', name));
   });
 
   const createDocs = docs(

@@ -97,20 +97,19 @@ function mapValues<T, U>(
 }
 
 const TEXT = { type: 'string' };
+const REQUEST_ID_DOCS = `Becomes the id in the log, the reply and the commit if it has 1 to 64 letters, digits, dots, underscores, colons
+and hyphens; otherwise one is made.`;
 
 function requestHeaders({ responses }: Operation): object[] {
-  const header = (name: string, description: string, schema: object = TEXT): object => ({
+  const header = (name: string, description: string): object => ({
     in: 'header',
     name,
     required: false,
     description,
-    schema,
+    schema: TEXT,
   });
   return [
-    header('X-Request-Id', 'Becomes the id in the log, the reply and the commit.', {
-      ...TEXT,
-      pattern: '^[A-Za-z0-9_.:-]{1,64}$',
-    }),
+    header('X-Request-Id', REQUEST_ID_DOCS),
     ...('412' in responses
       ? [
           header(

@@ -138,9 +138,13 @@ function writeErrors(kind: Kind) {
 export const Empty = z.object({}).meta({ id: 'Empty' });
 
 /** The schema of a body that may also hold fields which are ignored: a record that was read can be sent back. */
-export function withIgnored(schema: z.ZodObject, ignored: readonly string[], id: string): z.ZodType {
+export function withIgnored(
+  schema: z.ZodObject,
+  ignored: readonly string[],
+  meta: { id: string; minProperties?: number },
+): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
-  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field]))).meta({ id });
+  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field]))).meta(meta);
 }
 
 /** What the OpenAPI document says of a route. */

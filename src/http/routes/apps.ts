@@ -35,8 +35,8 @@ const ignored = ['app_name', 'app_id', '_id'];
 const whole: BodyRule<AppFields> = { schema: AppFields, known, ignored, required: ['container_image'] };
 const partial: BodyRule<AppChange> = { schema: AppChange, known, ignored, required: null };
 
-const wholeBody = withIgnored(AppFields, ignored, 'AppFields');
-const partialBody = withIgnored(AppChange, ignored, 'AppChange');
+const wholeBody = withIgnored(AppFields, ignored, { id: 'AppFields' });
+const partialBody = withIgnored(AppChange, ignored, { id: 'AppChange', minProperties: 1 });
 const AppNames = z.object({ apps: z.array(z.string()) }).meta({ id: 'AppNames' });
 
 const tag = 'apps';

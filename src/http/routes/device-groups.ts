@@ -40,8 +40,8 @@ const partial: BodyRule<z.infer<typeof DeviceGroupChange>> = {
   required: null,
 };
 
-const wholeBody = withIgnored(DeviceGroup, ignored, 'DeviceGroupFields');
-const partialBody = withIgnored(DeviceGroupChange, ignored, 'DeviceGroupChange');
+const wholeBody = withIgnored(DeviceGroup, ignored, { id: 'DeviceGroupFields' });
+const partialBody = withIgnored(DeviceGroupChange, ignored, { id: 'DeviceGroupChange', minProperties: 1 });
 const GroupNames = z.object({ device_groups: z.array(z.string()) }).meta({ id: 'DeviceGroupNames' });
 
 const tag = 'device groups';

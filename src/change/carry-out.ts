@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
 import { confirm } from './confirm.ts';
 import { draftAll } from './draft-batch.ts';
-import { ifMatchRefusal } from './if-match.ts';
+import { writeRefusal } from './if-match.ts';
 import type { DraftedWrite, QueuedWrite } from './queued-write.ts';
 import { settleFor } from './settle.ts';
 
@@ -88,7 +88,7 @@ async function oneByOne(
 async function rejectOvertaken(drafted: readonly DraftedWrite[], store: Store): Promise<QueuedWrite[]> {
   const left: QueuedWrite[] = [];
   for (const { request } of drafted) {
-    const refusal = await ifMatchRefusal(request, store).catch((error: unknown) => error);
+    const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
     if (refusal === null) left.push(request);
     else request.reject(refusal);
   }

@@ -1,19 +1,22 @@
-import { Pace } from '../async/pace.ts';
+import { inPieces, Pace } from '../async/pace.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { FileChange } from '../desired/state.ts';
-import { decodeText, MAX_FILE_BYTES, readOnce } from '../desired/yaml/document.ts';
+import { decodeText, MAX_FILE_BYTES, readingYaml, readOnce } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { PassRunner } from '../reconcile/pass.ts';
 import type { Reader } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Draft, draftWrite } from './draft.ts';
-import { ifMatchRefusal } from './if-match.ts';
+import { writeRefusal } from './if-match.ts';
 import { filesOf, type WriteView } from './view.ts';
 import type { WriteRequest } from './write.ts';
 
 /** How many writes are drafted before others get their turn: about four milliseconds of work. */
 const PORTION = 8;
+
+/** Characters of a text that takes noteworthy time to read, some ten milliseconds. */
+const LONG_TEXT = 8192;
 
 /** What drafting works with. */
 export interface DraftingDependencies {
@@ -50,17 +53,20 @@ export async function draftAll(
   for (let start = 0; start < requests.length; start += PORTION) {
     const portion = requests.slice(start, start + PORTION);
     const gathered = await Promise.allSettled(portion.map((request) => gather(request, dependencies)));
-    await pace.step();
-    dependencies.passes.desired.trial((keep) => {
-      keep(changes);
-      for (const request of gathered) {
-        const outcome = draftOne(request, dependencies);
-        const own = 'draft' in outcome ? (outcome.draft?.changes ?? []) : [];
-        outcomes.push(outcome);
-        changes.push(...own);
-        keep(own);
-      }
-    });
+    for (const part of partsOf(gathered)) {
+      const read = await readLong(part);
+      await pace.step();
+      dependencies.passes.desired.trial((keep) => {
+        keep(changes);
+        for (const request of part) {
+          const outcome = draftOne(request, read, dependencies);
+          const own = 'draft' in outcome ? (outcome.draft?.changes ?? []) : [];
+          outcomes.push(outcome);
+          changes.push(...own);
+          keep(own);
+        }
+      });
+    }
   }
   return outcomes;
 }
@@ -75,8 +81,28 @@ async function gather(
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, textOf(found.bytes));
   }
-  const refusal = await ifMatchRefusal(request, store).catch((error: unknown) => error);
+  const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
+}
+
+type Gathered = PromiseSettledResult<GatheredRequest>;
+
+/** What is drafted without a break: one alone where texts are long, because a tree takes a hundred times the memory of its text. */
+function partsOf(gathered: readonly Gathered[]): (readonly Gathered[])[] {
+  const hasLong = gathered.some((one) => longTexts(one).length > 0);
+  return hasLong ? gathered.map((one) => [one]) : [gathered];
+}
+
+function longTexts(gathered: Gathered): string[] {
+  if (gathered.status === 'rejected') return [];
+  return [...gathered.value.texts.values()].filter((text) => text.length > LONG_TEXT);
+}
+
+/** A reader that has read the long texts, and gave others their turn meanwhile: drafting cannot be interrupted. */
+async function readLong(part: readonly Gathered[]): Promise<WriteView['read']> {
+  const known = new Map<string, ReturnType<WriteView['read']>>();
+  for (const text of part.flatMap(longTexts)) known.set(text, await inPieces(readingYaml(text)));
+  return readOnce(known);
 }
 
 /**
@@ -91,14 +117,15 @@ function textOf(bytes: Uint8Array): string {
 }
 
 function draftOne(
-  gathered: PromiseSettledResult<GatheredRequest>,
+  gathered: Gathered,
+  read: WriteView['read'],
   { passes, defaults, strict, now }: DraftingDependencies,
 ): DraftOutcome {
   if (gathered.status === 'rejected') return { error: gathered.reason };
   const { write, context, texts, refusal } = gathered.value;
   const rules = { strict, allowEmpty: ALLOW_EMPTY, at: now() };
   try {
-    const view = { desired: passes.desired, ...storeSide(passes), defaults, texts, read: readOnce() };
+    const view = { desired: passes.desired, ...storeSide(passes), defaults, texts, read };
     const draft = draftWrite(write, context, view, rules);
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {

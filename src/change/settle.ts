@@ -3,7 +3,7 @@ import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { storedObject } from './answer.ts';
-import { ifMatchRefusal } from './if-match.ts';
+import { writeRefusal } from './if-match.ts';
 import { passWithin } from './patience.ts';
 import type { QueuedWrite } from './queued-write.ts';
 import { absent } from './refusals.ts';
@@ -60,7 +60,7 @@ async function earlierRefusal(
     const stored = await storedObject(request.write, store);
     const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
     if (op !== 'create' && !isThere) return absent(kind, name);
-    return await ifMatchRefusal(request, store);
+    return await writeRefusal(request, store);
   } catch {
     return null;
   }

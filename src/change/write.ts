@@ -27,8 +27,8 @@ export interface WriteContext {
   user: string;
   email: string;
   requestId: string;
-  /** The ids that the object may have now (`If-Match`); null allows any. */
-  ifMatch: readonly number[] | null;
+  /** The tags of which the object must have one now (`If-Match`); null allows any object. */
+  ifMatch: readonly string[] | null;
 }
 
 /** A write and who asks for it. */

@@ -6,9 +6,10 @@ import { type Kind, NAME_PATTERN, NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Recorder } from '../reconcile/record/recorder.ts';
-import { movedOn } from '../store/moved-on.ts';
-import type { AtRevision, OperationContext, Store } from '../store/store.ts';
+import { tagsOf } from '../store/if-match.ts';
+import type { AtRevision, OperationContext, Store, StoredApp, StoredGroup } from '../store/store.ts';
 import type { User } from './access/authentication.ts';
+import { ifMatchIn, isUnchanged, sendUnchanged } from './conditions.ts';
 import type { InfoCache } from './info/cache.ts';
 
 /** Figures for monitoring. */
@@ -89,6 +90,20 @@ export function send(
   return withRevision(reply, revision).code(status).send(body);
 }
 
+/** Sends an app or a device group as it was read, with its ETag, unless whoever reads it has it already. */
+export function sendObject<T extends StoredApp | StoredGroup>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  { value, revision }: AtRevision<T>,
+  record: (object: T) => object,
+): FastifyReply {
+  const [etag] = tagsOf(value);
+  if (isUnchanged(request, etag))
+    return sendUnchanged(request, withRevision(reply, revision).header('etag', etag));
+  return send(reply.header('etag', etag), status, revision, record(value));
+}
+
 export function withRevision(reply: FastifyReply, revision: string | null): FastifyReply {
   return revision === null ? reply : reply.header(REVISION_HEADER, revision);
 }
@@ -105,7 +120,7 @@ export function writeContext(request: FastifyRequest): WriteContext {
     user: user.name,
     email: user.email,
     requestId: id,
-    ifMatch: parseIfMatch(request.headers['if-match']),
+    ifMatch: ifMatchIn(request),
   };
 }
 
@@ -116,27 +131,4 @@ export function createContext(request: FastifyRequest): WriteContext {
 
 export function operationContext(request: FastifyRequest, now: number): OperationContext {
   return { actor: request.user.name, requestId: request.id, at: now };
-}
-
-/**
- * The id that an operation may expect of an object, given the one it was seen with: undefined where any will do. Throws
- * what `If-Match` refuses; whether the object has that id still, the store says.
- */
-export function expectedId(request: FastifyRequest, seen: number | undefined): number | undefined {
-  const { ifMatch } = writeContext(request);
-  if (ifMatch === null) return undefined;
-  if (seen !== undefined && ifMatch.includes(seen)) return seen;
-  throw movedOn(seen);
-}
-
-/**
- * The ids of an `If-Match` header (RFC 9110, 13.1.1); null where any will do. A tag that is no id of ours matches
- * nothing.
- */
-function parseIfMatch(header: string | undefined): number[] | null {
-  if (header === undefined || header.trim() === '*') return null;
-  return header.split(',').flatMap((tag) => {
-    const id = /^\s*"([1-9]\d{0,15})"\s*$/.exec(tag)?.[1];
-    return id === undefined ? [] : [Number(id)];
-  });
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
 
 /** Deepest nesting of a body; ours need five levels. */
 const MAX_DEPTH = 32;
@@ -12,7 +12,8 @@ const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 /** A request's body before anybody asked for it: what is wrong with it is told only when its turn comes. */
 type Body =
   | { state: 'absent' }
-  | { state: 'malformed' }
+  /** `why`: what the parser says. */
+  | { state: 'malformed'; why: string }
   /** Not looked at: too large, or not JSON. */
   | { state: 'refused'; refusal: HoldfastError }
   /** `refused`: the first fields (or items) that are not looked at further, each with the reason. */
@@ -104,7 +105,7 @@ function whyNotJson(headers: FastifyRequest['headers']): string | null {
 
 /** What a body is refused for whatever it says; null where it can be read. */
 export function bodyRefusal(request: FastifyRequest): HoldfastError | null {
-  const body = bodyOf(request);
+  const body = parsed(request);
   return body.state === 'refused' ? body.refusal : null;
 }
 
@@ -113,8 +114,8 @@ function parseBytes(bytes: Buffer): Body {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    return { state: 'malformed' };
+  } catch (error) {
+    return { state: 'malformed', why: messageOf(error) };
   }
   return { state: 'json', value, bytes: bytes.length, refused: refusals(value) };
 }
@@ -163,8 +164,14 @@ function refusalInMap(map: Tree, depth: number): string | null {
 }
 
 /** The body, which was not refused: that is told before any route looks at it. */
-export function bodyOf(request: FastifyRequest): Body {
-  return request.body instanceof ParsedBody ? request.body.body : { state: 'absent' };
+export function bodyOf(request: FastifyRequest): Exclude<Body, { state: 'refused' }> {
+  const body = parsed(request);
+  if (body.state === 'refused') throw body.refusal;
+  return body;
+}
+
+function parsed({ body }: FastifyRequest): Body {
+  return body instanceof ParsedBody ? body.body : { state: 'absent' };
 }
 
 /** A map of JSON. */

@@ -9,7 +9,6 @@ import { inOneSentence, within } from './reasons.ts';
 
 /** Unknown fields that are told. */
 const MAX_UNKNOWN = 100;
-const NOT_JSON = 'the body is not JSON';
 
 /** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
 export interface BodyRule<T> {
@@ -53,9 +52,13 @@ function wholeFields(request: FastifyRequest, required: readonly string[]): Fiel
 function partialFields(request: FastifyRequest): Fields {
   const body = bodyOf(request);
   if (body.state === 'absent') return { fields: {}, bytes: 0, refused: [] };
-  if (body.state !== 'json') throw new HoldfastError('invalid', NOT_JSON);
+  if (body.state === 'malformed') throw notJson(body.why);
   if (isObject(body.value)) return { ...body, fields: body.value };
   throw new HoldfastError('invalid', 'the body must be a JSON object');
+}
+
+function notJson(why: string): HoldfastError {
+  return new HoldfastError('invalid', `the body is not JSON: ${why}`);
 }
 
 function noFields(known: readonly string[]): HoldfastError {
@@ -109,7 +112,8 @@ function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, str
 /** Reads a body that is any JSON value; throws a 400 where there is none. */
 export function readJson(request: FastifyRequest): unknown {
   const body = bodyOf(request);
-  if (body.state !== 'json') throw new HoldfastError('invalid', NOT_JSON);
+  if (body.state === 'absent') throw new HoldfastError('invalid', 'there is no body; send JSON');
+  if (body.state === 'malformed') throw notJson(body.why);
   if (body.refused.length > 0) throw badFields([], [], body.refused);
   return body.value;
 }

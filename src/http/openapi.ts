@@ -97,21 +97,27 @@ function mapValues<T, U>(
 }
 
 const TEXT = { type: 'string' };
+const REQUEST_ID_DOCS = `Becomes the id in the log, the reply and the commit if it has 1 to 64 letters, digits, dots, underscores, colons
+and hyphens; otherwise one is made.`;
 
 function requestHeaders({ responses }: Operation): object[] {
-  const header = (name: string, description: string, schema: object = TEXT): object => ({
+  const header = (name: string, description: string): object => ({
     in: 'header',
     name,
     required: false,
     description,
-    schema,
+    schema: TEXT,
   });
   return [
-    header('X-Request-Id', 'Becomes the id in the log, the reply and the commit.', {
-      ...TEXT,
-      pattern: '^[A-Za-z0-9_.:-]{1,64}$',
-    }),
-    ...('412' in responses ? [header('If-Match', 'The ETag that the object must still have.')] : []),
+    header('X-Request-Id', REQUEST_ID_DOCS),
+    ...('412' in responses
+      ? [
+          header(
+            'If-Match',
+            'The ETag that the object must still have; of a device group also its id alone, in quotes.',
+          ),
+        ]
+      : []),
     ...('304' in responses ? [header('If-None-Match', 'The ETag of the reply that is known.')] : []),
   ];
 }
@@ -125,7 +131,7 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
   return {
     'X-Request-Id': header('The id of the request in the log.'),
-    ...(isTagged ? { ETag: header('The id of the object, or of what was told about a group.') } : {}),
+    ...(isTagged ? { ETag: header('Changes whenever the body does; for If-None-Match and If-Match.') } : {}),
     ...(status === '401' && path.startsWith('/api/')
       ? { 'WWW-Authenticate': header('The scheme of credentials to send.') }
       : {}),

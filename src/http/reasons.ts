@@ -10,6 +10,6 @@ export function inOneSentence(messages: readonly string[]): string {
 
 /** Where in a field something is wrong, before the reason; nothing where it is the field itself. `path` begins with the field. */
 export function within(path: readonly (string | number)[]): string {
-  const rest = path.slice(1).join('.');
-  return rest === '' ? '' : `${rest} `;
+  if (path.length < 2) return '';
+  return `${path.slice(1).join('.') || '""'} `;
 }

@@ -100,6 +100,11 @@ const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
   device_group: z.union([GroupExists, AppExists, Denied]),
 };
 
+/** The reply to a read of what the client has already. */
+export const unchanged = {
+  304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
+};
+
 /** Error replies of a route that reads one object. */
 export function readErrors(kind: Kind) {
   return {
@@ -133,9 +138,13 @@ function writeErrors(kind: Kind) {
 export const Empty = z.object({}).meta({ id: 'Empty' });
 
 /** The schema of a body that may also hold fields which are ignored: a record that was read can be sent back. */
-export function withIgnored(schema: z.ZodObject, ignored: readonly string[], id: string): z.ZodType {
+export function withIgnored(
+  schema: z.ZodObject,
+  ignored: readonly string[],
+  meta: { id: string; minProperties?: number },
+): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
-  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field]))).meta({ id });
+  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field]))).meta(meta);
 }
 
 /** What the OpenAPI document says of a route. */

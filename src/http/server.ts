@@ -17,6 +17,7 @@ import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
 import { completeMethods } from './methods.ts';
 import { useOpenApi } from './openapi.ts';
+import { useProtocolRules } from './protocol.ts';
 import { useReadiness } from './readiness.ts';
 import { useBodyRefusals } from './refused-body.ts';
 import { requestId } from './request-id.ts';
@@ -65,7 +66,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     loggerInstance: quietly(logger),
     childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true }),
-    http: { headersTimeout: HEADERS_TIMEOUT },
+    http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     // That would be JSON, which a worker takes for the end: it would stop its containers because a manager restarts.
@@ -80,6 +81,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.setSerializerCompiler(serializerCompiler);
   useJsonBodies(app, bodyLimit);
   useErrorReplies(app);
+  useProtocolRules(app);
   useGate(app, authenticator);
   useHeaders(app, api);
   useReadiness(app, api);

@@ -15,21 +15,24 @@ const REPLIES: Readonly<Record<string, { status: number; type: string; body: str
     body: '{"error":"the headers are too large"}',
   },
 };
-const NO_HTTP = {
-  status: 400,
-  type: 'application/json; charset=utf-8',
-  body: '{"error":"this is not a request of HTTP/1.1"}',
-};
+
+/** What is no HTTP; the parser tells in English what it stumbled over. */
+function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
+  const why = reason === undefined ? '' : `: ${reason}`;
+  const body = JSON.stringify({ error: `this is not a request of HTTP/1.1${why}` });
+  return { status: 400, type: 'application/json; charset=utf-8', body };
+}
 
 /** Answers what never becomes a request, and ends its connection. */
-export function refuseUnreadable({ code }: NodeJS.ErrnoException, socket: Socket): void {
-  const { status, type, body } = REPLIES[code ?? ''] ?? NO_HTTP;
+export function refuseUnreadable(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
+  const { code, reason } = error;
+  const { status, type, body } = REPLIES[code ?? ''] ?? noHttp(reason);
   if (code !== 'ECONNRESET' && socket.writable) {
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'connection: close',
       `content-type: ${type}`,
-      `content-length: ${body.length}`,
+      `content-length: ${Buffer.byteLength(body)}`,
     ];
     socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
   }

@@ -208,14 +208,22 @@ export interface Store {
 
   /**
    * Raises the app's id and logs it. Resolves to null where there is no such app; rejects as `moved-on`, and
-   * changes nothing, when `ifId` is given and is not the app's id.
+   * changes nothing, when it has none of the tags `ifMatch` (see `tagsOf`); null allows any.
    */
-  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null>;
+  restartApp(
+    name: string,
+    context: OperationContext,
+    ifMatch?: readonly string[] | null,
+  ): Promise<AtRevision<StoredApp> | null>;
   /**
    * Raises the group's prune id and logs it. Resolves to null where there is no such group; rejects as `moved-on`, and
-   * changes nothing, when `ifId` is given and is not the group's `device_group_id`.
+   * changes nothing, when it has none of the tags `ifMatch`; null allows any.
    */
-  pruneGroup(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredGroup> | null>;
+  pruneGroup(
+    name: string,
+    context: OperationContext,
+    ifMatch?: readonly string[] | null,
+  ): Promise<AtRevision<StoredGroup> | null>;
   /** Raises the prune id of every group and logs it; resolves to the new ids by group. */
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */

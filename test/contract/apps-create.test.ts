@@ -36,6 +36,15 @@ describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
     expect(reply.body).toEqual(appRecord('idle', { container_image: 'idle:1', running: false }, 1));
   });
 
+  it('names an empty key in what it says of it', async () => {
+    const body = { container_image: 'x', env_vars: { '': 'x' } };
+    expect((await manager().post('/api/v2/apps/bad', body)).body).toEqual({
+      invalid_parameters: {
+        env_vars: '"" cannot be the name of a variable, which is not empty and has no "="',
+      },
+    });
+  });
+
   it('403 app_exists: true when the name exists, and it stays what it was', async () => {
     const reply = await expectNothingWritten(manager(), () => manager().post('/api/v2/apps/web', FULL_APP));
     expect(reply.status).toBe(403);

@@ -205,6 +205,7 @@ describe('decisions.md: Everything else: Bodies', () => {
     ['POST', '/api/v2/reports', '{"hostname": "a",}'],
     ['PUT', '/api/v2/apps/web/update', '{"running": false'],
     ['PATCH', '/api/v2/device_groups/edge/update', 'apps: []'],
+    ['PUT', '/api/v2/apps/web/update', Uint8Array.of(0x22, 0xff, 0x22)],
   ])(
     'malformed JSON 400 {"error": "..."} where no row above says otherwise: %s %s %s',
     async (method, path, raw) => {
@@ -212,9 +213,16 @@ describe('decisions.md: Everything else: Bodies', () => {
         sendRaw(manager(), { method, path, body: raw, headers: JSON_TYPE }),
       );
       expect(reply.status).toBe(400);
-      expect(reply.body).toEqual({ error: REASON });
+      expect(reply.body).toEqual({
+        error: expect.stringMatching(/^the body is not JSON: .*(position|token|utf-8)/),
+      });
     },
   );
+
+  it('a report that is not there is told as such', async () => {
+    const reply = await manager().post('/api/v2/reports');
+    expect([reply.status, reply.body]).toEqual([400, { error: 'there is no body; send JSON' }]);
+  });
 
   it.each([
     ['1 MiB is taken', MIB, 200],

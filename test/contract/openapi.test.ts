@@ -114,6 +114,27 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     expect(Object.keys(body.properties)).toEqual(expect.arrayContaining(ignored));
   });
 
+  it('X-Request-Id: any text may be sent; one that fits no log is replaced', async () => {
+    const { parameters = [] } = (await operation('GET', '/api/v2/apps')) ?? {};
+    const found = parameters.find(({ name }) => name === 'X-Request-Id');
+    expect(found).toMatchObject({ schema: { type: 'string' }, description: expect.stringContaining('64') });
+    expect(found?.schema).not.toHaveProperty('pattern');
+    const reply = await manager().get('/api/v2/apps', { headers: { 'x-request-id': 'two words' } });
+    expect([reply.status, reply.headers.get('x-request-id')]).toEqual([
+      200,
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+    ]);
+  });
+
+  it.each([
+    ['patch', '/api/v2/apps/{app_name}/update'],
+    ['put', '/api/v2/device_groups/{device_group_name}/update'],
+  ])('a partial update has at least one field: %s %s', async (method, path) => {
+    const reference = (await operation(method, path))?.requestBody?.content['application/json']?.schema;
+    const { schemas } = (await description()).components;
+    expect(schemas[String(reference?.['$ref']).split('/').at(-1) ?? ''].minProperties).toBe(1);
+  });
+
   it('probes need no credentials, everything else does', async () => {
     const { paths, security } = await description();
     expect(security).toEqual([{ basic: [] }]);
@@ -135,8 +156,15 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     [
       'GET',
       '/api/v2/apps/{app_name}',
-      ['X-Request-Id'],
+      ['If-None-Match', 'X-Request-Id'],
       '200',
+      ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
+    ],
+    [
+      'GET',
+      '/api/v2/device_groups/{device_group_name}',
+      ['If-None-Match', 'X-Request-Id'],
+      '304',
       ['ETag', 'Holdfast-Revision', 'X-Request-Id'],
     ],
     [

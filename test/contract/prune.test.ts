@@ -46,14 +46,28 @@ describe('If-Match on a prune of a group', () => {
     }
   });
 
-  it('holds for the ETag that every reply about the group carries, also that of a prune', async () => {
+  it('holds for the ETag that every reply about the group carries, and once only', async () => {
     const read = await manager().get(LAB);
-    const tag = read.headers.get('etag') ?? '';
-    expect(tag).toBe(`"${read.body.device_group_id}"`);
+    const { device_group_id, prune_id } = read.body;
+    expect(read.headers.get('etag')).toBe(`"${device_group_id}-${prune_id}"`);
+    const pruned = await prune(`"${device_group_id}-${prune_id}"`);
+    expect([pruned.status, pruned.body.prune_id]).toEqual([202, prune_id + 1]);
+    expect(pruned.headers.get('etag')).toBe(`"${device_group_id}-${prune_id + 1}"`);
+    const again = await expectNothingWritten(manager(), () => prune(`"${device_group_id}-${prune_id}"`));
+    expect(again.status, 'a request that is sent again').toBe(412);
+  });
+
+  it('holds for one of many prunes at once that name the same ETag', async () => {
+    const tag = (await manager().get(LAB)).headers.get('etag') ?? '';
+    const replies = await Promise.all(Array.from({ length: 8 }, () => prune(tag)));
+    expect(replies.map(({ status }) => status).sort()).toEqual([202, ...Array(7).fill(412)]);
+  });
+
+  it('holds for the device_group_id alone, whatever was pruned', async () => {
+    const { device_group_id, prune_id } = (await manager().get(LAB)).body;
     for (const times of [1, 2]) {
-      const pruned = await prune(tag);
-      expect([pruned.status, pruned.body.prune_id]).toEqual([202, read.body.prune_id + times]);
-      expect(pruned.headers.get('etag')).toBe(tag);
+      const pruned = await prune(`"x", "${device_group_id}"`);
+      expect([pruned.status, pruned.body.prune_id]).toEqual([202, prune_id + times]);
     }
   });
 

@@ -236,6 +236,15 @@ it('the filter takes every report_creation_time that a report can have', async (
   expect(found.body.data).toMatchObject([{ hostname: 'late', report_creation_time: latest }]);
 });
 
+describe('a page of small reports', () => {
+  const manager = suiteManager({ files: SMALL_FLEET }, (m) => m.post(REPORTS, report('a', 1)));
+
+  it.each(['GET', 'HEAD'])('says that it is JSON: %s', async (method) => {
+    const reply = await manager().request(method, REPORTS);
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  });
+});
+
 describe('a page of large reports', () => {
   const LARGE = Array.from({ length: 12 }, (_, index) => report('a', index, { log: 'ä"'.repeat(250_000) }));
   const manager = suiteManager({ files: SMALL_FLEET }, async (m) => {

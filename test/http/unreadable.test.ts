@@ -53,4 +53,9 @@ describe('what never becomes a request', () => {
     expect(head).toContain('connection: close');
     expect(JSON.parse(body)).toEqual({ error: expect.any(String) });
   });
+
+  it('says what the parser stumbled over', async () => {
+    const reply = await answerTo('GET /\u00e9 HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(reply).toMatch(/"error":"this is not a request of HTTP\/1.1: Invalid char in url path"/);
+  });
 });

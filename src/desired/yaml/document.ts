@@ -10,7 +10,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
-import { MAX_DEPTH, parseYaml, type YamlTree } from './parse.ts';
+import { MAX_DEPTH, parsingYaml, wholly, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */
 export const MAX_FILE_BYTES = 256 * 1024;
@@ -65,10 +65,17 @@ export function tooLarge(size: number): TextProblem {
 
 /** Reads a text as one strict YAML document. Never throws, and reports up to `MAX_PROBLEMS` problems at once. */
 export function readYaml(text: string): ReadResult<YamlSource> {
-  const tree = parseYaml(text);
+  return wholly(readingYaml(text));
+}
+
+/** `readYaml` in pieces, between which others can have their turn. */
+export function* readingYaml(text: string): Generator<undefined, ReadResult<YamlSource>> {
+  const tree = yield* parsingYaml(text);
+  yield;
   const problems = syntaxProblems(tree);
   if (problems.length === 0) problems.push(...contentProblems(tree));
   if (problems.length > 0) return { ok: false, problems };
+  yield;
   const value: unknown = tree.document.toJS({ maxAliasCount: 0 });
   return { ok: true, value: { value, tree, positionOf: (path) => positionOf(tree, path) } };
 }
@@ -76,9 +83,8 @@ export function readYaml(text: string): ReadResult<YamlSource> {
 /** `readYaml`, or a function that gives the same results. */
 export type ReadYaml = typeof readYaml;
 
-/** A `readYaml` that remembers: an edit asks for the same texts several times, and each is parsed once. */
-export function readOnce(): ReadYaml {
-  const known = new Map<string, ReadResult<YamlSource>>();
+/** A `readYaml` that remembers: an edit asks for the same texts several times, and each is parsed once. `known` are parsed already. */
+export function readOnce(known: Map<string, ReadResult<YamlSource>> = new Map()): ReadYaml {
   return (text) => {
     const result = known.get(text) ?? readYaml(text);
     known.set(text, result);

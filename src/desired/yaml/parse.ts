@@ -3,6 +3,7 @@ import {
   type CST,
   type Document,
   type ErrorCode,
+  Lexer,
   LineCounter,
   type ParsedNode,
   Parser,
@@ -13,6 +14,9 @@ import { blanked, misleadingComments, type Span } from './misleading-comments.ts
 
 /** How often a text is parsed again without the comments that misled the parser. */
 const MAX_PASSES = 8;
+
+/** About a millisecond of work. */
+const LEXEMES_OF_A_PIECE = 1000;
 
 const MISLED =
   'move this comment above its key or dash: too many comments stand between those and their values';
@@ -47,12 +51,25 @@ const OPTIONS = {
  * to compile a regular expression on a nearly full stack it ends the process, with no exception to catch.
  */
 export function parseYaml(text: string): YamlTree {
+  return wholly(parsingYaml(text));
+}
+
+/** `parseYaml` in pieces: a file of the largest size takes a third of a second, in which others want their turn. */
+export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   const lines = countLines(text);
-  const { tokens, misled } = tokensOf(text);
+  const { tokens, misled } = yield* tokensOf(text);
   if (misled !== undefined) return { document: refused(misled, 'IMPOSSIBLE', MISLED), lines };
   const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined);
   if (deep === undefined) return { document: compose(tokens, text.length), lines };
   return { document: refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'), lines };
+}
+
+/** Brings work in pieces to its end without a break. */
+export function wholly<T>(work: Iterator<undefined, T>): T {
+  for (;;) {
+    const piece = work.next();
+    if (piece.done === true) return piece.value;
+  }
 }
 
 /** An empty document with this one error. */
@@ -63,14 +80,27 @@ function refused(at: Span, code: ErrorCode, message: string): YamlTree['document
 }
 
 /** The tokens of a text as if comments that mislead the parser were blank lines; and one that still may, if there is one. */
-function tokensOf(text: string): { tokens: CST.Token[]; misled: Span | undefined } {
+function* tokensOf(text: string): Generator<undefined, { tokens: CST.Token[]; misled: Span | undefined }> {
   let source = text;
   for (let pass = 1; ; pass++) {
-    const tokens = Array.from(new Parser().parse(source));
+    const tokens = yield* parsing(source);
     const comments = misleadingComments(tokens);
     if (comments.length === 0 || pass === MAX_PASSES) return { tokens, misled: comments[0] };
     source = blanked(source, comments);
   }
+}
+
+/** What `Parser.parse` gives. */
+function* parsing(source: string): Generator<undefined, CST.Token[]> {
+  const parser = new Parser();
+  const tokens: CST.Token[] = [];
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(source)) {
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    lexemes += 1;
+    if (lexemes % LEXEMES_OF_A_PIECE === 0) yield;
+  }
+  return tokens.concat(...parser.end());
 }
 
 /** Counts lines itself, because the parser's own counter misses line breaks behind some errors. */

@@ -2,8 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
+import { isKnown } from '../conditions.ts';
 import { newRequestId, REQUEST_ID } from '../request-id.ts';
-import { INFO_ROUTE, INFO_TYPE, isKnown } from '../routes/info.ts';
+import { INFO_ROUTE, INFO_TYPE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
 /** What the shortcut answers from. */
@@ -91,6 +92,7 @@ function reply(
 
 /** The headers that a poll's reply depends on. */
 interface PollHeaders {
+  host: string | undefined;
   authorization: string | undefined;
   ifNoneMatch: string | undefined;
   requestId: string | undefined;
@@ -98,7 +100,12 @@ interface PollHeaders {
 
 /** Null for a request that is no usual poll, or that says something twice. */
 function plainHeaders(raw: readonly string[]): PollHeaders | null {
-  const found: PollHeaders = { authorization: undefined, ifNoneMatch: undefined, requestId: undefined };
+  const found: PollHeaders = {
+    host: undefined,
+    authorization: undefined,
+    ifNoneMatch: undefined,
+    requestId: undefined,
+  };
   for (let index = 0; index < raw.length; index += 2) {
     const field = fieldOf((raw[index] ?? '').toLowerCase());
     if (field === null) continue;
@@ -107,12 +114,14 @@ function plainHeaders(raw: readonly string[]): PollHeaders | null {
     if (field === 'requestId' && !REQUEST_ID.test(value)) return null;
     found[field] = value;
   }
-  return found;
+  return found.host === undefined ? null : found;
 }
 
 /** A `switch`, because it compares lengths first; a map would hash the name of every header that arrives. */
 function fieldOf(name: string): keyof PollHeaders | 'unusual' | null {
   switch (name) {
+    case 'host':
+      return 'host';
     case 'authorization':
       return 'authorization';
     case 'if-none-match':

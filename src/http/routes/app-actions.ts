@@ -4,7 +4,8 @@ import { absent } from '../../change/refusals.ts';
 import { keyOf, Name } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
-import { type Api, expectedId, found, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
+import { type Api, found, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
+import { ifMatchIn } from '../conditions.ts';
 import { AppRecord } from '../records.ts';
 import { documentedWrites, json } from '../replies.ts';
 import { sendApp, writeApp } from './apps.ts';
@@ -33,7 +34,7 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     await mustExist(api, 'app', name);
     const { value: stored } = await api.store.app(name);
     const started = stored?.content.running === true ? null : await startStopped(api, request, name);
-    return sendApp(reply, 202, started ?? (await restart(api, request, name, stored)));
+    return sendApp(request, reply, 202, started ?? (await restart(api, request, name)));
   });
 }
 
@@ -65,14 +66,9 @@ async function logRestart(
   await store.logOperation({ at, actor, requestId, action: 'restart', name, ids: { [name]: appId } });
 }
 
-async function restart(
-  api: Api,
-  request: FastifyRequest,
-  name: string,
-  seen: StoredApp | null,
-): Promise<AtRevision<StoredApp>> {
+async function restart(api: Api, request: FastifyRequest, name: string): Promise<AtRevision<StoredApp>> {
   const context = operationContext(request, api.now());
-  const restarted = await api.store.restartApp(name, context, expectedId(request, seen?.appId));
+  const restarted = await api.store.restartApp(name, context, ifMatchIn(request));
   if (restarted === null) throw absent('app', name);
   api.info.invalidate([keyOf('app', name)]);
   return restarted;

@@ -12,6 +12,7 @@ import {
   mustNotExist,
   nameIn,
   send,
+  sendObject,
   writeContext,
 } from '../api.ts';
 import { type BodyRule, readFields } from '../fields.ts';
@@ -23,6 +24,7 @@ import {
   Empty,
   json,
   readErrors,
+  unchanged,
   withIgnored,
 } from '../replies.ts';
 
@@ -33,8 +35,8 @@ const ignored = ['app_name', 'app_id', '_id'];
 const whole: BodyRule<AppFields> = { schema: AppFields, known, ignored, required: ['container_image'] };
 const partial: BodyRule<AppChange> = { schema: AppChange, known, ignored, required: null };
 
-const wholeBody = withIgnored(AppFields, ignored, 'AppFields');
-const partialBody = withIgnored(AppChange, ignored, 'AppChange');
+const wholeBody = withIgnored(AppFields, ignored, { id: 'AppFields' });
+const partialBody = withIgnored(AppChange, ignored, { id: 'AppChange', minProperties: 1 });
 const AppNames = z.object({ apps: z.array(z.string()) }).meta({ id: 'AppNames' });
 
 const tag = 'apps';
@@ -48,13 +50,14 @@ const names = documented({
   errors: commonErrors,
 });
 
-/** Sends an app as it was read, with its id as the ETag. */
+/** Sends an app as it was read, unless that is known to who reads it. */
 export function sendApp(
+  request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  { value, revision }: AtRevision<StoredApp>,
+  read: AtRevision<StoredApp>,
 ): FastifyReply {
-  return send(reply.header('etag', `"${value.appId}"`), status, revision, appRecord(value));
+  return sendObject(request, reply, status, read, appRecord);
 }
 
 /** Makes a change of an app, and sends the app as it is right after. */
@@ -67,7 +70,7 @@ export async function writeApp(
 ): Promise<FastifyReply> {
   const context = write.op === 'create' ? createContext(request) : writeContext(request);
   const { object } = await writer.write(write, context);
-  return sendApp(reply, status, found(object, 'app', write.name));
+  return sendApp(request, reply, status, found(object, 'app', write.name));
 }
 
 /** Apps as configuration (contract, section 4): list, read, create, update and delete. */
@@ -85,11 +88,11 @@ export function appRoutes(app: FastifyInstance, api: Api): void {
     tag,
     params,
     reply: [200, json('The app.', AppRecord)],
-    errors: readErrors('app'),
+    errors: { ...readErrors('app'), ...unchanged },
   });
   app.get('/api/v2/apps/:app_name', readDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
-    return sendApp(reply, 200, found(await store.app(name), 'app', name));
+    return sendApp(request, reply, 200, found(await store.app(name), 'app', name));
   });
 
   const createDocs = docs('createApp', 'Create an app', [200, json('The new app.', AppRecord)], wholeBody);

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { Pace } from '../../async/pace.ts';
 import { unknownApps } from '../../change/refusals.ts';
 import type { DeviceGroupWrite } from '../../change/write.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
@@ -14,6 +13,7 @@ import {
   mustNotExist,
   nameIn,
   send,
+  sendObject,
   writeContext,
 } from '../api.ts';
 import { type BodyRule, listIn, readFields } from '../fields.ts';
@@ -25,6 +25,7 @@ import {
   Empty,
   json,
   readErrors,
+  unchanged,
   withIgnored,
 } from '../replies.ts';
 
@@ -39,8 +40,8 @@ const partial: BodyRule<z.infer<typeof DeviceGroupChange>> = {
   required: null,
 };
 
-const wholeBody = withIgnored(DeviceGroup, ignored, 'DeviceGroupFields');
-const partialBody = withIgnored(DeviceGroupChange, ignored, 'DeviceGroupChange');
+const wholeBody = withIgnored(DeviceGroup, ignored, { id: 'DeviceGroupFields' });
+const partialBody = withIgnored(DeviceGroupChange, ignored, { id: 'DeviceGroupChange', minProperties: 1 });
 const GroupNames = z.object({ device_groups: z.array(z.string()) }).meta({ id: 'DeviceGroupNames' });
 
 const tag = 'device groups';
@@ -54,13 +55,14 @@ const names = documented({
   errors: commonErrors,
 });
 
-/** Sends a device group as it was read, with its id as the ETag. */
+/** Sends a device group as it was read, unless that is known to who reads it. */
 export function sendGroup(
+  request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  { value, revision }: AtRevision<StoredGroup>,
+  read: AtRevision<StoredGroup>,
 ): FastifyReply {
-  return send(reply.header('etag', `"${value.deviceGroupId}"`), status, revision, deviceGroupRecord(value));
+  return sendObject(request, reply, status, read, deviceGroupRecord);
 }
 
 /** Makes a change of a device group, and sends the group as it is right after. */
@@ -73,7 +75,7 @@ async function writeGroup(
 ): Promise<FastifyReply> {
   const context = write.op === 'create' ? createContext(request) : writeContext(request);
   const { object } = await writer.write(write, context);
-  return sendGroup(reply, status, found(object, 'device_group', write.name));
+  return sendGroup(request, reply, status, found(object, 'device_group', write.name));
 }
 
 /** Device groups (contract, section 4). */
@@ -92,11 +94,11 @@ export function deviceGroupRoutes(app: FastifyInstance, api: Api): void {
     tag,
     params,
     reply: [200, json('The device group.', DeviceGroupRecord)],
-    errors: readErrors('device_group'),
+    errors: { ...readErrors('device_group'), ...unchanged },
   });
   app.get(url, readDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
-    return sendGroup(reply, 200, found(await store.group(name), 'device_group', name));
+    return sendGroup(request, reply, 200, found(await store.group(name), 'device_group', name));
   });
 
   const createDocs = docs(
@@ -148,11 +150,10 @@ function updateRoutes(app: FastifyInstance, api: Api, url: string): void {
 /** An unknown app is told before anything else that is wrong with the body (decisions, "Everything else"). */
 async function refuseUnknownApps({ store, reconciler }: Api, request: FastifyRequest): Promise<void> {
   const { desired } = reconciler.passes;
-  const unknown: string[] = [];
-  const pace = new Pace();
-  for (const app of new Set(listIn(request, 'apps'))) {
-    await pace.step();
-    if (desired.app(app) === undefined && (await store.app(app)).value === null) unknown.push(app);
-  }
+  const others = new Set(listIn(request, 'apps').filter((app) => desired.app(app) === undefined));
+  if (others.size === 0) return;
+  // All names at once: a body has room for a hundred thousand, and asking for each takes a second.
+  const stored = new Set((await store.appNames()).value);
+  const unknown = [...others].filter((app) => !stored.has(app));
   if (unknown.length > 0) throw unknownApps(unknown);
 }

@@ -1,14 +1,14 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
 import { Name } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
+import { isUnchanged, sendUnchanged } from '../conditions.ts';
 import { faultsAsText } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { InfoRecord } from '../records.ts';
-import { documented, json, plainText, readErrors } from '../replies.ts';
+import { documented, json, plainText, readErrors, unchanged } from '../replies.ts';
 
 const docs = documented({
   operationId: 'getDeviceGroupInfo',
@@ -19,7 +19,7 @@ const docs = documented({
   errors: {
     ...readErrors('device_group'),
     503: plainText('A passing fault; never JSON, which devices would take for the end.'),
-    304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
+    ...unchanged,
   },
 });
 
@@ -31,10 +31,7 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: faultsAsText(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
-    if (isKnown(request.headers['if-none-match'], entry.etag)) {
-      // Without a payload fastify sends a HEAD `content-length: 0`, which is not the length of the GET's reply (RFC 9110, 8.6).
-      return reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined);
-    }
+    if (isUnchanged(request, entry.etag)) return sendUnchanged(request, reply);
     return reply.type(INFO_TYPE).send(entry.body);
   });
 }
@@ -54,11 +51,4 @@ async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEn
   if (reconciler.status().applied === null)
     throw new HoldfastError('unavailable', 'nothing is applied yet; try again');
   throw absent('device_group', name);
-}
-
-/** `If-None-Match` (RFC 9110, 13.1.2): the comparison is the weak one. */
-export function isKnown(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  if (header === etag || header.trim() === '*') return true;
-  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }

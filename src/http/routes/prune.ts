@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
 import { keyOf, Name } from '../../desired/name.ts';
-import { type Api, expectedId, mustExist, nameIn, operationContext, send } from '../api.ts';
+import { type Api, mustExist, nameIn, operationContext, send } from '../api.ts';
+import { ifMatchIn } from '../conditions.ts';
 import { DeviceGroupRecord } from '../records.ts';
 import { bodyErrors, commonErrors, conditionErrors, documented, json, readErrors } from '../replies.ts';
 import { sendGroup } from './device-groups.ts';
@@ -39,11 +40,10 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     await mustExist(api, 'device_group', name);
-    const { value: seen } = await api.store.group(name);
-    const ifId = expectedId(request, seen?.deviceGroupId);
-    const pruned = await api.store.pruneGroup(name, operationContext(request, api.now()), ifId);
+    const context = operationContext(request, api.now());
+    const pruned = await api.store.pruneGroup(name, context, ifMatchIn(request));
     if (pruned === null) throw absent('device_group', name);
     api.info.invalidate([keyOf('device_group', name)]);
-    return sendGroup(reply, 202, pruned);
+    return sendGroup(request, reply, 202, pruned);
   });
 }

@@ -63,21 +63,25 @@ export class FleetWrites {
     );
   }
 
-  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null> {
+  restartApp(
+    name: string,
+    context: OperationContext,
+    ifMatch: readonly string[] | null = null,
+  ): Promise<AtRevision<StoredApp> | null> {
     return this.#write(
       () => this.#documents([keyOf('app', name)]),
-      (work) => restartApp(work, name, context, ifId),
+      (work) => restartApp(work, name, context, ifMatch),
     );
   }
 
   pruneGroup(
     name: string,
     context: OperationContext,
-    ifId?: number,
+    ifMatch: readonly string[] | null = null,
   ): Promise<AtRevision<StoredGroup> | null> {
     return this.#write(
       () => this.#documents([keyOf('device_group', name)]),
-      (work) => pruneGroup(work, name, context, ifId),
+      (work) => pruneGroup(work, name, context, ifMatch),
     );
   }
 

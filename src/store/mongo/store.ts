@@ -121,16 +121,20 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#reads.groupInfo(name));
   }
 
-  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null> {
-    return this.#call(() => this.#writes.restartApp(name, context, ifId));
+  restartApp(
+    name: string,
+    context: OperationContext,
+    ifMatch: readonly string[] | null = null,
+  ): Promise<AtRevision<StoredApp> | null> {
+    return this.#call(() => this.#writes.restartApp(name, context, ifMatch));
   }
 
   pruneGroup(
     name: string,
     context: OperationContext,
-    ifId?: number,
+    ifMatch: readonly string[] | null = null,
   ): Promise<AtRevision<StoredGroup> | null> {
-    return this.#call(() => this.#writes.pruneGroup(name, context, ifId));
+    return this.#call(() => this.#writes.pruneGroup(name, context, ifMatch));
   }
 
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {

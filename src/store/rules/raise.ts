@@ -1,5 +1,5 @@
 import { Pace } from '../../async/pace.ts';
-import { movedOn } from '../moved-on.ts';
+import { ifMatchRefusal } from '../if-match.ts';
 import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
@@ -9,19 +9,21 @@ export function restartApp(
   work: Work,
   name: string,
   context: OperationContext,
-  ifId: number | undefined,
+  ifMatch: readonly string[] | null,
 ): AtRevision<StoredApp> | null {
   const row = work.objects.find('app', name);
   if (row === undefined) return null;
-  refuseOtherId(row.id, ifId);
+  const app = storedApp(row, work.defaults);
+  refuseOther(app, ifMatch);
   const id = work.counters.raise('app', name, work.state.nextIdSequence());
   work.objects.setId('app', name, id);
   work.operations.addFor(context, 'restart', name, Object.fromEntries([[name, id]]));
-  return { value: storedApp({ ...row, id }, work.defaults), revision: work.state.revision() };
+  return { value: { ...app, appId: id }, revision: work.state.revision() };
 }
 
-function refuseOtherId(id: number, ifId: number | undefined): void {
-  if (ifId !== undefined && ifId !== id) throw movedOn(id);
+function refuseOther(object: StoredApp | StoredGroup, ifMatch: readonly string[] | null): void {
+  const refusal = ifMatchRefusal(object, ifMatch);
+  if (refusal !== null) throw refusal;
 }
 
 /** `Store.pruneGroup` as work on a store. */
@@ -29,14 +31,15 @@ export function pruneGroup(
   work: Work,
   name: string,
   context: OperationContext,
-  ifId: number | undefined,
+  ifMatch: readonly string[] | null,
 ): AtRevision<StoredGroup> | null {
   const row = work.objects.find('device_group', name);
   if (row === undefined) return null;
-  refuseOtherId(row.id, ifId);
+  const group = storedGroup(row);
+  refuseOther(group, ifMatch);
   const id = raisePruneId(work, name, work.state.nextIdSequence());
   work.operations.addFor(context, 'prune', name, Object.fromEntries([[name, id]]));
-  return { value: storedGroup({ ...row, prune_id: id }), revision: work.state.revision() };
+  return { value: { ...group, pruneId: id }, revision: work.state.revision() };
 }
 
 /** `Store.pruneAll` as work on a store; gives way to others between groups. */

@@ -139,16 +139,20 @@ export class SqliteStore implements Store {
     });
   }
 
-  restartApp(name: string, context: OperationContext, ifId?: number): Promise<AtRevision<StoredApp> | null> {
-    return this.#write(() => restartApp(this.#writes, name, context, ifId));
+  restartApp(
+    name: string,
+    context: OperationContext,
+    ifMatch: readonly string[] | null = null,
+  ): Promise<AtRevision<StoredApp> | null> {
+    return this.#write(() => restartApp(this.#writes, name, context, ifMatch));
   }
 
   pruneGroup(
     name: string,
     context: OperationContext,
-    ifId?: number,
+    ifMatch: readonly string[] | null = null,
   ): Promise<AtRevision<StoredGroup> | null> {
-    return this.#write(() => pruneGroup(this.#writes, name, context, ifId));
+    return this.#write(() => pruneGroup(this.#writes, name, context, ifMatch));
   }
 
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {

@@ -45,15 +45,17 @@ export function operationsContract(open: OpenStore): void {
     it('rejects as moved-on, and changes nothing, when the app has another id than the given one', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
       const before = await everything(test.store);
-      expect(await rejection(test.store.restartApp('web', CONTEXT, 2))).toBe('moved-on');
+      expect(await rejection(test.store.restartApp('web', CONTEXT, ['"2"']))).toBe('moved-on');
       expect(await everything(test.store)).toEqual(before);
-      expect((await test.store.restartApp('web', CONTEXT, 1))?.value.appId).toBe(2);
-      expect(await test.store.restartApp('nobody', CONTEXT, 1)).toBeNull();
+      expect((await test.store.restartApp('web', CONTEXT, ['"1"']))?.value.appId).toBe(2);
+      expect(await test.store.restartApp('nobody', CONTEXT, ['"1"'])).toBeNull();
     });
 
     it('lets exactly one of many win that expect the same id', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
-      const calls = Array.from({ length: 10 }, () => rejection(test.store.restartApp('web', CONTEXT, 1)));
+      const calls = Array.from({ length: 10 }, () =>
+        rejection(test.store.restartApp('web', CONTEXT, ['"1"'])),
+      );
       expect((await Promise.all(calls)).filter((outcome) => outcome === 'none')).toHaveLength(1);
       expect(await appId(test.store, 'web')).toBe(2);
     });
@@ -99,11 +101,20 @@ export function operationsContract(open: OpenStore): void {
     it('rejects as moved-on, and changes nothing, when the group has another id than the given one', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       const before = await everything(test.store);
-      expect(await rejection(test.store.pruneGroup('edge', CONTEXT, 2))).toBe('moved-on');
+      expect(await rejection(test.store.pruneGroup('edge', CONTEXT, ['"2"']))).toBe('moved-on');
       expect(await everything(test.store)).toEqual(before);
-      expect((await test.store.pruneGroup('edge', CONTEXT, 1))?.value.pruneId).toBe(2);
-      expect((await test.store.pruneGroup('edge', CONTEXT, 1))?.value.pruneId).toBe(3);
-      expect(await test.store.pruneGroup('nobody', CONTEXT, 1)).toBeNull();
+      expect((await test.store.pruneGroup('edge', CONTEXT, ['"1"']))?.value.pruneId).toBe(2);
+      expect((await test.store.pruneGroup('edge', CONTEXT, ['"1"']))?.value.pruneId).toBe(3);
+      expect(await test.store.pruneGroup('nobody', CONTEXT, ['"1"'])).toBeNull();
+    });
+
+    it('rejects as moved-on, and changes nothing, when the group has another prune id than the given one', async () => {
+      await pass(test.store, [groupStep('edge', group())]);
+      const before = await everything(test.store);
+      expect(await rejection(test.store.pruneGroup('edge', CONTEXT, ['"1-2"', '"2"']))).toBe('moved-on');
+      expect(await everything(test.store)).toEqual(before);
+      expect((await test.store.pruneGroup('edge', CONTEXT, ['"1-1"']))?.value.pruneId).toBe(2);
+      expect(await rejection(test.store.pruneGroup('edge', CONTEXT, ['"1-1"']))).toBe('moved-on');
     });
   });
 

@@ -1,0 +1,24 @@
+import type { FastifyInstance } from 'fastify';
+import { HoldfastError } from '../errors.ts';
+
+/**
+ * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), and an expectation that nobody
+ * knows (RFC 9110, 10.1.1). Node would do so by itself with an empty body; its `requireHostHeader` has to be off.
+ */
+export function useProtocolRules(app: FastifyInstance): void {
+  const { server } = app;
+  const unexpected = new WeakSet<object>();
+  server.on('checkExpectation', (request, response) => {
+    unexpected.add(request);
+    server.emit('request', request, response);
+  });
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    const hosts = raw.headersDistinct['host']?.length ?? 0;
+    if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1')) {
+      reply.header('connection', 'close');
+      throw new HoldfastError('invalid', 'send the header Host once');
+    }
+    if (!unexpected.has(raw)) return;
+    throw new HoldfastError('invalid', 'no Expect but 100-continue is known', { status: 417 });
+  });
+}

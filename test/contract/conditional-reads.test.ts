@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { sendRaw } from '../support/raw.ts';
+import { suiteManager } from '../support/suite.ts';
+
+const WEB = '/api/v2/apps/web';
+const EDGE = '/api/v2/device_groups/edge';
+
+describe('If-None-Match on the GET of one object (RFC 9110, 13.1.2)', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+  const read = (path: string, tag: string) => manager().get(path, { headers: { 'if-none-match': tag } });
+  const tagOf = async (path: string) => (await manager().get(path)).headers.get('etag') ?? '';
+
+  describe.each([WEB, EDGE])('%s', (path) => {
+    it.each<[string, (tag: string) => string]>([
+      ['the ETag', (tag) => tag],
+      ['the ETag in a list', (tag) => `"x", ${tag} , "y"`],
+      ['the ETag as a weak one', (tag) => `W/${tag}`],
+      ['a star', () => '*'],
+    ])('%s gives 304 without a body', async (_, header) => {
+      const tag = await tagOf(path);
+      const reply = await read(path, header(tag));
+      expect([reply.status, reply.text, reply.headers.get('etag')]).toEqual([304, '', tag]);
+      expect(reply.headers.get('holdfast-revision')).toMatch(/^[0-9a-f]{40}$/);
+    });
+
+    it.each<[string, (tag: string) => string]>([
+      ['another ETag', (tag) => `"9${tag.slice(1)}`],
+      ['the ETag without quotes', (tag) => tag.slice(1, -1)],
+      ['nothing', () => ''],
+    ])('%s gives the object', async (_, header) => {
+      const reply = await read(path, header(await tagOf(path)));
+      expect([reply.status, reply.body]).toEqual([200, (await manager().get(path)).body]);
+    });
+
+    it.each(['GET', 'HEAD'])('a 304 tells no length: %s', async (method) => {
+      const headers = { 'if-none-match': await tagOf(path) };
+      const reply = await sendRaw(manager(), { method, path, headers });
+      expect([reply.status, reply.text]).toEqual([304, '']);
+      expect(reply.headers).not.toHaveProperty('content-length');
+      expect(reply.headers).not.toHaveProperty('content-type');
+    });
+  });
+
+  it.each([
+    ['a restart', WEB, 'POST', `${WEB}/restart`, undefined],
+    ['a change of an app', WEB, 'PUT', `${WEB}/update`, { privileged: true }],
+    ['a change of a device group', EDGE, 'PUT', `${EDGE}/update`, { apps: ['web'] }],
+    ['a prune, which shows in the body too', EDGE, 'POST', `${EDGE}/prune`, undefined],
+    ['a prune of all', EDGE, 'POST', '/api/v2/prune', undefined],
+  ])('after %s it is another one', async (_, path, method, target, body) => {
+    const before = await manager().get(path);
+    expect((await manager().request(method, target, { body })).status).toBe(202);
+    const after = await read(path, before.headers.get('etag') ?? '');
+    expect(after.status).toBe(200);
+    expect(after.body).not.toEqual(before.body);
+  });
+
+  it('what is not there is told as always', async () => {
+    expect((await read('/api/v2/apps/nope', '*')).status).toBe(403);
+    expect((await read('/api/v2/device_groups/nope', '*')).status).toBe(403);
+  });
+
+  it('is for reading: a write is carried out, and answered with the object', async () => {
+    const reply = await manager().post(`${WEB}/start`, undefined, {
+      headers: { 'if-none-match': await tagOf(WEB) },
+    });
+    expect([reply.status, reply.body.app_name]).toEqual([202, 'web']);
+  });
+});
+
+describe('If-Match on a write to a device group', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+  const update = (tag: string, apps: string[]) =>
+    manager().put(`${EDGE}/update`, { apps }, { headers: { 'if-match': tag } });
+
+  it('holds for the ETag, and for the device_group_id alone, whatever was pruned', async () => {
+    const tag = (await manager().get(EDGE)).headers.get('etag') ?? '';
+    const { device_group_id } = (await manager().post(`${EDGE}/prune`)).body;
+    expect((await update(tag, [])).status, 'something changed').toBe(412);
+    expect((await update(`"${device_group_id}"`, ['web'])).status).toBe(202);
+    expect((await update(`"${device_group_id}"`, [])).status).toBe(412);
+    const now = (await manager().get(EDGE)).headers.get('etag') ?? '';
+    expect((await update(now, [])).status).toBe(202);
+  });
+});

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { AUTHORIZATION, SMALL_FLEET } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
+
+describe('what HTTP/1.1 asks of every request', () => {
+  const manager = suiteManager({ files: SMALL_FLEET, logLevel: 'info' });
+
+  /** What is answered to a request with these lines after its first one, until the connection ends. */
+  async function answerTo(lines: readonly string[], { path = '/api/v2/apps', version = '1.1' } = {}) {
+    const { hostname, port } = new URL(manager().service.address);
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    await once(socket, 'connect');
+    const head = [`GET ${path} HTTP/${version}`, `Authorization: ${AUTHORIZATION}`, 'Connection: close'];
+    socket.write(`${[...head, ...lines].join('\r\n')}\r\n\r\n`);
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    const [first = '', body = ''] = text.split('\r\n\r\n');
+    return { status: Number(first.split(' ')[1]), head: first.toLowerCase(), body };
+  }
+
+  const INFO = '/api/v2/device_groups/edge/info';
+
+  it.each<[string, string[], string, number]>([
+    ['no Host', [], '/api/v2/apps', 400],
+    ['two Hosts', ['Host: a', 'Host: b'], '/api/v2/apps', 400],
+    ['no Host, a poll', [], INFO, 400],
+    ['two Hosts, a poll', ['Host: a', 'host: a'], INFO, 400],
+    ['no Host, a path that is not there', [], '/nothing', 400],
+    ['an expectation that is none', ['Host: a', 'Expect: nonsense'], '/api/v2/apps', 417],
+    ['an expectation that is none, a poll', ['Host: a', 'Expect: nonsense'], INFO, 417],
+  ])('%s: an error as of every other request', async (_, lines, path, status) => {
+    expect((await answerTo(['Host: a'], { path: INFO })).status, 'a reply is ready').toBe(200);
+    const reply = await answerTo(lines, { path });
+    expect(reply.status).toBe(status);
+    expect(JSON.parse(reply.body)).toEqual({ error: expect.stringMatching(/Host|Expect/) });
+    expect(reply.head).toContain('content-type: application/json; charset=utf-8');
+    expect(reply.head).toMatch(/x-request-id: \S+/);
+  });
+
+  it.each<[string, string[], string]>([
+    ['an empty Host', ['Host:'], '1.1'],
+    ['HTTP/1.0 without Host, which it does not know', [], '1.0'],
+    ['HTTP/1.0 with an expectation, which it does not know (RFC 9110, 10.1.1)', ['Expect: nonsense'], '1.0'],
+    ['the expectation that there is', ['Host: a', 'Expect: 100-continue'], '1.1'],
+  ])('%s is fine', async (_, lines, version) => {
+    for (const path of ['/api/v2/apps', INFO])
+      expect((await answerTo(lines, { path, version })).head).toMatch(/^http\/1.1 [12]0/);
+  });
+});

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import type { AppDefaults } from '../desired/app.ts';
 import { compareProblems, fileProblem, inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
@@ -7,7 +6,7 @@ import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import { printable } from '../plan/printable.ts';
 import type { Step } from '../plan/step.ts';
-import { openRevisions } from '../source/git/read/revisions.ts';
+import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';
 import { warnOfDivergence } from './divergence.ts';
@@ -15,7 +14,6 @@ import {
   countErrors,
   countProblems,
   fleetSettings,
-  loadFolder,
   problemsFromHere,
   REAL_FILES,
   stepsFromHere,
@@ -23,9 +21,7 @@ import {
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
-
-/** Milliseconds that one git call may take. */
-const GIT_TIME_LIMIT = 60_000;
+import { listFolder, loadWorkTree, openRepository } from './work-tree.ts';
 
 /** CI makes such clones, where most revisions that people name are missing. */
 const FETCH_MORE =
@@ -39,9 +35,12 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     options,
   } = parseCommand('plan', args, [{ name: 'against', value: 'REVISION' }, { name: 'exit-code' }]);
   const { folder, defaults } = fleetSettings(io, given);
-  const desired = await loadFolder(REAL_FILES, folder, defaults);
-  await warnOfNoFleet(REAL_FILES, folder, io);
-  const applied = await appliedAt(folder, options['against'] as string | undefined, defaults, io);
+  const { desired, applied } = await readSides(
+    folder,
+    options['against'] as string | undefined,
+    defaults,
+    io,
+  );
   const keys = new Set([...desired.keys(), ...applied.keys()]);
   const { steps, problems: between } = makePlan(keys, desired, applied);
   const found = [...desired.problems(), ...[...between.values()].flat(), ...emptiedProblem(desired, applied)];
@@ -65,29 +64,42 @@ function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[]
   return [inFile('', fileProblem('folder-empty', message), 'warning')];
 }
 
-/** What a store would hold that has applied this revision and nothing else. */
-async function appliedAt(
+/** What the folder says, and what a store would hold that has applied this revision and nothing else. */
+async function readSides(
   folder: string,
   against: string | undefined,
   defaults: AppDefaults,
   io: CommandIo,
+): Promise<{ desired: DesiredState; applied: AppliedState }> {
+  const entries = await listFolder(REAL_FILES, folder);
+  const revisions = await openRepository(folder, io);
+  try {
+    const desired = await loadWorkTree(REAL_FILES, folder, entries, defaults, revisions);
+    await warnOfNoFleet(REAL_FILES, folder, io);
+    return { desired, applied: await appliedAt(folder, against, defaults, revisions, io) };
+  } finally {
+    await revisions?.close();
+  }
+}
+
+async function appliedAt(
+  folder: string,
+  against: string | undefined,
+  defaults: AppDefaults,
+  revisions: RevisionReader | null,
+  io: CommandIo,
 ): Promise<AppliedState> {
-  const revisions = await openRevisions(resolve(folder), { env: io.env, timeLimit: GIT_TIME_LIMIT });
   if (revisions === null) {
     if (against !== undefined)
       throw new UsageError(`${folder} is in no git repository, so there is no "${against}"`);
     return new AppliedState();
   }
-  try {
-    const base = await baseAt(revisions, against ?? 'HEAD', defaults);
-    // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
-    if (base === null && against !== undefined) throw noCommit(against, revisions.isShallow);
-    if (base !== null) warnOf(base, against ?? 'HEAD', io);
-    if (against !== undefined) await warnOfDivergence(revisions, against, io);
-    return base?.applied ?? new AppliedState();
-  } finally {
-    await revisions.close();
-  }
+  const base = await baseAt(revisions, against ?? 'HEAD', defaults);
+  // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
+  if (base === null && against !== undefined) throw noCommit(against, revisions.isShallow);
+  if (base !== null) warnOf(base, against ?? 'HEAD', io);
+  if (against !== undefined) await warnOfDivergence(revisions, against, io);
+  return base?.applied ?? new AppliedState();
 }
 
 /** Whoever knows `git diff main...HEAD` may try the same here. */

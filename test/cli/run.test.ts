@@ -82,9 +82,15 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     [['--port', '1'], /^holdfast: --port is no option of (validate|plan), which takes .*--format FORMAT\n/],
     [['--json'], /^holdfast: --json is no option of (validate|plan), .*; JSON is --format json\n/],
     [['-q'], /^holdfast: -q is no option of (validate|plan), which takes .*--format FORMAT\n/],
-    [['no-such-folder'], /^holdfast: no-such-folder is not a folder\n/],
-    [[''], /^holdfast: "" is not a folder\n/],
-    [['package.json'], /^holdfast: package\.json is not a folder\n/],
+    [
+      ['no-such-folder'],
+      /^holdfast: no-such-folder is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
+    ],
+    [[''], /^holdfast: "" is not a folder; name the one that has apps\/ and device-groups\/ in it\n/],
+    [
+      ['package.json'],
+      /^holdfast: package\.json is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
+    ],
   ])('refuses %j', async (args, err) => {
     const result = await runCli([command, ...args]);
     expect(result).toMatchObject({ code: 2, out: '' });
@@ -100,7 +106,7 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     });
     expect(await runCli([command], { env: { ...env, DEFAULT_NETWORKS: 'a' } })).toMatchObject({
       code: 2,
-      err: 'holdfast: no-such-folder is not a folder\nTry "holdfast --help".\n',
+      err: 'holdfast: no-such-folder is not a folder; name the one that has apps/ and device-groups/ in it\nTry "holdfast --help".\n',
     });
   });
 });

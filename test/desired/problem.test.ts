@@ -90,7 +90,7 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case>
     advice: /^container_image is required$/,
   },
   'field-unknown': {
-    now: { 'apps/a.yaml': `${A}image: x\n` },
+    now: { 'apps/a.yaml': `${A}command: x\n` },
     place: 'apps/a.yaml:2:1',
     advice: /known fields are container_image/,
   },

@@ -24,7 +24,7 @@ Examples
 Exit codes
   0  no problem
   1  problems found; with plan --exit-code also: the plan is not empty
-  2  wrong usage or settings
+  2  wrong usage or settings; a folder or revision that is not there
   3  the command itself failed
 `;
 

@@ -1,6 +1,7 @@
 import type { AppDefaults } from '../desired/app.ts';
 import { compareProblems, fileProblem, inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
+import { HoldfastError } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
@@ -23,9 +24,12 @@ import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
 import { listFolder, loadWorkTree, openRepository } from './work-tree.ts';
 
+const NO_REVISION =
+  '--against is empty; if a command was to say the revision, as in --against "$(git merge-base …)", that failed: it found no such commit';
+
 /** CI makes such clones, where most revisions that people name are missing. */
 const FETCH_MORE =
-  ', or of what this clone has of it, which is shallow; fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
+  '; this clone is shallow: fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
 
 /** `holdfast plan`: what a folder, as it lies on the disk, would change in what a revision has. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -96,18 +100,25 @@ async function appliedAt(
   }
   const base = await baseAt(revisions, against ?? 'HEAD', defaults);
   // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
-  if (base === null && against !== undefined) throw noCommit(against, revisions.isShallow);
+  if (base === null && against !== undefined) throw await noCommit(against, revisions);
   if (base !== null) warnOf(base, against ?? 'HEAD', io);
   if (against !== undefined) await warnOfDivergence(revisions, against, io);
   return base?.applied ?? new AppliedState();
 }
 
+async function noCommit(against: string, revisions: RevisionReader): Promise<HoldfastError> {
+  const found = revisions.isShallow ? null : await revisions.entriesAt(`origin/${against}`).catch(() => null);
+  const remote = found === null ? '' : `; did you mean origin/${against}?`;
+  const what = against === '' ? NO_REVISION : `"${against}" is no commit of this repository`;
+  const message = what + (revisions.isShallow ? FETCH_MORE : '') + remote + rangeHint(against);
+  return new HoldfastError('invalid', message);
+}
+
 /** Whoever knows `git diff main...HEAD` may try the same here. */
-function noCommit(against: string, isShallow: boolean): UsageError {
+function rangeHint(against: string): string {
   const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(against) ?? [];
-  const range = `; plan takes one commit, and no range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
-  const hint = from === undefined ? '' : range;
-  return new UsageError(`"${against}" is no commit of this repository${isShallow ? FETCH_MORE : ''}${hint}`);
+  if (from === undefined) return '';
+  return `; plan takes one commit, and no range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
 }
 
 /** What a manager holds of an invalid file cannot be known for certain: it may not have seen every commit. */

@@ -4,16 +4,22 @@ import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
 describe('runCommand', () => {
-  it.each([
-    [['--help']],
-    [['-h']],
-    [['help']],
-    [['serve', '--help']],
-    [['validate', '.', '-h']],
-    [['nonsense', '--help']],
-  ])('shows the help text for %j', async (argv) => {
-    expect(await runCli(argv)).toEqual({ code: 0, out: helpText(), err: '', served: null });
-  });
+  it.each([[['--help']], [['-h']], [['help']], [['serve', '--help']], [['nonsense', '--help']]])(
+    'shows the help text for %j',
+    async (argv) => {
+      expect(await runCli(argv)).toEqual({ code: 0, out: helpText(), err: '', served: null });
+    },
+  );
+
+  it.each([[['validate', '.', '-h']], [['plan', '--help']], [['store', 'copy', '--help']]])(
+    'shows the help text without the settings, which are those of serve, for %j',
+    async (argv) => {
+      const { code, out, err } = await runCli(argv);
+      expect([code, err]).toEqual([0, '']);
+      expect(helpText().startsWith(out)).toBe(true);
+      expect(out).toMatch(/ 3 {2}the command itself failed\n$/);
+    },
+  );
 
   it.each([[['--version']], [['-v']], [['plan', '--version']]])('shows the version for %j', async (argv) => {
     expect(await runCli(argv)).toEqual({ code: 0, out: '1.2.3\n', err: '', served: null });

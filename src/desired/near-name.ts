@@ -7,7 +7,7 @@ export function nearName(name: string, known: readonly string[]): string | undef
   const letters = lettersOf(name);
   const distances = known.map((other): [number, string] => [distance(letters, lettersOf(other)), other]);
   const [nearest] = distances.sort(([a], [b]) => a - b);
-  const mostWrong = letters.length < 3 ? 0 : Math.max(1, Math.floor(letters.length / 4));
+  const mostWrong = letters.length < 3 ? 0 : Math.max(1, Math.floor(letters.length / 5));
   return nearest !== undefined && nearest[0] <= mostWrong ? nearest[1] : undefined;
 }
 

@@ -50,6 +50,11 @@ describe('a mistake in an app is told with its place and with what to write inst
       '2:1 restart is not a known field; known fields are container_image, starting_ports, containers_per, env_vars, running, volumes, networks, devices, privileged, rolling_restart',
     ],
     [
+      'a word that is near by chance',
+      'services: {}',
+      '2:1 services is not a known field; known fields are container_image, starting_ports, containers_per, env_vars, running, volumes, networks, devices, privileged, rolling_restart',
+    ],
+    [
       'a record of the API',
       'app_id: 5',
       "2:1 app_id is not written in files: an app's name is its file's name, and the manager gives ids; remove it",

@@ -1,7 +1,7 @@
 import { newFilePath } from '../desired/file.ts';
 import type { Kind } from '../desired/name.ts';
 import { type Fields, isMapValue } from '../desired/values.ts';
-import { editYaml, renderYaml } from '../desired/yaml/edit.ts';
+import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
 import type { FileEdit } from '../source/source.ts';
 import type { WriteView } from './view.ts';
 
@@ -17,7 +17,8 @@ export function removeFiles(paths: readonly string[]): FileEdit[] {
 
 /**
  * The smallest edit of a file after which it has the fields that `targetOf` makes of those it has now, valid or not; no
- * edit if it has them already. A file that cannot be read as a map of fields is written anew, below the comments at its top.
+ * edit if it has them already. Of a file that cannot be read, the fields that can be stay; if none can, it is written anew,
+ * below the comments at its top.
  */
 export function editFile(
   path: string,
@@ -25,9 +26,12 @@ export function editFile(
   targetOf: (fields: Fields) => Fields,
 ): FileEdit[] {
   const text = texts.get(path) ?? '';
-  const fields = fieldsOf(text, read);
+  const readable = read(text).ok ? text : (salvageYaml(text, read) ?? text);
+  const fields = fieldsOf(readable, read);
   const edited =
-    fields === null ? headed(text, renderYaml(targetOf({})), read) : editYaml(text, targetOf(fields), read);
+    fields === null
+      ? headed(text, renderYaml(targetOf({})), read)
+      : editYaml(readable, targetOf(fields), read);
   return edited === text ? [] : [{ path, text: edited }];
 }
 

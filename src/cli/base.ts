@@ -2,7 +2,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile } from '../desired/load.ts';
 import { parseKey } from '../desired/name.ts';
-import type { DesiredState, FileChange } from '../desired/state.ts';
+import { DesiredState, type FileChange } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
@@ -32,7 +32,7 @@ export async function baseAt(
 ): Promise<Base | null> {
   const entries = await revisions.entriesAt(revision);
   if (entries === null) return null;
-  const state = await loadEntries(entries, revisions.blob, defaults);
+  const state = await loadEntries(new DesiredState(), entries, revisions.blob, defaults);
   const kept = unsettled(state, [...state.keys()]);
   const invalid = filesOf(state, kept);
   const walk = { state, entries, revision, revisions, defaults };

@@ -5,9 +5,9 @@ import { type AppDefaults, appDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import type { Problem } from '../desired/problem.ts';
-import { DesiredState } from '../desired/state.ts';
+import type { DesiredState } from '../desired/state.ts';
 import type { Step } from '../plan/step.ts';
-import { createFolderReader, type FileSystem } from '../source/folder.ts';
+import type { FileSystem } from '../source/folder.ts';
 import { type CommandIo, UsageError } from './io.ts';
 
 /** What commands take from the settings: the folder that is meant, and the defaults of apps. */
@@ -29,20 +29,6 @@ export function fleetSettings({ env }: CommandIo, folder: string | undefined): F
   };
 }
 
-/** Reads a plain folder as it lies on the disk. Throws a UsageError where there is none. */
-export async function loadFolder(
-  fs: FileSystem,
-  folder: string,
-  defaults: AppDefaults,
-): Promise<DesiredState> {
-  const reader = createFolderReader(fs, folder);
-  const entries = await reader.list().catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
-    throw new UsageError(`${folder === '' ? '""' : folder} is not a folder`);
-  });
-  return loadEntries(entries, reader.blob, defaults);
-}
-
 /** A folder without a place for objects is likely the wrong one, and nothing else would tell a green check from it. */
 export async function warnOfNoFleet(fs: FileSystem, folder: string, io: CommandIo): Promise<void> {
   const names = (await fs.readdir(folder, { withFileTypes: true })).map(({ name }) => name);
@@ -52,13 +38,13 @@ export async function warnOfNoFleet(fs: FileSystem, folder: string, io: CommandI
   );
 }
 
-/** Reads every entry into one state. */
+/** Reads every entry into a state, and resolves to that. */
 export async function loadEntries(
+  state: DesiredState,
   entries: readonly TreeEntry[],
   read: ReadBlob,
   defaults: AppDefaults,
 ): Promise<DesiredState> {
-  const state = new DesiredState();
   for (const entry of entries) {
     const file = await loadFile(entry, read, defaults);
     state.apply([{ path: entry.path, file }]);

@@ -24,12 +24,19 @@ Examples
 Exit codes
   0  no problem
   1  problems found; with plan --exit-code also: the plan is not empty
-  2  wrong usage or settings
+  2  wrong usage or settings; a folder or revision that is not there
   3  the command itself failed
 `;
 
-/** The help text: commands, exit codes and every setting with its default. */
-export function helpText(): string {
+/** The help text: commands and exit codes and, unless it is for a command that takes none of them, every setting with its default. */
+export function helpText(command?: string): string {
+  return command === undefined || !WITHOUT_SETTINGS.includes(command) ? USAGE + settingsText() : USAGE;
+}
+
+/** Commands of which nobody has to read what `serve` takes. */
+const WITHOUT_SETTINGS = ['validate', 'plan', 'store'];
+
+function settingsText(): string {
   const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
     const { fallback, meaning, isSecret }: Setting<unknown> = SETTINGS[name];
     return [
@@ -48,7 +55,7 @@ export function helpText(): string {
         .join('  ')
         .trimEnd()}`,
   );
-  return `${USAGE}\nSettings are environment variables; flags of serve win over them, and an empty variable counts as unset.\n\n${lines.join('\n')}\n`;
+  return `\nSettings are environment variables; flags of serve win over them, and an empty variable counts as unset.\n\n${lines.join('\n')}\n`;
 }
 
 function shownDefault(fallback: unknown): string {

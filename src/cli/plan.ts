@@ -1,13 +1,13 @@
-import { resolve } from 'node:path';
 import type { AppDefaults } from '../desired/app.ts';
 import { compareProblems, fileProblem, inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
+import { HoldfastError } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import { printable } from '../plan/printable.ts';
 import type { Step } from '../plan/step.ts';
-import { openRevisions } from '../source/git/read/revisions.ts';
+import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';
 import { warnOfDivergence } from './divergence.ts';
@@ -15,7 +15,6 @@ import {
   countErrors,
   countProblems,
   fleetSettings,
-  loadFolder,
   problemsFromHere,
   REAL_FILES,
   stepsFromHere,
@@ -23,13 +22,14 @@ import {
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
+import { listFolder, loadWorkTree, openRepository } from './work-tree.ts';
 
-/** Milliseconds that one git call may take. */
-const GIT_TIME_LIMIT = 60_000;
+const NO_REVISION =
+  '--against is empty; if a command was to say the revision, as in --against "$(git merge-base …)", that failed: it found no such commit';
 
 /** CI makes such clones, where most revisions that people name are missing. */
 const FETCH_MORE =
-  ', or of what this clone has of it, which is shallow; fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
+  '; this clone is shallow: fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
 
 /** `holdfast plan`: what a folder, as it lies on the disk, would change in what a revision has. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -39,9 +39,12 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     options,
   } = parseCommand('plan', args, [{ name: 'against', value: 'REVISION' }, { name: 'exit-code' }]);
   const { folder, defaults } = fleetSettings(io, given);
-  const desired = await loadFolder(REAL_FILES, folder, defaults);
-  await warnOfNoFleet(REAL_FILES, folder, io);
-  const applied = await appliedAt(folder, options['against'] as string | undefined, defaults, io);
+  const { desired, applied } = await readSides(
+    folder,
+    options['against'] as string | undefined,
+    defaults,
+    io,
+  );
   const keys = new Set([...desired.keys(), ...applied.keys()]);
   const { steps, problems: between } = makePlan(keys, desired, applied);
   const found = [...desired.problems(), ...[...between.values()].flat(), ...emptiedProblem(desired, applied)];
@@ -65,37 +68,57 @@ function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[]
   return [inFile('', fileProblem('folder-empty', message), 'warning')];
 }
 
-/** What a store would hold that has applied this revision and nothing else. */
-async function appliedAt(
+/** What the folder says, and what a store would hold that has applied this revision and nothing else. */
+async function readSides(
   folder: string,
   against: string | undefined,
   defaults: AppDefaults,
   io: CommandIo,
+): Promise<{ desired: DesiredState; applied: AppliedState }> {
+  const entries = await listFolder(REAL_FILES, folder);
+  const revisions = await openRepository(folder, io);
+  try {
+    const desired = await loadWorkTree(REAL_FILES, folder, entries, defaults, revisions);
+    await warnOfNoFleet(REAL_FILES, folder, io);
+    return { desired, applied: await appliedAt(folder, against, defaults, revisions, io) };
+  } finally {
+    await revisions?.close();
+  }
+}
+
+async function appliedAt(
+  folder: string,
+  against: string | undefined,
+  defaults: AppDefaults,
+  revisions: RevisionReader | null,
+  io: CommandIo,
 ): Promise<AppliedState> {
-  const revisions = await openRevisions(resolve(folder), { env: io.env, timeLimit: GIT_TIME_LIMIT });
   if (revisions === null) {
     if (against !== undefined)
       throw new UsageError(`${folder} is in no git repository, so there is no "${against}"`);
     return new AppliedState();
   }
-  try {
-    const base = await baseAt(revisions, against ?? 'HEAD', defaults);
-    // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
-    if (base === null && against !== undefined) throw noCommit(against, revisions.isShallow);
-    if (base !== null) warnOf(base, against ?? 'HEAD', io);
-    if (against !== undefined) await warnOfDivergence(revisions, against, io);
-    return base?.applied ?? new AppliedState();
-  } finally {
-    await revisions.close();
-  }
+  const base = await baseAt(revisions, against ?? 'HEAD', defaults);
+  // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
+  if (base === null && against !== undefined) throw await noCommit(against, revisions);
+  if (base !== null) warnOf(base, against ?? 'HEAD', io);
+  if (against !== undefined) await warnOfDivergence(revisions, against, io);
+  return base?.applied ?? new AppliedState();
+}
+
+async function noCommit(against: string, revisions: RevisionReader): Promise<HoldfastError> {
+  const found = revisions.isShallow ? null : await revisions.entriesAt(`origin/${against}`).catch(() => null);
+  const remote = found === null ? '' : `; did you mean origin/${against}?`;
+  const what = against === '' ? NO_REVISION : `"${against}" is no commit of this repository`;
+  const message = what + (revisions.isShallow ? FETCH_MORE : '') + remote + rangeHint(against);
+  return new HoldfastError('invalid', message);
 }
 
 /** Whoever knows `git diff main...HEAD` may try the same here. */
-function noCommit(against: string, isShallow: boolean): UsageError {
+function rangeHint(against: string): string {
   const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(against) ?? [];
-  const range = `; plan takes one commit, and no range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
-  const hint = from === undefined ? '' : range;
-  return new UsageError(`"${against}" is no commit of this repository${isShallow ? FETCH_MORE : ''}${hint}`);
+  if (from === undefined) return '';
+  return `; plan takes one commit, and no range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
 }
 
 /** What a manager holds of an invalid file cannot be known for certain: it may not have seen every commit. */

@@ -39,7 +39,8 @@ function withTrouble(message: string): string {
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
   const { io, version, serve } = options;
   const [command, ...args] = argv;
-  if (argv.includes('--help') || argv.includes('-h') || command === 'help') return say(io, helpText());
+  if (argv.includes('--help') || argv.includes('-h') || command === 'help')
+    return say(io, helpText(command === 'help' ? args[0] : command));
   if (argv.includes('--version') || argv.includes('-v')) return say(io, `${version}\n`);
   if (command === 'validate') return validate(args, io);
   if (command === 'plan') return plan(args, io);

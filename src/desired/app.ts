@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Text } from './text.ts';
+import { isMapValue } from './values.ts';
 
 /** A port from 1 to 65535 as decimal digits, as device agents expect it in a mapping. */
 const PORT_TEXT = /^([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/;
@@ -16,7 +17,17 @@ const PortPair = z
   .meta({ minProperties: 1, maxProperties: 1 });
 
 /** A port of the container, or one `{"host": "container"}` pair. */
-const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], { error: PORT_RULE });
+const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], {
+  error: ({ input }) => PORT_RULE + portHint(input),
+});
+
+/** For what people write who know other programs: a port as a text, and a pair as Docker has it or without quotes. */
+function portHint(input: unknown): string {
+  const isBare = isMapValue(input) && Object.values(input).some((port) => typeof port === 'number');
+  if (isBare || (typeof input === 'string' && /^\d+:\d+$/.test(input)))
+    return '; put each of the two ports in quotes of its own';
+  return typeof input === 'string' && PORT_TEXT.test(input) ? '; write a single port without quotes' : '';
+}
 
 /** Largest whole number that is exact for every reader of JSON and YAML. */
 const LARGEST = Number.MAX_SAFE_INTEGER;
@@ -27,20 +38,28 @@ const Count = z
     error: ({ code }) => (code === 'too_big' ? LARGEST_RULE : 'must be a whole number of 1 or more'),
   })
   .min(1, 'must be 1 or more');
-const PER_RULE = 'needs at least one of server, instance, cpu, memory, mem';
+const PER_KEYS = 'server, instance, cpu, memory, mem';
+const PER_RULE = `needs at least one of ${PER_KEYS}`;
+const PER_ERRORS: Readonly<Record<string, string>> = {
+  invalid_type: 'must be a map such as {server: 2}',
+  unrecognized_keys: `is not a known field; known fields are ${PER_KEYS}`,
+};
 
 const ContainersPer = z
-  .strictObject({
-    server: Count.optional(),
-    instance: Count.optional(),
-    cpu: z
-      .number({ error: 'must be a number above 0' })
-      .positive('must be above 0')
-      .max(LARGEST, LARGEST_RULE)
-      .optional(),
-    memory: Count.optional(),
-    mem: Count.optional(),
-  })
+  .strictObject(
+    {
+      server: Count.optional(),
+      instance: Count.optional(),
+      cpu: z
+        .number({ error: 'must be a number above 0' })
+        .positive('must be above 0')
+        .max(LARGEST, LARGEST_RULE)
+        .optional(),
+      memory: Count.optional(),
+      mem: Count.optional(),
+    },
+    { error: ({ code }) => PER_ERRORS[code] },
+  )
   .refine((per) => Object.values(per).some((count) => count !== undefined), { error: PER_RULE })
   .meta({ minProperties: 1 });
 

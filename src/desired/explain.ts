@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { nearName } from './near-name.ts';
 
 /** One thing that is wrong with a value: at which path, and what to do about it. */
 export interface FieldProblem {
@@ -22,8 +23,14 @@ const NOUNS: Record<string, string> = {
   undefined: 'nothing',
 };
 
-/** Names of fields in the API that this one descends from, and their names here. */
-const FORMER_NAMES: Record<string, string> = { docker_image: 'container_image' };
+/** Names that fields have elsewhere, and their names here: in the API that this one descends from, and in Docker Compose. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  docker_image: 'container_image',
+  image: 'container_image',
+  ports: 'starting_ports',
+  env: 'env_vars',
+  environment: 'env_vars',
+};
 
 /**
  * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
@@ -42,7 +49,7 @@ function explainIssue(issue: Issue, known: readonly string[]): FieldProblem[] {
       return issue.keys.map((key) => ({
         path: [...path, key],
         kind: 'unknown',
-        message: unknownField(key, path.length === 0 ? known : []),
+        message: ownMessage(issue) ?? unknownField(key, path.length === 0 ? known : []),
       }));
     case 'invalid_key':
       return [{ path, kind: 'invalid', message: issue.issues[0]?.message ?? issue.message }];
@@ -55,27 +62,62 @@ function explainType(path: (string | number)[], expected: string, issue: Issue):
   if (issue.input === undefined) {
     return { path, kind: path.length === 1 ? 'missing' : 'invalid', message: 'is required' };
   }
-  const own = issue.message.startsWith('Invalid input') ? undefined : issue.message;
-  const message = own ?? `must be ${NOUNS[expected] ?? expected}, not ${NOUNS[typeName(issue.input)]}`;
-  return { path, kind: 'invalid', message: message + quotingHint(expected, issue.input) };
+  const message = ownMessage(issue) ?? `must be ${NOUNS[expected] ?? expected}, not ${nounOf(issue.input)}`;
+  return { path, kind: 'invalid', message: message + hintFor(expected, issue.input, path) };
 }
 
-/** The hint does not show the value in quotes: the number 1.1 may stand in the file as `1.10`. */
-function quotingHint(expected: string, input: unknown): string {
-  return expected === 'string' && (typeof input === 'number' || typeof input === 'boolean')
-    ? '; write it in quotes'
-    : '';
+/** The sentence of the schema; undefined for one of zod. */
+function ownMessage({ message }: Issue): string | undefined {
+  return /^(Invalid input|Unrecognized key)/.test(message) ? undefined : message;
 }
+
+/** How to write what may be meant. It does not show the value, which can be a secret, or `1.10` in the file where the number is 1.1. */
+function hintFor(expected: string, input: unknown, path: readonly (string | number)[]): string {
+  if (expected === 'string' && (typeof input === 'number' || typeof input === 'boolean'))
+    return '; write it in quotes';
+  if (typeof input === 'string') return hintForText(expected, input);
+  const empty = input === null ? emptyOf(expected, path) : undefined;
+  return empty === undefined ? '' : `; for an empty one write ${empty}`;
+}
+
+function hintForText(expected: string, input: string): string {
+  if (expected === 'boolean') {
+    const [, yes, no] = /^(?:(true|yes|on|y)|(false|no|off|n))$/i.exec(input) ?? [];
+    const unquoted = /^(true|false)$/i.test(input) ? ' without quotes' : '';
+    return yes !== undefined ? `; write true${unquoted}` : no !== undefined ? `; write false${unquoted}` : '';
+  }
+  const isNumber = (expected === 'number' || expected === 'int') && /^\d+(\.\d+)?$/.test(input);
+  return isNumber ? '; write it without quotes' : '';
+}
+
+/** What stands for nothing where something of this type is expected; undefined where nothing is not allowed. */
+function emptyOf(expected: string, path: readonly (string | number)[]): string | undefined {
+  const isInMap = path.length > 1 && typeof path[path.length - 1] === 'string';
+  if (expected === 'string' && isInMap) return '""';
+  return expected === 'array' ? '[]' : expected === 'record' ? '{}' : undefined;
+}
+
+/** What the API tells of an object beside its fields, by a field that its kind has. */
+const NOT_IN_FILES: readonly { has: string; names: readonly string[]; noun: string }[] = [
+  { has: 'container_image', names: ['app_name', 'app_id', '_id'], noun: 'an app' },
+  { has: 'apps', names: ['device_group', 'device_group_id', 'prune_id', '_id'], noun: 'a device group' },
+];
 
 function unknownField(key: string, known: readonly string[]): string {
-  const former = FORMER_NAMES[key];
-  if (former !== undefined && known.includes(former)) return `is called ${former} here`;
+  const meant = OTHER_NAMES[key.toLowerCase()];
+  if (meant !== undefined && known.includes(meant)) return `is called ${meant} here`;
+  const record = NOT_IN_FILES.find(({ has, names }) => known.includes(has) && names.includes(key));
+  if (record !== undefined)
+    return `is not written in files: ${record.noun}'s name is its file's name, and the manager gives ids; remove it`;
+  const near = nearName(key, known);
+  if (near !== undefined) return `is not a known field; did you mean ${near}?`;
   return known.length === 0
     ? 'is not a known field'
     : `is not a known field; known fields are ${known.join(', ')}`;
 }
 
-function typeName(value: unknown): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
+/** What a value is, in words: "a list", "true or false". */
+export function nounOf(value: unknown): string {
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return NOUNS[type] ?? type;
 }

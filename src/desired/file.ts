@@ -32,9 +32,25 @@ export function classifyPath(path: string): FileRole {
   const kind = KINDS.find((each) => KIND_FOLDERS[each] === folder);
   if (kind !== undefined) return objectRole(kind, name);
   if (LEFT_ALONE.test(segments[segments.length - 1] ?? '')) return { role: 'ignored' };
-  const message =
-    'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it';
-  return { role: 'problem', severity: 'warning', problem: fileProblem('file-unexpected', message) };
+  return { role: 'problem', severity: 'warning', problem: fileProblem('file-unexpected', unread(path)) };
+}
+
+/** What people call the folders that are named otherwise here, in small letters without hyphens and underscores. */
+const NEAR_FOLDERS: Readonly<Record<Kind, RegExp>> = {
+  app: /^(app|apps|applications?)$/,
+  device_group: /^(device)?groups?$/,
+};
+
+/** Why a file is not read, and what to do about it. */
+function unread(path: string): string {
+  const [folder = ''] = path.split('/');
+  const letters = folder.toLowerCase().replace(/[-_]/g, '');
+  const kind = KINDS.find((each) => NEAR_FOLDERS[each].test(letters));
+  const isObject = /\/[^/]+\.ya?ml$/i.test(path) && kind !== undefined;
+  if (isObject && folder !== KIND_FOLDERS[kind])
+    return `is not read: it has to be in ${KIND_FOLDERS[kind]}/; move it there`;
+  if (isObject) return 'is not read: its name has to end with .yaml or .yml, in small letters; rename it';
+  return 'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it';
 }
 
 function objectRole(kind: Kind, name: string): FileRole {

@@ -2,9 +2,10 @@ import type * as z from 'zod';
 import { APP_FIELDS, type AppDefaults, AppFields, completeApp } from './app.ts';
 import type { Content } from './content.ts';
 import { DeviceGroup } from './device-group.ts';
-import { explain } from './explain.ts';
+import { explain, nounOf } from './explain.ts';
 import type { Kind } from './name.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
+import { isMapValue } from './values.ts';
 import {
   decodeText,
   MAX_PROBLEMS,
@@ -85,6 +86,7 @@ function checkFields(
   kind: Kind,
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
+  if (!isMapValue(document.value ?? {})) return { ok: false, problems: [noMap(kind, document.value)] };
   const parsed = SCHEMAS[kind].schema.safeParse(document.value ?? {}, { reportInput: true });
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
@@ -95,8 +97,16 @@ function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): T
   return problems.map(({ path, kind: problem, message }) => ({
     ...document.positionOf(path),
     code: `field-${problem}` as const,
-    message: path.length === 0 ? `the file ${message}` : `${fieldName(path)} ${message}`,
+    message: `${fieldName(path)} ${message}`,
   }));
+}
+
+/** The problem of a file that holds something else than fields. */
+function noMap(kind: Kind, value: unknown): TextProblem {
+  const noun = nounOf(value);
+  const isGlued = SCHEMAS[kind].fields.some((field) => String(value).startsWith(`${field}:`));
+  const hint = isGlued ? '; write a space behind the colon of each key' : '';
+  return fileProblem('field-invalid', `the file must be a map of fields, not ${noun}${hint}`);
 }
 
 /** A path as people write it: `starting_ports[0]`, `env_vars.PORT`. */

@@ -6,6 +6,7 @@ export type ProblemCode =
   | 'file-submodule'
   | 'file-unreadable'
   | 'file-unexpected'
+  | 'file-ignored'
   | 'file-lfs-pointer'
   | 'name-invalid'
   | 'name-duplicate'

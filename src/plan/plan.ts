@@ -1,5 +1,5 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
-import { type Kind, keyOf, parseKey } from '../desired/name.ts';
+import { type Kind, keyOf, NAME_PATTERN, parseKey } from '../desired/name.ts';
 import { inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
 import type { AppliedState } from './applied.ts';
@@ -160,12 +160,23 @@ function memberProblems(
     const place = file.memberPlaces[index] ?? { line: 1, column: 1 };
     const waiting = desired.app(app);
     if (waiting === undefined) {
-      const message = `there is no app "${app}"; add apps/${app}.yaml or take the name off this list`;
+      const message = unknownApp(app, (name) => isAvailable(name, desired, applied));
       return [inFile(file.path, { ...place, code: 'app-unknown', message })];
     }
     const message = `app "${app}" was never valid; this group waits until ${waiting.path} is mended`;
     return [inFile(file.path, { ...place, code: 'app-waiting', message })];
   });
+}
+
+/** Says what to write instead of a path or a file's name, which people take for the name of an app. */
+function unknownApp(app: string, isThere: (name: string) => boolean): string {
+  const name = app.replace(/^.*\//s, '').replace(/\.ya?ml$/, '');
+  const isPath = app.includes('/') || (name !== app && isThere(name));
+  if (isPath)
+    return `there is no app "${app}": an app is named like its file, without folder and ending; ${isThere(name) ? `write "${name}"` : 'take it off this list'}`;
+  return NAME_PATTERN.test(app)
+    ? `there is no app "${app}"; add apps/${app}.yaml or take the name off this list`
+    : `there is no app "${app}", and none can have that name; take it off this list`;
 }
 
 function originOf(file: DesiredObject): FileOrigin {

@@ -87,7 +87,12 @@ describe('what the write could not reach', () => {
 
 describe('a full update of a file that cannot be read', () => {
   it.each([
-    ['keeps the comments at its top', '# Ask Pat\n\n# schema\na: *b # c\n# d\n', '# Ask Pat\n\n# schema\n'],
+    [
+      'keeps the comments around what cannot be read',
+      '# Ask Pat\n\n# schema\na: *b # c\n# d\n',
+      '# Ask Pat\n\n# schema\n# d\n',
+    ],
+    ['keeps the comments above a list', '# Ask Pat\n- a\n', '# Ask Pat\n'],
     ['keeps its line ends and its byte order mark', '\ufeff# Ask Pat\r\na: [\r\n', '\ufeff# Ask Pat\r\n'],
     ['takes no comment for one in a text without any', 'a: |\n # b\n\tc: d\n', ''],
   ])('%s', (_name, text, header) => {
@@ -98,6 +103,33 @@ describe('a full update of a file that cannot be read', () => {
       { path: 'apps/web.yaml', text: `${header}container_image: n:2${eol}` },
     ]);
   });
+});
+
+it('a full update of a file that cannot be read keeps what can be, with its comments', () => {
+  const fields = { container_image: 'n:2', networks: ['a'], running: false };
+  const text = `# Ask Pat
+container_image: n:1 # pinned
+env_vars:
+  <<: *all
+# why stopped
+running: false # until May
+
+networks: # of the shop
+  - a # the till
+  - b
+`;
+  const drafted = draft(
+    { kind: 'app', op: 'replace', name: 'web', fields },
+    viewOf({ ...SOUND, 'apps/web.yaml': text }, SOUND),
+  );
+  expect(drafted?.commit.edits[0]?.text).toBe(`# Ask Pat
+container_image: n:2 # pinned
+# why stopped
+running: false # until May
+
+networks: # of the shop
+  - a # the till
+`);
 });
 
 describe('the commit', () => {

@@ -135,8 +135,41 @@ it('a revision that a shallow clone lacks: says what to do', async () => {
     runCli(['plan', join(clone, 'desired-state'), '--against', revision]);
   const missing = await planAgainst('HEAD~1');
   expect(missing.code).toBe(2);
-  expect(missing.err).toMatch(/"HEAD~1" is no commit .* shallow; fetch the whole history first/);
+  expect(missing.err).toMatch(/"HEAD~1" is no commit .* shallow: fetch the whole history first/);
+  expect((await planAgainst('')).err).toMatch(
+    /--against is empty; .* shallow: fetch the whole history first/,
+  );
   expect((await planAgainst('HEAD')).code).toBe(0);
+});
+
+describe('plan against what is no commit', () => {
+  async function refusal(revision: string): Promise<string> {
+    const origin = await testRepository();
+    await origin.commit(below(SMALL_FLEET));
+    await origin.git('branch', 'topic');
+    await origin.git('tag', 'v1');
+    const clone = join(await temporaryFolder(), 'clone');
+    await origin.git('clone', '--quiet', '--branch', 'topic', `file://${origin.folder}`, clone);
+    const { code, out, err } = await runCli(['plan', join(clone, 'desired-state'), '--against', revision]);
+    expect([code, out]).toEqual([2, '']);
+    return err;
+  }
+
+  it('says that a branch is there under the name of its remote', async () => {
+    expect(await refusal('main')).toBe(
+      'holdfast: "main" is no commit of this repository; did you mean origin/main?\n',
+    );
+  });
+
+  it.each(['nope', 'v2', 'origin/nope', 'HEAD~9'])('says so: %s', async (revision) => {
+    expect(await refusal(revision)).toBe(`holdfast: "${revision}" is no commit of this repository\n`);
+  });
+
+  it('says of nothing that a command may have failed', async () => {
+    expect(await refusal('')).toMatch(
+      /^holdfast: --against is empty; if a command was to say the revision, as in --against "\$\(git merge-base …\)", that failed/,
+    );
+  });
 });
 
 describe('plan against a branch that went on', () => {

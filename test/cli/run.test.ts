@@ -4,16 +4,22 @@ import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
 describe('runCommand', () => {
-  it.each([
-    [['--help']],
-    [['-h']],
-    [['help']],
-    [['serve', '--help']],
-    [['validate', '.', '-h']],
-    [['nonsense', '--help']],
-  ])('shows the help text for %j', async (argv) => {
-    expect(await runCli(argv)).toEqual({ code: 0, out: helpText(), err: '', served: null });
-  });
+  it.each([[['--help']], [['-h']], [['help']], [['serve', '--help']], [['nonsense', '--help']]])(
+    'shows the help text for %j',
+    async (argv) => {
+      expect(await runCli(argv)).toEqual({ code: 0, out: helpText(), err: '', served: null });
+    },
+  );
+
+  it.each([[['validate', '.', '-h']], [['plan', '--help']], [['store', 'copy', '--help']]])(
+    'shows the help text without the settings, which are those of serve, for %j',
+    async (argv) => {
+      const { code, out, err } = await runCli(argv);
+      expect([code, err]).toEqual([0, '']);
+      expect(helpText().startsWith(out)).toBe(true);
+      expect(out).toMatch(/ 3 {2}the command itself failed\n$/);
+    },
+  );
 
   it.each([[['--version']], [['-v']], [['plan', '--version']]])('shows the version for %j', async (argv) => {
     expect(await runCli(argv)).toEqual({ code: 0, out: '1.2.3\n', err: '', served: null });
@@ -82,9 +88,15 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     [['--port', '1'], /^holdfast: --port is no option of (validate|plan), which takes .*--format FORMAT\n/],
     [['--json'], /^holdfast: --json is no option of (validate|plan), .*; JSON is --format json\n/],
     [['-q'], /^holdfast: -q is no option of (validate|plan), which takes .*--format FORMAT\n/],
-    [['no-such-folder'], /^holdfast: no-such-folder is not a folder\n/],
-    [[''], /^holdfast: "" is not a folder\n/],
-    [['package.json'], /^holdfast: package\.json is not a folder\n/],
+    [
+      ['no-such-folder'],
+      /^holdfast: no-such-folder is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
+    ],
+    [[''], /^holdfast: "" is not a folder; name the one that has apps\/ and device-groups\/ in it\n/],
+    [
+      ['package.json'],
+      /^holdfast: package\.json is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
+    ],
   ])('refuses %j', async (args, err) => {
     const result = await runCli([command, ...args]);
     expect(result).toMatchObject({ code: 2, out: '' });
@@ -100,7 +112,7 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     });
     expect(await runCli([command], { env: { ...env, DEFAULT_NETWORKS: 'a' } })).toMatchObject({
       code: 2,
-      err: 'holdfast: no-such-folder is not a folder\nTry "holdfast --help".\n',
+      err: 'holdfast: no-such-folder is not a folder; name the one that has apps/ and device-groups/ in it\nTry "holdfast --help".\n',
     });
   });
 });

@@ -82,7 +82,7 @@ describe('validate', () => {
     expect(out.split('\n').map((line) => line.replace(`${here}/`, ''))).toEqual([
       'apps/old.yaml:1:1: error: container_image is required [field-missing]',
       'apps/old.yaml:1:1: error: docker_image is called container_image here [field-unknown]',
-      'apps/web.yaml:2:1: error: privileged must be true or false, not a string [field-invalid]',
+      'apps/web.yaml:2:1: error: privileged must be true or false, not a string; write false [field-invalid]',
       expect.stringContaining('device-groups/edge.yaml:1:1: error: the name "edge" is also that of'),
       'device-groups/lab.yaml:3:5: error: there is no app "nobody"; add apps/nobody.yaml or take the name off this list [app-unknown]',
       expect.stringContaining('device-groups/x/edge.yaml:1:1: error: the name "edge" is also that of'),

@@ -24,6 +24,7 @@ function problemsOf(text: string): string[] {
     : parsed.problems.map((each) => `${each.line}:${each.column} ${each.code} ${each.message}`);
 }
 
+const PAIR_HINT = 'put each of the two ports in quotes of its own';
 const PORT_RULE = 'must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}';
 const MOUNT_RULE = 'must be "source:target" or "source:target:mode"';
 const DEVICE_RULE = 'must be "host:container" or "host:container:permissions" (of r, w, m)';
@@ -105,9 +106,12 @@ describe('refused values', () => {
     ['starting_ports: [0]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
     ['starting_ports: [80, 65536]', [`2:22 field-invalid starting_ports[1] ${PORT_RULE}`]],
     ['starting_ports: [1.5]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
-    ['starting_ports: ["80"]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
-    ['starting_ports: [8080:80]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
-    ['starting_ports: [{8080: 80}]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
+    [
+      'starting_ports: ["80"]',
+      [`2:18 field-invalid starting_ports[0] ${PORT_RULE}; write a single port without quotes`],
+    ],
+    ['starting_ports: [8080:80]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}; ${PAIR_HINT}`]],
+    ['starting_ports: [{8080: 80}]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}; ${PAIR_HINT}`]],
     ['starting_ports: [{"080": "80"}]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
     ['starting_ports: [{}]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
     ['starting_ports: [{"1": "1", "2": "2"}]', [`2:18 field-invalid starting_ports[0] ${PORT_RULE}`]],
@@ -125,7 +129,7 @@ describe('refused values', () => {
     [
       'containers_per: {gpu: 1}',
       [
-        '2:18 field-unknown containers_per.gpu is not a known field',
+        '2:18 field-unknown containers_per.gpu is not a known field; known fields are server, instance, cpu, memory, mem',
         '2:1 field-invalid containers_per needs at least one of server, instance, cpu, memory, mem',
       ],
     ],
@@ -136,12 +140,14 @@ describe('refused values', () => {
     ],
     [
       'containers_per: {memory: "1"}',
-      ['2:18 field-invalid containers_per.memory must be a whole number of 1 or more'],
+      [
+        '2:18 field-invalid containers_per.memory must be a whole number of 1 or more; write it without quotes',
+      ],
     ],
     ['containers_per: {cpu: 0}', ['2:18 field-invalid containers_per.cpu must be above 0']],
     ['containers_per: {cpu: .inf}', ['2:18 field-invalid containers_per.cpu must be a number above 0']],
     ['containers_per: {cpu: .nan}', ['2:18 field-invalid containers_per.cpu must be a number above 0']],
-    ['containers_per: 2', ['2:1 field-invalid containers_per must be a map of fields, not a number']],
+    ['containers_per: 2', ['2:1 field-invalid containers_per must be a map such as {server: 2}']],
     ['env_vars: [A=1]', ['2:1 field-invalid env_vars must be a map, not a list']],
     [
       'env_vars:\n  A: 1',
@@ -151,7 +157,10 @@ describe('refused values', () => {
       'env_vars:\n  A: yes\n  B: true',
       ['4:3 field-invalid env_vars.B must be a string, not true or false; write it in quotes'],
     ],
-    ['env_vars: {A: }', ['2:12 field-invalid env_vars.A must be a string, not null (empty)']],
+    [
+      'env_vars: {A: }',
+      ['2:12 field-invalid env_vars.A must be a string, not null (empty); for an empty one write ""'],
+    ],
     ['env_vars: {A: {B: c}}', ['2:12 field-invalid env_vars.A must be a string, not a map of fields']],
     [
       'env_vars: {"A=B": c}',
@@ -163,8 +172,11 @@ describe('refused values', () => {
     ],
     ['env_vars: {"\\ud800": c}', [`2:12 field-invalid env_vars.\ud800 ${TEXT_RULE}`]],
     ['env_vars: {A: "\\udc00"}', [`2:12 field-invalid env_vars.A ${TEXT_RULE}`]],
-    ['running: "true"', ['2:1 field-invalid running must be true or false, not a string']],
-    ['running: yes', ['2:1 field-invalid running must be true or false, not a string']],
+    [
+      'running: "true"',
+      ['2:1 field-invalid running must be true or false, not a string; write true without quotes'],
+    ],
+    ['running: yes', ['2:1 field-invalid running must be true or false, not a string; write true']],
     ['running:', ['2:1 field-invalid running must be true or false, not null (empty)']],
     ['volumes: [/a]', [`2:11 field-invalid volumes[0] ${MOUNT_RULE}`]],
     [
@@ -182,10 +194,9 @@ describe('refused values', () => {
     ['devices: ["/dev/a:/dev/b:x"]', [`2:11 field-invalid devices[0] ${DEVICE_RULE}`]],
     ['privileged: 1', ['2:1 field-invalid privileged must be true or false, not a number']],
     ['rolling_restart: []', ['2:1 field-invalid rolling_restart must be true or false, not a list']],
-    ['Image: x', [`2:1 field-unknown Image is not a known field; known fields are ${APP_FIELDS.join(', ')}`]],
     [
-      'app_id: 3',
-      [`2:1 field-unknown app_id is not a known field; known fields are ${APP_FIELDS.join(', ')}`],
+      'command: x',
+      [`2:1 field-unknown command is not a known field; known fields are ${APP_FIELDS.join(', ')}`],
     ],
   ])('%s', (lines, problems) => {
     expect(problemsOf(`container_image: web:1\n${lines}`)).toEqual(problems);

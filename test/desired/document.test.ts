@@ -14,8 +14,10 @@ const INTEGER = 'yaml-integer whole numbers beyond 2^53 are not exact; write it 
 const DIRECTIVE = 'yaml-directive remove the lines that begin with "%"; only YAML 1.2 is read';
 const TAG = 'yaml-tag remove this tag (the word after "!"); only plain values are read';
 const TWICE = 'yaml-syntax this key stands twice in the same map; keep one of them';
-const KEY = 'yaml-syntax keys must be plain text; a list or map cannot be a key';
-const MISSING = 'yaml-syntax a closing quote or bracket, a comma, or the colon after a key is missing here';
+const KEY =
+  'yaml-syntax keys must be plain text; a list or map cannot be a key: put a value that begins with "{" or "[" in quotes';
+const MISSING =
+  'yaml-syntax a closing quote or bracket, a comma, or the colon and space after a key is missing here';
 const INDENT = 'yaml-syntax the indentation does not fit the lines above, or a closing bracket is missing';
 const SECOND = 'yaml-syntax a file holds one object; remove everything from the second "---" on';
 
@@ -164,7 +166,9 @@ describe('readYaml refuses', () => {
   });
 
   it('with the sentence of the parser where there is no better one, and never more than 20 at a time', () => {
-    expect(read('a: @b')).toEqual(['1:4 yaml-syntax Plain value cannot start with reserved character @']);
+    expect(read('a: @b')).toEqual([
+      '1:4 yaml-syntax Plain value cannot start with reserved character @; put it in quotes',
+    ]);
     for (const line of ['a: @b\n', '- *x\n']) {
       expect(read(line.repeat(50))).toHaveLength(MAX_PROBLEMS);
     }

@@ -37,13 +37,21 @@ describe('explain', () => {
     ],
     ['null for a string', { text: null }, ['text invalid: must be a string, not null (empty)']],
     ['a list for a string', { text: [] }, ['text invalid: must be a string, not a list']],
-    ['a string for a number', { ratio: '1' }, ['ratio invalid: must be a number, not a string']],
+    [
+      'a string for a number',
+      { ratio: '1' },
+      ['ratio invalid: must be a number, not a string; write it without quotes'],
+    ],
     [
       'a fraction for a whole number',
       { count: 1.5 },
       ['count invalid: must be a whole number, not a number'],
     ],
-    ['a string for true or false', { flag: 'yes' }, ['flag invalid: must be true or false, not a string']],
+    [
+      'a string for true or false',
+      { flag: 'yes' },
+      ['flag invalid: must be true or false, not a string; write true'],
+    ],
     ['a map for a list', { list: {} }, ['list invalid: must be a list, not a map of fields']],
     [
       'an item of a list',
@@ -52,7 +60,11 @@ describe('explain', () => {
     ],
     ['a list for a map', { map: [] }, ['map invalid: must be a map, not a list']],
     ['a key of a map', { map: { A: 'b' } }, ['map/A invalid: has a bad key']],
-    ['a value of a map', { map: { a: null } }, ['map/a invalid: must be a string, not null (empty)']],
+    [
+      'a value of a map',
+      { map: { a: null } },
+      ['map/a invalid: must be a string, not null (empty); for an empty one write ""'],
+    ],
     ['a text for a part', { part: 'x' }, ['part invalid: must be a map of fields, not a string']],
     ['a field that a part lacks', { part: {} }, ['part/name invalid: is required']],
     [

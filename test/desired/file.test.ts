@@ -55,28 +55,37 @@ describe('classifyPath', () => {
     });
   });
 
+  it.each(['web.yaml', 'apps.yaml', 'apps/web.json', 'apps/web', 'apps/web.yaml~', 'x/apps/web.yaml'])(
+    '%s is unexpected',
+    (path) => {
+      expect(classifyPath(path)).toMatchObject({
+        role: 'problem',
+        severity: 'warning',
+        problem: {
+          line: 1,
+          column: 1,
+          code: 'file-unexpected',
+          message:
+            'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it',
+        },
+      });
+    },
+  );
+
   it.each([
-    'web.yaml',
-    'app/web.yaml',
-    'Apps/web.yaml',
-    'apps.yaml',
-    'apps/web.json',
-    'apps/web.YAML',
-    'apps/web',
-    'apps/web.yaml~',
-    'device_groups/edge.yaml',
-    'x/apps/web.yaml',
-  ])('%s is unexpected', (path) => {
+    ['app/web.yaml', 'is not read: it has to be in apps/; move it there'],
+    ['Apps/shop/web.yml', 'is not read: it has to be in apps/; move it there'],
+    ['device_groups/edge.yaml', 'is not read: it has to be in device-groups/; move it there'],
+    ['groups/edge.yaml', 'is not read: it has to be in device-groups/; move it there'],
+    ['apps/web.YAML', 'is not read: its name has to end with .yaml or .yml, in small letters; rename it'],
+    [
+      'device-groups/edge.Yml',
+      'is not read: its name has to end with .yaml or .yml, in small letters; rename it',
+    ],
+  ])('%s is unexpected, and told what it has to be', (path, message) => {
     expect(classifyPath(path)).toMatchObject({
-      role: 'problem',
       severity: 'warning',
-      problem: {
-        line: 1,
-        column: 1,
-        code: 'file-unexpected',
-        message:
-          'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it',
-      },
+      problem: { code: 'file-unexpected', message },
     });
   });
 

@@ -53,7 +53,7 @@ describe('parseObject', () => {
       'a syntax error',
       'app',
       'container_image: @a',
-      'yaml-syntax Plain value cannot start with reserved character @',
+      'yaml-syntax Plain value cannot start with reserved character @; put it in quotes',
     ],
     ['an empty app', 'app', '', 'field-missing container_image is required'],
     ['comments only', 'app', '# nothing yet\n', 'field-missing container_image is required'],
@@ -62,13 +62,13 @@ describe('parseObject', () => {
     ['false', 'app', 'false', 'field-invalid the file must be a map of fields, not true or false'],
     ['zero', 'app', '0', 'field-invalid the file must be a map of fields, not a number'],
     ['an empty text in quotes', 'app', '""', 'field-invalid the file must be a map of fields, not a string'],
-    ['a word', 'app', 'container_image:a', 'field-invalid the file must be a map of fields, not a string'],
+    ['a word', 'app', 'latest', 'field-invalid the file must be a map of fields, not a string'],
     ['a list', 'device_group', '[a]', 'field-invalid the file must be a map of fields, not a list'],
     [
       'the record of the API',
       'device_group',
       'apps: []\n_id: x',
-      'field-unknown _id is not a known field; known fields are apps',
+      "field-unknown _id is not written in files: a device group's name is its file's name, and the manager gives ids; remove it",
     ],
   ])('refuses %s', (_name, kind, content, expected) => {
     const parsed = parseObject(kind, Buffer.from(content), DEFAULTS);

@@ -18,8 +18,8 @@ interface Case {
   advice: RegExp;
 }
 
-/** One way to come by each code; `folder-empty` is about a revision (test/cli/plan.test.ts). */
-const CASES: Record<Exclude<ProblemCode, 'folder-empty'>, Case> = {
+/** One way to come by each code but those that only commands find (test/cli). */
+const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case> = {
   'file-too-large': {
     now: { 'apps/a.yaml': { tooLarge: 300_000 } },
     place: 'apps/a.yaml:1:1',
@@ -90,7 +90,7 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty'>, Case> = {
     advice: /^container_image is required$/,
   },
   'field-unknown': {
-    now: { 'apps/a.yaml': `${A}image: x\n` },
+    now: { 'apps/a.yaml': `${A}command: x\n` },
     place: 'apps/a.yaml:2:1',
     advice: /known fields are container_image/,
   },

@@ -229,6 +229,27 @@ describe('makePlan', () => {
     ]);
   });
 
+  it.each<[string, string]>([
+    [
+      'shop/a',
+      'there is no app "shop/a": an app is named like its file, without folder and ending; write "a"',
+    ],
+    [
+      'a.yaml',
+      'there is no app "a.yaml": an app is named like its file, without folder and ending; write "a"',
+    ],
+    [
+      'shop/b.yml',
+      'there is no app "shop/b.yml": an app is named like its file, without folder and ending; take it off this list',
+    ],
+    ['a b', 'there is no app "a b", and none can have that name; take it off this list'],
+    ['b.yaml', 'there is no app "b.yaml"; add apps/b.yaml.yaml or take the name off this list'],
+  ])('tells what to write instead of %s', (name, expected) => {
+    const desired = stateOf({ ...A, 'device-groups/g.yaml': `apps: ["${name}"]\n` });
+    const { problems } = makePlan(desired.keys(), desired, appliedOf({}));
+    expect([...problems.values()].flat().map(({ message }) => message)).toEqual([expected]);
+  });
+
   it('carries what was before, what comes after, and the file that it is written in', () => {
     const { steps } = makePlan(['app/a', 'app/b'], stateOf(A2), appliedOf({ ...A, ...B }));
     expect(steps).toMatchObject([

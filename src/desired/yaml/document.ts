@@ -72,7 +72,7 @@ export function readYaml(text: string): ReadResult<YamlSource> {
 export function* readingYaml(text: string): Generator<undefined, ReadResult<YamlSource>> {
   const tree = yield* parsingYaml(text);
   yield;
-  const problems = syntaxProblems(tree);
+  const problems = syntaxProblems(text, tree);
   if (problems.length === 0) problems.push(...contentProblems(tree));
   if (problems.length > 0) return { ok: false, problems };
   yield;
@@ -100,8 +100,13 @@ const TAG_HINT = 'remove this tag (the word after "!"); only plain values are re
 const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   MULTIPLE_DOCS: 'a file holds one object; remove everything from the second "---" on',
-  NON_STRING_KEY: 'keys must be plain text; a list or map cannot be a key',
-  MISSING_CHAR: 'a closing quote or bracket, a comma, or the colon after a key is missing here',
+  NON_STRING_KEY:
+    'keys must be plain text; a list or map cannot be a key: put a value that begins with "{" or "[" in quotes',
+  MISSING_CHAR: 'a closing quote or bracket, a comma, or the colon and space after a key is missing here',
+  BLOCK_AS_IMPLICIT_KEY:
+    'this looks like a key within a value: put a value with ": " in it in quotes, or move a key to a line of its own with the right indentation',
+  MULTILINE_IMPLICIT_KEY:
+    'a key stands on one line, with its colon: see whether a colon is missing, and whether the lines are indented alike',
   BAD_INDENT: 'the indentation does not fit the lines above, or a closing bracket is missing',
   BAD_DIRECTIVE: DIRECTIVE_HINT,
   RESOURCE_EXHAUSTION: DEPTH_HINT,
@@ -115,13 +120,37 @@ const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
   TAG_RESOLVE_FAILED: 'yaml-tag',
 };
 
-function syntaxProblems({ document, lines }: YamlTree): TextProblem[] {
-  return [...document.errors, ...document.warnings].slice(0, MAX_PROBLEMS).map((error) => ({
-    ...place(lines, error.pos[0]),
-    code: SYNTAX_CODES[error.code] ?? 'yaml-syntax',
-    message: SYNTAX_HINTS[error.code] ?? error.message,
-  }));
+function syntaxProblems(text: string, { document, lines }: YamlTree): TextProblem[] {
+  const found = new Map<number, TextProblem>();
+  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
+    // What the parser finds at one place has one cause.
+    if (found.size < MAX_PROBLEMS && !found.has(pos[0]))
+      found.set(pos[0], {
+        ...place(lines, pos[0]),
+        code: SYNTAX_CODES[code] ?? 'yaml-syntax',
+        message: SYNTAX_HINTS[code] ?? withHint(message),
+      });
+  }
+  const conflict = found.size > 0 && CONFLICT_MIDDLE.test(text) ? text.search(CONFLICT) : -1;
+  return conflict === -1
+    ? [...found.values()]
+    : [{ ...place(lines, conflict), code: 'yaml-syntax', message: CONFLICT_HINT }];
 }
+
+/** What git leaves in a file that two sides have changed. */
+const CONFLICT = /^<{7} /m;
+const CONFLICT_MIDDLE = /^={7}\r?$/m;
+const CONFLICT_HINT =
+  'a merge conflict is not resolved here; keep one side, and remove the lines with <<<<<<<, ======= and >>>>>>>';
+
+/** A message of the parser whose code stands for several things, with what to do. */
+function withHint(message: string): string {
+  if (message.startsWith('Plain value cannot start with')) return `${message}; put it in quotes`;
+  return message.endsWith(' at node end') ? BEHIND_HINT : message;
+}
+
+const BEHIND_HINT =
+  "this stands behind the end of a value: put the whole value in quotes, in which a quote of the same kind is doubled ('') or follows a backslash (\\\")";
 
 /** What is valid YAML but refused, because people would read it differently than the parser does. */
 function contentProblems({ document, lines }: YamlTree): TextProblem[] {

@@ -3,6 +3,7 @@ import type { ReadYaml } from './document.ts';
 import { editText } from './edit/edit-text.ts';
 
 export { renderYaml } from './edit/render.ts';
+export { salvageYaml } from './edit/salvage.ts';
 
 /**
  * Edits a YAML text so that `readYaml` of the result gives exactly `target`. The edit is as small as possible:

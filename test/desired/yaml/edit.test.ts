@@ -155,6 +155,33 @@ describe('long lists', () => {
   });
 });
 
+describe('items that move within a list', () => {
+  const names = fc.uniqueArray(fc.constantFrom(...'abcdefghijkm'), { minLength: 1 });
+  const forms: Record<string, (items: readonly string[]) => string> = {
+    block: (items) => `apps:\n${items.map((name) => `  - ${name} # about ${name}\n`).join('')}`,
+    'block with comments above': (items) =>
+      `apps:\n${items.map((name, at) => `${at === 0 ? '' : `  # above ${name}\n`}  - ${name} # about ${name}\n`).join('')}`,
+    flow: (items) => `apps: [\n${items.map((name) => `  ${name}, # about ${name}\n`).join('')}]\n`,
+    'flow without a comma at its end': (items) =>
+      `apps: [\n${items.map((name, at) => `  ${name}${at < items.length - 1 ? ',' : ''} # about ${name}\n`).join('')}]\n`,
+  };
+
+  it.each(Object.entries(forms))('keep their comments: %s', (_name, write) =>
+    fc.assert(
+      fc.property(names, names, (before, after) => {
+        const { text, grain } = editText(write(before), { apps: after });
+        expect(['nothing', 'places']).toContain(grain);
+        const lines = text.split('\n');
+        for (const name of after.filter((each) => before.includes(each))) {
+          const at = lines.findIndex((line) => line.includes(`# about ${name}`));
+          expect(lines[at]).toMatch(new RegExp(`^  (- )?${name},? # about ${name}$`));
+          if (text.includes(`# above ${name}`)) expect(lines[at - 1]).toBe(`  # above ${name}`);
+        }
+      }),
+    ),
+  );
+});
+
 /** A random file, what it holds, and what it shall hold. */
 interface Change {
   yaml: RandomYaml;

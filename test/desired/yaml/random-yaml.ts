@@ -111,7 +111,8 @@ function comment(writer: Writer, path: Path, place: RandomComment['place']): str
 }
 
 function beside(writer: Writer, path: Path): string {
-  return writer.roll.chance(writer.rate) ? ` ${comment(writer, path, 'beside')}` : '';
+  if (!writer.roll.chance(writer.rate)) return '';
+  return `${writer.roll.chance(0.1) ? '\t' : ' '}${comment(writer, path, 'beside')}`;
 }
 
 function indent(lines: string[], columns: number): string[] {
@@ -174,6 +175,10 @@ function scalarLines(writer: Writer, head: string, value: unknown, path: Path): 
   }
   if (roll.chance(0.1) && /^\w+( \w+)+$/.test(value) && isPlain(value, false)) {
     const words = value.split(' ');
+    if (roll.chance(0.3)) {
+      writer.afterBlock = true;
+      return [`${head} >-${end}`, ...indent(words, writer.mapStep)];
+    }
     return [`${head} ${words[0]}`, `    ${words.slice(1).join(' ')}${end}`];
   }
   const tag = roll.chance(0.03) ? '!!str ' : '';

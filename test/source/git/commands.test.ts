@@ -126,6 +126,8 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'isAncestor', takes: ['id', 'id'] },
   { name: 'commonAncestor', takes: ['id', 'id'] },
   { name: 'lastChange', takes: ['id', 'path'] },
+  { name: 'ignored', takes: ['path'] },
+  { name: 'indexEntries', takes: ['path'] },
   { name: 'historyPaths', takes: ['path'] },
   { name: 'newestCommits', takes: [] },
   { name: 'fastImport', takes: [] },

@@ -1,5 +1,5 @@
 /** Largest table of the comparison. Of lists that need a larger one, only common beginnings and ends are found. */
-const MAX_CELLS = 1_000_000;
+export const MAX_CELLS = 1_000_000;
 
 type IndexPair = [number, number];
 

@@ -1,5 +1,5 @@
 import { type Fields, isMapValue } from '../../values.ts';
-import { commonPairs } from './common-pairs.ts';
+import { commonPairs, MAX_CELLS } from './common-pairs.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import type { NewEntry } from './render.ts';
 
@@ -10,6 +10,8 @@ import type { NewEntry } from './render.ts';
 export interface Slot {
   old: Entry | undefined;
   next: NewEntry | undefined;
+  /** Of an item that is added: the removed one with the same value, which it is at another place. */
+  moved?: Entry | undefined;
 }
 
 /** Pairs the entries of a map with those of `target` by key; new keys come last. */
@@ -38,35 +40,101 @@ export function reuseFirst(slots: Slot[]): Slot[] {
   return [{ old: first.old, next: slots[added]?.next }, ...rest];
 }
 
-/** Pairs the items of a list with those of `target` so that few of them change. */
+/** Pairs the items of a list with those of `target` so that few of them change, and finds those that only move. */
 export function listSlots(part: CollectionPart, target: readonly unknown[]): Slot[] {
-  return [...align(part.entries, target, 0)];
+  const news = target.map((value): NewEntry => ({ key: undefined, value }));
+  return [...align(part.entries, news, 0, findMoves(part.entries, news))];
+}
+
+/** Items that are there before and after, at another place among the others: each new one with the old one. */
+type Moves = ReadonlyMap<NewEntry, Entry>;
+
+function findMoves(olds: readonly Entry[], news: readonly NewEntry[]): Moves {
+  if (olds.length * news.length > MAX_CELLS) return new Map();
+  const pairs = commonPairs(olds.map(canonicalOf), news.map(canonicalOf));
+  const [keptOlds, keptNews] = [new Set(pairs.map(([old]) => old)), new Set(pairs.map(([, next]) => next))];
+  const left = new Map<string, Entry[]>();
+  for (const [index, old] of olds.entries()) {
+    if (!keptOlds.has(index)) left.set(canonicalOf(old), [...(left.get(canonicalOf(old)) ?? []), old]);
+  }
+  return new Map(
+    news.flatMap((next, index): [NewEntry, Entry][] => {
+      const old = keptNews.has(index) ? undefined : left.get(canonicalOf(next))?.shift();
+      return old === undefined ? [] : [[next, old]];
+    }),
+  );
+}
+
+function canonicalOf(item: Entry | NewEntry): string {
+  return canonical(contentOf(item));
+}
+
+function contentOf(item: Entry | NewEntry): unknown {
+  return 'after' in item ? item.value.value : item.value;
 }
 
 /** What two items must share to be paired: first the value, then the shape, at last nothing but the order. */
 const LEVELS: readonly ((value: unknown) => string)[] = [canonical, shape, () => ''];
 
-function* align(olds: readonly Entry[], news: readonly unknown[], level: number): Generator<Slot> {
+function* align(
+  olds: readonly Entry[],
+  news: readonly NewEntry[],
+  level: number,
+  moves: Moves,
+): Generator<Slot> {
   const traitOf = LEVELS[level];
   if (traitOf === undefined || olds.length === 0 || news.length === 0) {
     for (const old of olds) yield { old, next: undefined };
-    for (const value of news) yield { old: undefined, next: { key: undefined, value } };
+    for (const next of news) yield { old: undefined, next, moved: moves.get(next) };
     return;
   }
   // Between two pairs that are equal, as many new items as old ones replace them one for one, whatever their shape.
   const isOneForOne = level > 0 && olds.length === news.length;
   const trait = isOneForOne ? () => '' : traitOf;
   const pairs = commonPairs(
-    olds.map(({ value }) => trait(value.value)),
-    news.map((value) => trait(value)),
+    olds.map((old) => trait(contentOf(old))),
+    news.map((next) => trait(contentOf(next))),
   );
+  const between = level === 0 ? alignUnmoved : align;
   let [fromOld, fromNew] = [0, 0];
   for (const [old, next] of pairs) {
-    yield* align(olds.slice(fromOld, old), news.slice(fromNew, next), level + 1);
-    yield { old: olds[old], next: { key: undefined, value: news[next] } };
+    yield* between(olds.slice(fromOld, old), news.slice(fromNew, next), level + 1, moves);
+    yield { old: olds[old], next: news[next] };
     [fromOld, fromNew] = [old + 1, next + 1];
   }
-  yield* align(olds.slice(fromOld), news.slice(fromNew), level + 1);
+  yield* between(olds.slice(fromOld), news.slice(fromNew), level + 1, moves);
+}
+
+/** `align` that pairs no item with one that moves: what is said beside an item is about its value. */
+function* alignUnmoved(
+  olds: readonly Entry[],
+  news: readonly NewEntry[],
+  level: number,
+  moves: Moves,
+): Generator<Slot> {
+  const leaving = new Set(moves.values());
+  const staying = olds.filter((old) => !leaving.has(old));
+  const [oldQueue, newQueue] = [[...olds], [...news]];
+  const until = function* (old: Entry | undefined, next: NewEntry | undefined): Generator<Slot> {
+    while (oldQueue.length > 0 && oldQueue[0] !== old && leaving.has(oldQueue[0] as Entry))
+      yield { old: oldQueue.shift(), next: undefined };
+    while (newQueue.length > 0 && newQueue[0] !== next && moves.has(newQueue[0] as NewEntry)) {
+      const come = newQueue.shift() as NewEntry;
+      yield { old: undefined, next: come, moved: moves.get(come) };
+    }
+  };
+  for (const slot of align(
+    staying,
+    news.filter((next) => !moves.has(next)),
+    level,
+    moves,
+  )) {
+    yield* until(slot.old, slot.next);
+    if (slot.old !== undefined) oldQueue.shift();
+    if (slot.next !== undefined) newQueue.shift();
+    yield slot;
+  }
+  yield* until(undefined, undefined);
 }
 
 /** The value as a text that is the same for every order of keys. */

@@ -63,17 +63,44 @@ function addEntries(patch: Patch, part: CollectionPart, slots: Slot[], pen: Pen,
   const { text, eol } = patch;
   let previous: Entry | undefined;
   let spot: number | undefined;
-  for (const { old, next } of slots) {
+  for (const { old, next, moved } of slots) {
     if (old !== undefined || next === undefined) {
       previous = old;
       spot = undefined;
       continue;
     }
-    const added = joinLines(newLines(part, next, pen), part.column, eol);
+    const added = takeMoved(patch, part, moved) ?? joinLines(newLines(part, next, pen), part.column, eol);
     spot ??= previous === undefined ? topSpot(text, part, holder) : below(text, previous.end, part.column);
     const isInline = spot === part.start && !startsLine(text, spot);
     patch.insert(spot, isInline ? added.slice(part.column) + ' '.repeat(part.column) : added);
   }
+}
+
+/**
+ * The lines of an item that moves: its own with the comment at its end, and the comments right above it, unless it is the
+ * first item, where they can be about the list. Undefined for an item that has more or less than a line.
+ */
+function movedLines(text: string, { entries }: CollectionPart, moved: Entry | undefined): Span | undefined {
+  if (moved === undefined || !startsLine(text, moved.start)) return undefined;
+  if (text.slice(moved.start, moved.end).includes('\n')) return undefined;
+  let start = lineStart(text, moved.start);
+  const lead = text.slice(start, moved.start);
+  while (moved !== entries[0] && start > 0) {
+    const above = lineStart(text, start - 1);
+    if (!text.startsWith(`${lead}#`, above)) break;
+    start = above;
+  }
+  return [start, lineEnd(text, moved.end)];
+}
+
+type Span = [start: number, end: number];
+
+/** Takes the lines of an item that moves out of the text, for another place. */
+function takeMoved(patch: Patch, part: CollectionPart, moved: Entry | undefined): string | undefined {
+  const lines = movedLines(patch.text, part, moved);
+  if (lines === undefined) return undefined;
+  patch.remove(...lines);
+  return patch.text.slice(...lines);
 }
 
 /** Where a new first entry goes: above the comments of the present first one, or right before it behind a dash. */

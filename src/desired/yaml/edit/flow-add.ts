@@ -4,7 +4,7 @@ import type { CollectionPart, Entry } from './layout.ts';
 import { columnOf, lineEnd, lineStart, startsLine } from './lines.ts';
 import type { Patch } from './patch.ts';
 import type { Pen } from './pen.ts';
-import { flowEntry } from './render.ts';
+import { flowEntry, type NewEntry } from './render.ts';
 
 /** Adds entries to a flow collection as `slots` say, each on a line of its own if its neighbour has one. */
 export function addToFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[], pen: Pen): void {
@@ -17,7 +17,8 @@ export function addToFlow(patch: Patch, part: CollectionPart, slots: readonly Sl
     if (stays(slot)) around.previous = slot.old;
     if (slot.old !== undefined || slot.next === undefined) continue;
     around.closing = around.previous === lastKept ? closing : undefined;
-    addBeside(patch, part, around, flowEntry(slot.next, pen) + (slot === last ? comma : ', '));
+    const { entry, comment } = entryOf(patch.text, slot.next, slot.moved, pen);
+    addBeside(patch, part, around, { entry: entry + (slot === last ? comma : ', '), comment });
   }
 }
 
@@ -29,30 +30,50 @@ interface Neighbours {
   closing: number | undefined;
 }
 
-function addBeside(patch: Patch, part: CollectionPart, around: Neighbours, entry: string): void {
+/** The text of a new entry, and the comment that goes with it where it gets a line of its own. */
+interface NewText {
+  entry: string;
+  comment: string;
+}
+
+/** An entry that moves takes its quotes along and, if it has a line for itself, the comment at the end of that. */
+function entryOf(text: string, next: NewEntry, moved: Entry | undefined, pen: Pen): NewText {
+  const own = moved === undefined ? '' : text.slice(moved.start, moved.end);
+  if (moved === undefined || own.includes('\n')) return { entry: flowEntry(next, pen), comment: '' };
+  const comment = text.slice(tailOf(moved), lineEnd(text, moved.end)).trimEnd();
+  return { entry: own, comment: ownsLines(text, moved) ? comment : '' };
+}
+
+function addBeside(
+  patch: Patch,
+  part: CollectionPart,
+  around: Neighbours,
+  { entry, comment }: NewText,
+): void {
   const { previous, next, closing } = around;
+  const own = { entry: entry.trimEnd(), comment };
   if (closing !== undefined) patch.insert(closing, entry);
-  else if (previous !== undefined) addBehind(patch, previous, entry.trimEnd());
-  else if (next !== undefined) addBefore(patch, part, next, entry.trimEnd());
+  else if (previous !== undefined) addBehind(patch, previous, own);
+  else if (next !== undefined) addBefore(patch, part, next, own);
 }
 
 function stays({ old, next }: Slot): boolean {
   return old !== undefined && next !== undefined;
 }
 
-function addBehind(patch: Patch, previous: Entry, entry: string): void {
+function addBehind(patch: Patch, previous: Entry, { entry, comment }: NewText): void {
   const { text, eol } = patch;
   const tail = tailOf(previous);
   if (ownsLines(text, previous)) {
-    patch.insert(lineEnd(text, tail), ' '.repeat(columnOf(text, previous.start)) + entry + eol);
+    patch.insert(lineEnd(text, tail), ' '.repeat(columnOf(text, previous.start)) + entry + comment + eol);
   } else patch.insert(tail, ` ${entry}`);
 }
 
 /** Adds an entry before all others, above the comments of the present first one. */
-function addBefore(patch: Patch, part: CollectionPart, next: Entry, entry: string): void {
+function addBefore(patch: Patch, part: CollectionPart, next: Entry, { entry, comment }: NewText): void {
   const { text, eol } = patch;
   if (startsLine(text, next.start)) {
     const at = next === part.entries[0] ? lineEnd(text, part.start) : lineStart(text, next.start);
-    patch.insert(at, ' '.repeat(columnOf(text, next.start)) + entry + eol);
+    patch.insert(at, ' '.repeat(columnOf(text, next.start)) + entry + comment + eol);
   } else patch.insert(next.start, `${entry} `);
 }

@@ -114,6 +114,20 @@ export const commands = {
   batchObjects: () => command('cat-file', '--batch-command'),
   listTree: (tree: string) =>
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  /** What git ignores below a path of the work tree; a folder of which it ignores everything is told by its own name and a slash. */
+  ignored: (path: string) =>
+    command(
+      'ls-files',
+      '-z',
+      '--others',
+      '--ignored',
+      '--exclude-standard',
+      '--directory',
+      '--',
+      path === '' ? '.' : path,
+    ),
+  /** The entries of the index below a path, each with a letter for its state. */
+  indexEntries: (path: string) => command('ls-files', '-z', '-t', '--stage', '--', path === '' ? '.' : path),
   /** The entries of one tree, without those of the trees in it. */
   listTop: (tree: string) => command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(tree)),
   /** Full names of all branches. */

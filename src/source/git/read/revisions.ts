@@ -13,6 +13,7 @@ import { findFolder } from './folder-tree.ts';
 import { openObjects } from './objects.ts';
 import { readCommonAncestor } from './reader.ts';
 import { parseTreeList } from './tree.ts';
+import { readUnlikeDisk, type UnlikeDisk } from './unlike-disk.ts';
 
 /** The folder at any revision that somebody names, for commands. */
 export interface RevisionReader {
@@ -24,6 +25,8 @@ export interface RevisionReader {
   blob(id: string, maxBytes: number): Promise<BlobContent>;
   /** The commit at which two revisions parted; null where they have none in common, or one of them is no commit. */
   commonAncestor(one: string, other: string): Promise<string | null>;
+  /** What a commit of the work tree would have otherwise than the folder as it lies on the disk. */
+  unlikeDisk(): Promise<UnlikeDisk>;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;
@@ -52,6 +55,7 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       if (first === null || second === null) return null;
       return readCommonAncestor(repository, objects, first.id, second.id);
     },
+    unlikeDisk: () => readUnlikeDisk(repository),
     isShallow: await isShallow(repository),
     close: () => objects.close(),
   };

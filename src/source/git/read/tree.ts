@@ -19,6 +19,18 @@ export function parseTreeList(output: string): TreeEntry[] {
     });
 }
 
+/** Parses `ls-files -t --stage -z`: `<letter> SP <mode> SP <id> SP <stage> TAB <path> NUL`. */
+export function parseIndexList(output: string): (TreeEntry & { letter: string })[] {
+  return output
+    .split('\0')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const tab = line.indexOf('\t');
+      const [letter = '', mode = '', blob = ''] = line.slice(0, tab).split(' ');
+      return { path: line.slice(tab + 1), type: entryType(mode), blob, letter };
+    });
+}
+
 /**
  * Parses one half of a line of `diff-tree -r -z --raw`:
  * `:<old mode> SP <new mode> SP <old id> SP <new id> SP <status>` and, after a NUL, the path.

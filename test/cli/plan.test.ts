@@ -1,0 +1,146 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../support/command.ts';
+import { type TestRepository, testRepository } from '../support/git.ts';
+
+const BEFORE = {
+  'apps/web.yaml': 'container_image: web:1\nenv_vars:\n  A: "1"\n  B: "2"\n',
+  'apps/cron.yaml': 'container_image: cron:1\nrunning: false\n',
+  'apps/old.yaml': 'container_image: old:1\n',
+  'apps/moved.yaml': 'container_image: moved:1\n',
+  'device-groups/edge.yaml': 'apps: [web, cron, old, moved]\n',
+  'device-groups/lab.yaml': 'apps: [web]\n',
+};
+
+const AFTER = {
+  'apps/web.yaml': '# now with C\ncontainer_image: web:2\nenv_vars:\n  A: "1"\n  C: "a b\\e[31m"\n',
+  'apps/cron.yaml': 'container_image: cron:1\n',
+  'apps/old.yaml': null,
+  'apps/new.yaml': 'container_image: old:1\n',
+  'apps/moved.yaml': null,
+  'apps/shop/moved.yaml': 'container_image: moved:1 # only elsewhere\n',
+  'device-groups/edge.yaml': 'apps: [cron, web, new, moved]\n',
+  'device-groups/lab.yaml': null,
+};
+
+function below(files: Readonly<Record<string, string | null>>): Record<string, string | null> {
+  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
+}
+
+async function changedFleet(): Promise<TestRepository> {
+  const repository = await testRepository();
+  await repository.commit(below(BEFORE));
+  await repository.commit(below(AFTER));
+  return repository;
+}
+
+const TEXT = `~ app cron  (desired-state/apps/cron.yaml)
+-   running: false
++   running: true
+
++ app new  (desired-state/apps/new.yaml)
++   container_image: old:1
++   containers_per:
++     server: 1
++   running: true
++   networks:
++     - nebula
++     - bridge
++   privileged: false
++   rolling_restart: false
+
+~ app web  (desired-state/apps/web.yaml)
+-   container_image: web:1
++   container_image: web:2
+    env_vars:
+-     B: 2
++     C: "a b\\u001b[31m"
+
+~ device group edge  (desired-state/device-groups/edge.yaml)
+    apps:
+-     - web
+-     - cron
+-     - old
+-     - moved
++     - cron
++     - web
++     - new
++     - moved
+
+- device group lab
+-   apps:
+-     - web
+
+- app old
+-   container_image: old:1
+-   containers_per:
+-     server: 1
+-   running: true
+-   networks:
+-     - nebula
+-     - bridge
+-   privileged: false
+-   rolling_restart: false
+
+What devices will do:
+  cron starts on edge
+  web restarts on edge
+  new starts on edge
+  old stops on edge
+  web stops on lab
+
+Plan: 1 to create, 3 to update, 2 to delete.
+`;
+
+async function planned(repository: TestRepository, ...more: string[]) {
+  const folder = join(repository.folder, 'desired-state');
+  const result = await runCli(['plan', folder, '--against', 'HEAD~1', ...more], {
+    hasColors: more.includes('--exit-code'),
+  });
+  return { ...result, out: result.out.replaceAll(`${repository.folder}/`, '') };
+}
+
+describe('plan', () => {
+  it('tells as text what changes and what devices will do; a file that only moved is no change', async () => {
+    expect(await planned(await changedFleet())).toMatchObject({ code: 0, out: TEXT, err: '' });
+  });
+
+  it('tells the same in colours where a terminal shows them', async () => {
+    const { code, out } = await planned(await changedFleet(), '--exit-code');
+    expect(code).toBe(1);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what colours are made of
+    expect(out.replace(/\u001b\[\d+m/g, '')).toBe(TEXT);
+    expect(out).toContain('\u001b[31m- app old\u001b[39m');
+  });
+
+  it('tells the same as JSON', async () => {
+    const { out } = await planned(await changedFleet(), '--format', 'json');
+    const { problems, steps, effects } = JSON.parse(out);
+    expect(problems).toEqual([]);
+    expect(
+      steps.map((step: Record<string, unknown>) => [
+        step['operation'],
+        step['kind'],
+        step['name'],
+        step['file'],
+      ]),
+    ).toEqual([
+      ['update', 'app', 'cron', 'desired-state/apps/cron.yaml'],
+      ['create', 'app', 'new', 'desired-state/apps/new.yaml'],
+      ['update', 'app', 'web', 'desired-state/apps/web.yaml'],
+      ['update', 'device_group', 'edge', 'desired-state/device-groups/edge.yaml'],
+      ['delete', 'device_group', 'lab', null],
+      ['delete', 'app', 'old', null],
+    ]);
+    expect(effects).toContainEqual({ app: 'web', action: 'restart', groups: ['edge'] });
+  });
+
+  it('warns that managers refuse a folder without any object', async () => {
+    const repository = await testRepository();
+    await repository.commit(below({ 'apps/web.yaml': 'container_image: web:1\n' }));
+    await repository.commit(below({ 'apps/web.yaml': null, 'apps/README.md': '' }));
+    const { code, out } = await planned(repository);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^desired-state:1:1: warning: no object is left .* \[folder-empty\]\n- app web\n/);
+  });
+});

@@ -1,0 +1,113 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../support/command.ts';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { type TestRepository, testRepository } from '../support/git.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+
+type Files = Readonly<Record<string, string>>;
+
+function below(files: Files): Files {
+  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
+}
+
+async function fleet(more: Files = {}): Promise<TestRepository> {
+  const repository = await testRepository();
+  await repository.commit({ ...below(SMALL_FLEET), ...more });
+  return repository;
+}
+
+/** What a command says of the fleet of a repository: files of problems with their codes, and steps. */
+async function said(command: string, { folder }: TestRepository): Promise<unknown[]> {
+  const { code, out, err } = await runCli([command, join(folder, 'desired-state'), '--format', 'json']);
+  const { problems, steps } = JSON.parse(out) as {
+    problems: { file: string; code: string }[];
+    steps: { operation: string; name: string }[];
+  };
+  return [
+    code,
+    err,
+    ...problems.map((problem) => `${problem.file.split('/desired-state/')[1]} ${problem.code}`),
+    ...steps.map(({ operation, name }) => `${operation} ${name}`),
+  ];
+}
+
+describe.each(['validate', 'plan'])('%s reads what a commit of the work tree would have', (command) => {
+  it('and no file that git ignores; it names those that would be objects', async () => {
+    const repository = await fleet({ '.gitignore': '*.local.yaml\n/desired-state/apps/build/\n*.orig\n' });
+    await writeFiles(repository.folder, {
+      'desired-state/apps/me.local.yaml': 'container_image: [1\n',
+      'desired-state/apps/build/out.yaml': 'container_image: out:1\n',
+      'desired-state/apps/web.yaml.orig': 'x',
+      '.git/info/exclude': 'private.yaml\n',
+      'desired-state/device-groups/private.yaml': 'apps: []\n',
+    });
+    expect(await said(command, repository)).toEqual([
+      0,
+      '',
+      'apps/build/out.yaml file-ignored',
+      'apps/me.local.yaml file-ignored',
+      'device-groups/private.yaml file-ignored',
+    ]);
+  });
+
+  it('and a file that git tracks though a rule would ignore it', async () => {
+    const repository = await fleet({ '.gitignore': 'web.yaml\n' });
+    await repository.git('add', '--force', 'desired-state/apps/web.yaml');
+    await repository.git('commit', '--quiet', '--message', 'all the same');
+    await writeFiles(repository.folder, { 'desired-state/apps/web.yaml': 'container_image: 1\n' });
+    expect(await said(command, repository)).toEqual([1, '', 'apps/web.yaml field-invalid']);
+  });
+
+  it('and a repository inside the folder only where git does not ignore it', async () => {
+    const repository = await fleet();
+    await repository.git('clone', '--quiet', '.', 'desired-state/apps/vendor');
+    expect(await said(command, repository)).toEqual([1, '', 'apps/vendor file-submodule']);
+    await writeFiles(repository.folder, { '.gitignore': 'vendor/\n' });
+    expect(await said(command, repository)).toEqual([0, '']);
+  });
+
+  it('and all files of a folder that git ignores as a whole: somebody named it', async () => {
+    const repository = await fleet({ '.gitignore': 'rendered/\n' });
+    await writeFiles(repository.folder, { 'rendered/desired-state/apps/a.yaml': 'container_image: 1\n' });
+    const rendered = { ...repository, folder: join(repository.folder, 'rendered') };
+    expect(await said(command, rendered)).toEqual([1, '', 'apps/a.yaml field-invalid']);
+  });
+
+  it('and what a sparse checkout leaves out', async () => {
+    const repository = await fleet({ 'desired-state/apps/shop/extra.yaml': 'container_image: extra:1\n' });
+    await repository.git('sparse-checkout', 'set', 'desired-state/apps/shop');
+    await rm(join(repository.folder, 'desired-state/device-groups'), { recursive: true, force: true });
+    expect(await said(command, repository)).toEqual([0, '']);
+  });
+
+  it('and submodules that are not checked out', async () => {
+    const repository = await fleet();
+    const commit = await repository.git('rev-parse', 'HEAD');
+    await repository.git(
+      'update-index',
+      '--add',
+      '--cacheinfo',
+      `160000,${commit},desired-state/apps/vendor`,
+    );
+    expect(await said(command, repository)).toEqual([1, '', 'apps/vendor file-submodule']);
+  });
+
+  it('and all files of a folder in no repository', async () => {
+    const folder = await temporaryFolder();
+    await writeFiles(join(folder, 'desired-state'), { ...SMALL_FLEET, '.gitignore': '*' });
+    const [code, err, ...rest] = await said(command, { folder } as TestRepository);
+    expect([code, err]).toEqual([0, '']);
+    expect(rest.filter((line) => String(line).includes('file-ignored'))).toEqual([]);
+  });
+});
+
+it('validate without git: checks what lies there, and says what it cannot know', async () => {
+  const { folder } = await fleet();
+  const { code, out, err } = await runCli(['validate', join(folder, 'desired-state')], {
+    env: { PATH: '/nonexistent' },
+  });
+  expect([code, out]).toEqual([0, expect.stringContaining('0 problems')]);
+  expect(err).toMatch(/^holdfast: warning: files that git ignores are checked, too: git cannot be run: /);
+});

@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import { appDefaults } from '../../src/desired/app.ts';
+import type { Kind } from '../../src/desired/name.ts';
+import { parseObject } from '../../src/desired/parse.ts';
+
+const DEFAULTS = appDefaults(['nebula', 'bridge']);
+
+/** The problems of a text, one a line. */
+function told(text: string, kind: Kind = 'app'): string {
+  const parsed = parseObject(kind, Buffer.from(text), DEFAULTS);
+  if (parsed.ok) return '';
+  return parsed.problems.map(({ line, column, message }) => `${line}:${column} ${message}`).join('\n');
+}
+
+/** The problems of an app with these lines below its image. */
+function toldOf(lines: string): string {
+  return told(`container_image: a:1\n${lines}`);
+}
+
+describe('a mistake in an app is told with its place and with what to write instead', () => {
+  it.each<[string, string, string]>([
+    [
+      'a typing error in a field',
+      'continer_image: a',
+      '2:1 continer_image is not a known field; did you mean container_image?',
+    ],
+    ['a missing s', 'env_var: {}', '2:1 env_var is not a known field; did you mean env_vars?'],
+    ['capitals', 'Env_Vars: {}', '2:1 Env_Vars is not a known field; did you mean env_vars?'],
+    [
+      'hyphens',
+      'starting-ports: []',
+      '2:1 starting-ports is not a known field; did you mean starting_ports?',
+    ],
+    [
+      'no underscore',
+      'rollingrestart: true',
+      '2:1 rollingrestart is not a known field; did you mean rolling_restart?',
+    ],
+    [
+      'an invisible character',
+      '\u00a0running: true',
+      '2:1 \u00a0running is not a known field; did you mean running?',
+    ],
+    ['a name that Docker Compose has', 'image: a', '2:1 image is called container_image here'],
+    ['another one', 'ports: [80]', '2:1 ports is called starting_ports here'],
+    ['and another one', 'environment: {}', '2:1 environment is called env_vars here'],
+    [
+      'a name that is like none',
+      'restart: always',
+      '2:1 restart is not a known field; known fields are container_image, starting_ports, containers_per, env_vars, running, volumes, networks, devices, privileged, rolling_restart',
+    ],
+    [
+      'a word that is near by chance',
+      'services: {}',
+      '2:1 services is not a known field; known fields are container_image, starting_ports, containers_per, env_vars, running, volumes, networks, devices, privileged, rolling_restart',
+    ],
+    [
+      'a record of the API',
+      'app_id: 5',
+      "2:1 app_id is not written in files: an app's name is its file's name, and the manager gives ids; remove it",
+    ],
+    ['yes', 'running: yes', '2:1 running must be true or false, not a string; write true'],
+    ['off', 'privileged: off', '2:1 privileged must be true or false, not a string; write false'],
+    [
+      'true in quotes',
+      'running: "true"',
+      '2:1 running must be true or false, not a string; write true without quotes',
+    ],
+    ['something else', 'running: maybe', '2:1 running must be true or false, not a string'],
+    [
+      'a port in quotes',
+      'starting_ports: ["80"]',
+      '2:18 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; write a single port without quotes',
+    ],
+    [
+      'a pair as Docker writes it',
+      'starting_ports:\n  - "8080:80"',
+      '3:5 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; put each of the two ports in quotes of its own',
+    ],
+    [
+      'a pair without quotes',
+      'starting_ports:\n  - 8080: 80',
+      '3:5 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; put each of the two ports in quotes of its own',
+    ],
+    [
+      'a port that is none',
+      'starting_ports: [70000]',
+      '2:18 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}',
+    ],
+    [
+      'a number in quotes',
+      'containers_per: {server: "2"}',
+      '2:18 containers_per.server must be a whole number of 1 or more; write it without quotes',
+    ],
+    ['a number for a map', 'containers_per: 2', '2:1 containers_per must be a map such as {server: 2}'],
+    ['a list for a map', 'containers_per: [server]', '2:1 containers_per must be a map such as {server: 2}'],
+    [
+      'a typing error in a part',
+      'containers_per: {server: 1, cpus: 2}',
+      '2:29 containers_per.cpus is not a known field; known fields are server, instance, cpu, memory, mem',
+    ],
+    [
+      'a list without items',
+      'volumes:\n  # - a:b',
+      '2:1 volumes must be a list, not null (empty); for an empty one write []',
+    ],
+    [
+      'a map without entries',
+      'env_vars:\n  # A: b',
+      '2:1 env_vars must be a map, not null (empty); for an empty one write {}',
+    ],
+    [
+      'a variable without value',
+      'env_vars:\n  A:',
+      '3:3 env_vars.A must be a string, not null (empty); for an empty one write ""',
+    ],
+    [
+      'a version as a number',
+      'env_vars:\n  A: 1.10',
+      '3:3 env_vars.A must be a string, not a number; write it in quotes',
+    ],
+    [
+      'a colon in a value',
+      'env_vars:\n  A: b: c',
+      '3:6 this looks like a key within a value: put a value with ": " in it in quotes, or move a key to a line of its own with the right indentation',
+    ],
+    [
+      'a key that is indented too far',
+      '  running: true',
+      '1:18 this looks like a key within a value: put a value with ": " in it in quotes, or move a key to a line of its own with the right indentation',
+    ],
+    [
+      'a quote in quotes',
+      "env_vars:\n  A: 'it's'",
+      "3:10 this stands behind the end of a value: put the whole value in quotes, in which a quote of the same kind is doubled ('') or follows a backslash (\\\")",
+    ],
+    [
+      'a template',
+      'env_vars:\n  A: {{ b }}',
+      '3:7 keys must be plain text; a list or map cannot be a key: put a value that begins with "{" or "[" in quotes',
+    ],
+    [
+      'a value that begins with @',
+      'env_vars:\n  A: @b',
+      '3:6 Plain value cannot start with reserved character @; put it in quotes',
+    ],
+    [
+      'a value that begins with %',
+      'env_vars:\n  A: %b',
+      '3:6 Plain value cannot start with directive indicator character %; put it in quotes',
+    ],
+    [
+      'no space behind a colon',
+      'running:true',
+      '2:1 a closing quote or bracket, a comma, or the colon and space after a key is missing here',
+    ],
+    [
+      'a merge conflict',
+      '<<<<<<< HEAD\nrunning: true\n=======\nrunning: false\n>>>>>>> theirs',
+      '2:1 a merge conflict is not resolved here; keep one side, and remove the lines with <<<<<<<, ======= and >>>>>>>',
+    ],
+    [
+      'a conflict in three parts',
+      'running: true\n<<<<<<< HEAD\n||||||| a\n=======\n>>>>>>> theirs',
+      '3:1 a merge conflict is not resolved here; keep one side, and remove the lines with <<<<<<<, ======= and >>>>>>>',
+    ],
+  ])('%s', (_name, lines, expected) => {
+    expect(toldOf(lines)).toBe(expected);
+  });
+
+  it.each<[string, string, string]>([
+    ['a list', '- container_image: a:1\n', '1:1 the file must be a map of fields, not a list'],
+    [
+      'no space behind the only colon',
+      'container_image:a:1\n',
+      '1:1 the file must be a map of fields, not a string; write a space behind the colon of each key',
+    ],
+    [
+      'a space that is none',
+      'container_image:\u00a0a:1\n',
+      '1:1 the file must be a map of fields, not a string; write a space behind the colon of each key',
+    ],
+    ['an image alone', 'nginx:1.27\n', '1:1 the file must be a map of fields, not a string'],
+  ])('a file that is no map: %s', (_name, text, expected) => {
+    expect(told(text)).toBe(expected);
+  });
+
+  it.each<[string, string, string]>([
+    ['a list alone', '- web\n', '1:1 the file must be a map of fields, not a list'],
+    ['a typing error', 'apps: []\napp: []\n', '2:1 app is not a known field; did you mean apps?'],
+    [
+      'a record of the API',
+      'apps: []\nprune_id: 1\n',
+      "2:1 prune_id is not written in files: a device group's name is its file's name, and the manager gives ids; remove it",
+    ],
+    [
+      'nothing behind apps',
+      'apps:\n',
+      '1:1 apps must be a list, not null (empty); for an empty one write []',
+    ],
+  ])('in a device group: %s', (_name, text, expected) => {
+    expect(told(text, 'device_group')).toBe(expected);
+  });
+});

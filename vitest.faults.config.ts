@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
-import { TellRetries } from './test/support/tell-retries.ts';
+import { TellMore } from './test/support/tell-more.ts';
 
 /** What takes long, or needs a machine that lets it: processes that are killed, full disks, large repositories. */
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
-    reporters: ['default', new TellRetries()],
+    reporters: ['default', new TellMore()],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

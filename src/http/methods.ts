@@ -1,30 +1,60 @@
-import { METHODS as HTTP_METHODS } from 'node:http';
-import type { FastifyInstance, HTTPMethods } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { HoldfastError } from '../errors.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** Node's other methods, which no path takes. `CONNECT` is left out: Node never hands it over as a request. */
-const FOREIGN = HTTP_METHODS.filter((method) => ![...METHODS, 'OPTIONS', 'CONNECT'].includes(method));
 
 /**
  * Completes every path that is registered after this call: `OPTIONS` is 204 with `Allow`, methods that the path does
- * not have are 405 with `Allow`. Returns a function to call when all routes are there.
+ * not have are 405 with `Allow`; what is no path is 404. Returns a function to call when all routes are there.
  */
 export function completeMethods(app: FastifyInstance): () => void {
-  for (const method of FOREIGN) app.addHttpMethod(method, { overrideExisting: true });
   const allowed = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
     const methods = allowed.get(url) ?? new Set();
     for (const one of [method].flat()) methods.add(one);
     allowed.set(url, methods);
   });
+  const paths: Path[] = [];
+  refuseUnknown(app, paths);
   return () => {
-    for (const [url, methods] of [...allowed]) completePath(app, url, [...methods].sort());
+    for (const [url, methods] of [...allowed]) {
+      const path = { pattern: patternOf(url), allow: [...methods].sort().concat('OPTIONS').join(', ') };
+      paths.push(path);
+      completePath(app, url, methods, path.allow);
+    }
   };
 }
 
-function completePath(app: FastifyInstance, url: string, methods: string[]): void {
-  const allow = [...methods, 'OPTIONS'].join(', ');
+/** A path that there is, and what it tells of its methods. */
+interface Path {
+  pattern: RegExp;
+  allow: string;
+}
+
+function patternOf(url: string): RegExp {
+  return new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`);
+}
+
+/**
+ * Runs before the body is read: a 404 and a 405 come before whatever is wrong with that. The methods of others, such as
+ * `PROPFIND`, have no routes: they are many, and a route for each of them on each path made a start longer by a tenth.
+ */
+function refuseUnknown(app: FastifyInstance, paths: readonly Path[]): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return;
+    const [name = ''] = request.url.split('?');
+    const path = paths.find(({ pattern }) => pattern.test(name));
+    if (path !== undefined) throw notAllowed(request, reply, path.allow);
+    throw new HoldfastError('invalid', `there is nothing at ${name}`, { status: 404 });
+  });
+}
+
+function notAllowed({ method }: FastifyRequest, reply: FastifyReply, allow: string): HoldfastError {
+  reply.header('allow', allow);
+  return new HoldfastError('invalid', `${method} is not for this path; it takes ${allow}`, { status: 405 });
+}
+
+function completePath(app: FastifyInstance, url: string, methods: ReadonlySet<string>, allow: string): void {
   const hidden = { schema: { hide: true } } as object;
   app.route({
     method: 'OPTIONS',
@@ -32,18 +62,14 @@ function completePath(app: FastifyInstance, url: string, methods: string[]): voi
     ...hidden,
     handler: (_request, reply) => reply.header('allow', allow).code(204).send(),
   });
-  const others = [...METHODS, ...FOREIGN].filter((method) => !methods.includes(method));
   app.route({
-    method: others as HTTPMethods[],
+    method: METHODS.filter((method) => !methods.has(method)) as HTTPMethods[],
     url,
     exposeHeadRoute: false,
     ...hidden,
     // Before the body is read: a 405 comes before whatever is wrong with that.
     onRequest: async (request, reply) => {
-      reply.header('allow', allow);
-      throw new HoldfastError('invalid', `${request.method} is not for this path; it takes ${allow}`, {
-        status: 405,
-      });
+      throw notAllowed(request, reply, allow);
     },
     handler: (_request, reply) => reply,
   });

@@ -8,7 +8,6 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
-import { HoldfastError } from '../errors.ts';
 import type { Authenticator } from './access/authentication.ts';
 import { passGate, useGate } from './access/gate.ts';
 import { type Api, REVISION_HEADER, TELLS_REVISION, withRevision } from './api.ts';
@@ -87,7 +86,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useReadiness(app, api);
   useBodyRefusals(app, api);
   useShutdown(app, CLOSE_GRACE);
-  refuseUnknownRoutes(app);
   const complete = completeMethods(app);
   await useOpenApi(app, version);
   for (const routes of ROUTES) routes(app, api);
@@ -148,14 +146,6 @@ function isRoutine({ method, routeOptions }: FastifyRequest, status: number): bo
   // Of polls that are refused, their own error handler tells.
   if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
   return routeOptions.url === '/api/v2/reports' && status < 400;
-}
-
-/** Runs before the body is read: a 404 comes before whatever is wrong with that. */
-function refuseUnknownRoutes(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request) => {
-    if (!request.is404) return;
-    throw new HoldfastError('invalid', `there is nothing at ${request.url.split('?')[0]}`, { status: 404 });
-  });
 }
 
 /** A URL that cannot be decoded never reaches the hooks, so credentials are checked and headers are set here. */

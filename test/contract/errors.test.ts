@@ -102,7 +102,7 @@ describe('decisions.md: Everything else: routes and methods', () => {
     '/package.json',
     '/..%2f..%2fetc%2fpasswd',
   ])('Unknown route 404 {"error": "..."}: %s', async (path) => {
-    for (const method of ['GET', 'POST', 'OPTIONS']) {
+    for (const method of ['GET', 'POST', 'OPTIONS', 'PROPFIND']) {
       const reply = await sendRaw(manager(), { method, path });
       expect(reply.status, method).toBe(404);
       expect(reply.body, method).toEqual({ error: REASON });

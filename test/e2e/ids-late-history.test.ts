@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
+import { initRepository, repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
 import { idsOf, livedFleet, seededOf } from '../support/lived-fleet.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { testOrigin } from '../support/origin.ts';
@@ -36,7 +36,7 @@ async function makeOrphan(repository: TestRepository, branch: string): Promise<v
 
 async function emptyOrigin(): Promise<string> {
   const url = join(await temporaryFolder(), 'empty.git');
-  await (await testRepository()).git('init', '--quiet', '--bare', '--initial-branch=main', url);
+  await initRepository(url, true);
   return url;
 }
 

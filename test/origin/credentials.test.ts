@@ -9,8 +9,6 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 const WEB = '/api/v2/apps/web';
 const TOKEN = 's3cret-token';
 
-if (!HAS_OPENSSL) process.stdout.write('no openssl here: origin over https is not tested\n');
-
 /** No place that people see, or that outlives the process, holds the token. */
 async function expectNoTrace(manager: TestManager): Promise<void> {
   const reconcile = (await manager.get('/api/v2/reconcile')).text;

@@ -12,6 +12,12 @@ import { Worker } from '../support/worker.ts';
 const recordAt = ({ bare }: TestOrigin): Promise<string> =>
   bare.git('for-each-ref', '--format=%(objectname)', RECORD);
 
+/** Whether the record has all that is applied. */
+async function isRecorded(manager: TestManager): Promise<boolean> {
+  const { ids_record, revision_applied } = await statusOf(manager);
+  return ids_record.revision === revision_applied;
+}
+
 const mirrorOf = ({ dataFolder }: TestManager) => repositoryAt(join(dataFolder, 'mirror.git'));
 
 async function elsewhere(): Promise<string> {
@@ -211,7 +217,8 @@ describe('an origin that takes the record no more', () => {
 describe('two managers with a store each, at once', () => {
   it('the one whose record was taken over leaves it alone, and says so', async () => {
     const { origin, first } = await servedOrigin();
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe('');
+    // All of it: what the first one writes later would be a record of another manager to the second one.
+    await expect.poll(() => isRecorded(first), PATIENCE).toBe(true);
     const second = await startFollower(origin, { dataFolder: await elsewhere() });
     const { ids_seeded, ids_record } = await statusOf(second);
     expect([ids_seeded.record, ids_record.problem]).toEqual(['used', null]);

@@ -1,7 +1,8 @@
+import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder, type WhenDone } from './folder.ts';
-import { repositoryAt, type TestRepository, testRepository } from './git.ts';
+import { initRepository, repositoryAt, type TestRepository, testRepository } from './git.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
 
 /** A bare repository that people push to, and one person's clone of it. */
@@ -26,13 +27,18 @@ export async function testOrigin(
 ): Promise<TestOrigin> {
   const url = join(await temporaryFolder(whenDone), 'fleet.git');
   const person = await testRepository(whenDone);
-  await person.git('init', '--quiet', '--bare', '--initial-branch=main', url);
+  await initRepository(url, true);
+  // A look after each push whether there is much to clean up, by a process of its own.
+  await appendFile(join(url, 'config'), '[receive]\n\tautogc = false\n');
   await person.git('remote', 'add', 'origin', url);
-  const push: TestOrigin['push'] = async (changes, message) => {
-    await person.git('-c', `alias.catch-up=!${CATCH_UP}`, 'catch-up');
+  const commitAndPush: TestOrigin['push'] = async (changes, message) => {
     const id = await person.commit(changes, message);
     await person.git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
     return id;
+  };
+  const push: TestOrigin['push'] = async (changes, message) => {
+    await person.git('-c', `alias.catch-up=!${CATCH_UP}`, 'catch-up');
+    return commitAndPush(changes, message);
   };
   const clone = async (): Promise<TestRepository> => {
     const folder = await temporaryFolder(whenDone);
@@ -40,7 +46,7 @@ export async function testOrigin(
     return repositoryAt(folder);
   };
   const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
-  if (below.length > 0) await push(Object.fromEntries(below), 'the first fleet');
+  if (below.length > 0) await commitAndPush(Object.fromEntries(below), 'the first fleet');
   return { url, bare: repositoryAt(url), person, push, clone };
 }
 

@@ -97,7 +97,7 @@ describe('refName', () => {
 const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path')[] }[] = [
   { name: 'version', takes: [] },
   { name: 'locate', takes: [] },
-  { name: 'objectFormat', takes: [] },
+  { name: 'checkMirror', takes: [] },
   { name: 'initBare', takes: [] },
   { name: 'named', takes: ['ref'] },
   { name: 'checkObjects', takes: [] },
@@ -118,7 +118,6 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'originBranches', takes: [] },
   { name: 'refTip', takes: ['ref'] },
   { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
-  { name: 'isShallow', takes: [] },
   { name: 'between', takes: ['id', 'id'] },
   { name: 'visited', takes: ['ref'] },
   { name: 'treeEntry', takes: ['id', 'path'] },

@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GitFailure } from '../../../src/source/git/process/run.ts';
-import { describeRepository, type Repository } from '../../../src/source/git/repository/repository.ts';
+import { idsOf, type Repository } from '../../../src/source/git/repository/repository.ts';
 import { openRefMover } from '../../../src/source/git/write/ref-mover.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { contextAt, newRepository } from './support.ts';
@@ -15,15 +15,16 @@ async function opened() {
     await fleet.commit({ 'a.txt': text });
     commits.push((await fleet.git('rev-parse', 'HEAD')).trim());
   }
-  const refs = openRefMover(await repositoryOf(fleet.folder));
+  const refs = openRefMover(repositoryOf(fleet.folder));
   onTestFinished(() => refs.close());
   const tip = async (): Promise<string> => (await fleet.git('rev-parse', 'refs/heads/main')).trim();
   const [one = '', two = '', three = ''] = commits;
   return { ...fleet, refs, tip, one, two, three };
 }
 
-function repositoryOf(folder: string): Promise<Repository> {
-  return describeRepository(contextAt(folder), `${folder}/.git`, `${folder}/.git`, '');
+function repositoryOf(folder: string): Repository {
+  const gitFolder = `${folder}/.git`;
+  return { context: contextAt(folder), gitFolder, commonFolder: gitFolder, prefix: '', ...idsOf('sha1') };
 }
 
 async function failureOf(call: Promise<unknown>): Promise<GitFailure> {
@@ -85,7 +86,7 @@ describe('a mover of refs', () => {
     await chmod(`${slow}/git`, 0o755);
     const context = contextAt(folder);
     const env = { ...context.env, PATH: `${slow}:${context.env['PATH']}` };
-    const refs = openRefMover({ ...(await repositoryOf(folder)), context: { ...context, env } });
+    const refs = openRefMover({ ...repositoryOf(folder), context: { ...context, env } });
     onTestFinished(() => refs.close());
     await refs.move('refs/heads/main', three, one);
     expect(await tip()).toBe(one);

@@ -8,7 +8,7 @@ import type { GitContext } from '../../../src/source/git/process/run.ts';
 import type { Machine } from '../../../src/source/git/repository/repository.ts';
 import type { CommitDraft, FileEdit, Head } from '../../../src/source/source.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { repositoryAt, type TestRepository } from '../../support/git.ts';
+import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
 
 /** A machine on which nothing is set but where git is. Its time limit is longer than any test. */
 export const MACHINE: Machine = { env: { PATH: process.env['PATH'] }, timeLimit: 60_000 };
@@ -34,6 +34,7 @@ export async function repositoryOfFile(...initOptions: string[]): Promise<TestRe
 
 /** An empty repository on `main`, made with these options, that goes when the test is over. */
 export async function newRepository(...initOptions: string[]): Promise<TestRepository> {
+  if (initOptions.length === 0) return testRepository();
   const repository = repositoryAt(await temporaryFolder());
   await repository.git('init', '--quiet', '--initial-branch=main', ...initOptions);
   return repository;

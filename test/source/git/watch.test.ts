@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { describeRepository } from '../../../src/source/git/repository/repository.ts';
+import { idsOf } from '../../../src/source/git/repository/repository.ts';
 import { watchRepository } from '../../../src/source/git/repository/watch.ts';
 import type { Watcher } from '../../../src/source/source.ts';
 import { contextAt, newRepository } from './support.ts';
@@ -17,8 +17,9 @@ async function watched(onChange: () => void = () => undefined) {
   const fleet = await newRepository();
   await fleet.commit({ 'a.txt': 'one\n' });
   await fleet.git('branch', 'other');
-  const folder = `${fleet.folder}/.git`;
-  const repository = await describeRepository(contextAt(fleet.folder), folder, folder, '');
+  const gitFolder = `${fleet.folder}/.git`;
+  const context = contextAt(fleet.folder);
+  const repository = { context, gitFolder, commonFolder: gitFolder, prefix: '', ...idsOf('sha1') };
   const heard = { count: 0 };
   const count = (): void => {
     heard.count += 1;

@@ -6,13 +6,7 @@ import { commands } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
-import {
-  describeRepository,
-  gitCannotRun,
-  isShallow,
-  type Machine,
-  type Repository,
-} from '../repository/repository.ts';
+import { gitCannotRun, idsOf, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
 /** Where the mirror lies, and what it mirrors. */
@@ -33,6 +27,7 @@ export interface Mirror {
 }
 
 const FOLDER = 'mirror.git';
+const OBJECT_FORMAT = 'sha1';
 const SETTINGS = 'transfer.gitconfig';
 /** Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked. */
 const LOGGED: readonly (readonly [string, string])[] = [['core.logAllRefUpdates', 'true']];
@@ -86,10 +81,8 @@ export function makeMirror(folder: string, options: MirrorOptions): Promise<void
 export async function isUsable(context: GitContext, url: string): Promise<boolean> {
   try {
     const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
-    const format = await runGit(context, commands.objectFormat());
-    // Reads the list of shallow commits, which can be damaged too.
-    await isShallow({ context });
-    return address === url && format.startsWith('sha1\n');
+    const said = await runGit(context, commands.checkMirror());
+    return address === url && said.startsWith(`${OBJECT_FORMAT}\n`);
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
     if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);
@@ -99,7 +92,14 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
 
 async function describeMirror(folder: string, options: MirrorOptions): Promise<Mirror> {
   const context = localContext(folder, options);
-  const repository = await describeRepository(context, folder, folder, options.prefix);
+  const { prefix } = options;
+  const repository = {
+    context,
+    gitFolder: folder,
+    commonFolder: folder,
+    prefix,
+    ...idsOf(OBJECT_FORMAT),
+  };
   return { repository, transfer: await transferContext(folder, options) };
 }
 

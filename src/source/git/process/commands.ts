@@ -63,20 +63,21 @@ export function trackingRef(branch: string): string {
 
 export const commands = {
   version: () => command('version'),
-  /** Where the repository of the current folder keeps its things. */
+  /** The object format of the repository of the current folder, and where it keeps its things. */
   locate: () =>
     command(
       'rev-parse',
+      '--show-object-format',
       '--path-format=absolute',
       '--show-toplevel',
       '--git-dir',
       '--git-common-dir',
       '--show-prefix',
     ),
-  objectFormat: () => command('rev-parse', '--show-object-format'),
-  isShallow: () => command('rev-parse', '--is-shallow-repository'),
-  /** A repository without a work tree, for what is fetched. */
-  initBare: () => command('init', '--quiet', '--bare'),
+  /** The object format; reads the list of shallow commits too, which can be damaged. */
+  checkMirror: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
+  /** A repository without a work tree, for what is fetched, in the one object format that is followed elsewhere. */
+  initBare: () => command('init', '--quiet', '--bare', '--object-format=sha1'),
   /** Whether every object is whole, and everything that a ref needs is there. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */

@@ -45,18 +45,14 @@ const OLDEST_GIT = [2, 36] as const;
 export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
   const { existing, missing } = await nearestFolder(folder);
   await requireEntry(existing);
-  const context = contextOf(existing, machine, ['*']);
-  await checkVersion(context);
-  const located = await locate(context);
+  const anywhere = contextOf(existing, machine, ['*']);
+  await checkVersion(anywhere);
+  const located = await locate(anywhere);
   if (located === null) return null;
-  const [top = '', gitFolder = '', commonFolder = '', subfolder = ''] = located.split('\n');
+  const [format = '', top = '', gitFolder = '', commonFolder = '', subfolder = ''] = located.split('\n');
   const prefix = [subfolder.replace(/\/$/, ''), missing].filter(Boolean).join('/');
-  return describeRepository(
-    { ...contextOf(top, machine, [top, gitFolder]) },
-    gitFolder,
-    commonFolder,
-    prefix,
-  );
+  const context = contextOf(top, machine, [top, gitFolder]);
+  return { context, gitFolder, commonFolder, prefix, ...idsOf(format) };
 }
 
 /** What git says of the repository that it runs in; null where it runs in none. */
@@ -90,23 +86,22 @@ export function contextOf(folder: string, machine: Machine, safe: readonly strin
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
 }
 
-/** What else is known of a repository whose folders were found. */
-export async function describeRepository(
-  context: GitContext,
-  gitFolder: string,
-  commonFolder: string,
-  prefix: string,
-): Promise<Repository> {
-  const format = (await runGit(context, commands.objectFormat())).trim();
+/** The ids that are special in a repository of this object format. */
+export function idsOf(format: string): Pick<Repository, 'emptyTree' | 'noObject'> {
   const emptyTree = EMPTY_TREES[format];
   if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
-  const noObject = '0'.repeat(emptyTree.length);
-  return { context, gitFolder, commonFolder, prefix, emptyTree, noObject };
+  return { emptyTree, noObject: '0'.repeat(emptyTree.length) };
 }
 
-/** Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. */
-export async function isShallow({ context }: Pick<Repository, 'context'>): Promise<boolean> {
-  return (await runGit(context, commands.isShallow())).trim() === 'true';
+/**
+ * Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. Git goes by nothing else
+ * than this file either.
+ */
+export async function isShallow({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<boolean> {
+  return access(`${commonFolder}/shallow`, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The nearest folder that is there, by its real path, and what of the path is not. */

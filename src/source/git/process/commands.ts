@@ -40,6 +40,9 @@ function fetchArguments(isTalkative: boolean): string[] {
   ];
 }
 
+/** How ids are made: 40 digits long, or 64. */
+export type ObjectFormat = 'sha1' | 'sha256';
+
 function command(...args: string[]): GitCommand {
   return { args };
 }
@@ -48,6 +51,11 @@ function command(...args: string[]): GitCommand {
 export function objectId(text: string): string {
   if (OBJECT_ID.test(text)) return text;
   throw new HoldfastError('internal', 'not an object id');
+}
+
+/** The id that stands for no object, where ids are as long as this one. */
+export function noObjectLike(id: string): string {
+  return '0'.repeat(id.length);
 }
 
 /** Checks the full name of a ref: a branch, or a ref of ours. */
@@ -76,7 +84,8 @@ export const commands = {
   objectFormat: () => command('rev-parse', '--show-object-format'),
   isShallow: () => command('rev-parse', '--is-shallow-repository'),
   /** A repository without a work tree, for what is fetched. */
-  initBare: () => command('init', '--quiet', '--bare'),
+  initBare: () => command('init', '--quiet', '--bare', '--object-format=sha1'),
+  initBareLong: () => command('init', '--quiet', '--bare', '--object-format=sha256'),
   /** Whether every object is whole, and everything that a ref needs is there. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
@@ -111,6 +120,8 @@ export const commands = {
   writeTree: () => command('write-tree'),
   commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
   symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
+  /** The ref that another one is a name of, in the end. */
+  symbolic: (ref: string) => command('symbolic-ref', '--quiet', '--end-of-options', refName(ref)),
   batchObjects: () => command('cat-file', '--batch-command'),
   listTree: (tree: string) =>
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),

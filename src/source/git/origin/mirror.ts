@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, type ObjectFormat } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
@@ -69,13 +69,20 @@ async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Puts an empty mirror in the place of the present one. */
-export function makeMirror(folder: string, options: MirrorOptions): Promise<void> {
+/** Puts an empty mirror in the place of the present one; what `format` it needs is known once origin was asked. */
+export function makeMirror(
+  folder: string,
+  options: MirrorOptions,
+  format: ObjectFormat = 'sha1',
+): Promise<void> {
   const fresh = `${folder}.new`;
   return sayingWhat(async () => {
     await rm(fresh, { recursive: true, force: true });
     await mkdir(fresh, { recursive: true, mode: 0o700 });
-    await runGit(localContext(fresh, options), commands.initBare());
+    const context = localContext(fresh, options);
+    // Locks and refs of other branches are cleared away as files; a newer git would keep refs in tables.
+    const env = { ...context.env, GIT_DEFAULT_REF_FORMAT: 'files' };
+    await runGit({ ...context, env }, format === 'sha1' ? commands.initBare() : commands.initBareLong());
     await writeFile(join(fresh, ADDRESS_FILE), options.access.url);
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
     await rename(fresh, folder);
@@ -89,7 +96,7 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
     const format = await runGit(context, commands.objectFormat());
     // Reads the list of shallow commits, which can be damaged too.
     await isShallow({ context });
-    return address === url && format.startsWith('sha1\n');
+    return address === url && /^sha(1|256)\n/.test(format);
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
     if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);

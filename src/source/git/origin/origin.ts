@@ -1,5 +1,5 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, type ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
@@ -31,12 +31,24 @@ export class OriginUnavailable extends HoldfastError {
   }
 }
 
+/** Origin has its objects in another format than the mirror, so nothing of it can be brought there. */
+export class OtherFormat extends OriginUnavailable {
+  readonly format: ObjectFormat;
+
+  constructor(format: ObjectFormat, cause: unknown) {
+    const message = `the repository at GIT_REMOTE has the object format ${format}, and the mirror another one`;
+    super(message, { isSent: false, isLate: false }, cause);
+    this.format = format;
+  }
+}
+
 /** A repository elsewhere, as seen from the mirror. */
 export interface Origin {
   /**
    * Brings the branch and the refs of ours into the mirror; resolves to null. When origin answers but has no such branch,
    * the refs of ours are brought all the same, and it resolves to the full names of the branches that origin has.
-   * Rejects with an OriginUnavailable, whose message says what to look at.
+   * Rejects with an OriginUnavailable, whose message says what to look at; with an OtherFormat where the mirror has to be
+   * made again.
    */
   fetch(pace: keyof TransferLimits): Promise<readonly string[] | null>;
   /**
@@ -77,9 +89,12 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
 
 /** A web page in which git finds no refs looks like a repository without branches: one that is served as plain files. */
 async function branchesOf(transfers: Transfers, limit: TransferLimit): Promise<string[]> {
-  const { out, isGit } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
+  const { out, isGit, format } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
     throw unreachable(error);
   });
+  // Without a branch nothing is brought that git would compare.
+  const own = (await transfers.run(commands.objectFormat(), limit)).trim();
+  if (isGit && format !== own) throw new OtherFormat(format, null);
   const branches = out.split('\n').flatMap((line) => line.split('\t')[1] ?? []);
   if (branches.length > 0 || isGit) return branches;
   throw new OriginUnavailable(NO_SERVER, { isSent: false, isLate: false }, null);
@@ -190,7 +205,6 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'GIT_REMOTE sends git on to another address; set it to that of the repository itself',
   ],
   [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
-  [/mismatched algorithms/, 'the repository at GIT_REMOTE has another object format than sha1'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
   [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
 ];
@@ -202,8 +216,14 @@ const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
 /** Origin itself has answered, and did not look at what was sent. */
 const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
+/** Said before anything was sent: each side names its format, where it is not the oldest. */
+const MISMATCHED =
+  /mismatched algorithms: client \S+; server (sha1|sha256)$|server does not support algorithm '/m;
+
 function unreachable(error: unknown): OriginUnavailable {
   const text = error instanceof GitFailure ? error.stderr : String(error);
+  const mismatch = MISMATCHED.exec(text);
+  if (mismatch !== null) return new OtherFormat((mismatch[1] ?? 'sha1') as ObjectFormat, error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));

@@ -57,14 +57,21 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   );
 }
 
+/** Said of what came with a later version: refs in tables, say. */
+const NEEDS_NEWER = /unknown repository extension|Expected git repo version/;
+
 /** What git says of the repository that it runs in; null where it runs in none. */
 async function locate(context: GitContext): Promise<string | null> {
   try {
     return await runGit(context, commands.locate());
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
-    if (/must be run in a work tree/.test(error.stderr)) {
+    if (/must be run in a work tree|cannot use bare repository/.test(error.stderr)) {
       const message = `${context.folder} is in a repository without a work tree; clone it, and use the folder of the clone`;
+      throw new HoldfastError('invalid', message, {}, error);
+    }
+    if (NEEDS_NEWER.test(error.stderr)) {
+      const message = `${context.folder} is in a repository that this git is too old for; install a newer one`;
       throw new HoldfastError('invalid', message, {}, error);
     }
     if (!/not a git repository/.test(error.stderr)) throw error;

@@ -43,7 +43,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
         ['refs', 'migrate', '--ref-format=files'],
         ['commit', '--allow-empty', '-m', 'x'],
       ],
-      since: [2, 46],
+      since: [2, 48],
     },
   ])('is followed at once: $name', async ({ act, since }) => {
     const { repository, source } = await opened();
@@ -59,7 +59,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
 
   it('is followed where files became tables', async () => {
     const repository = await newRepository('--ref-format=files');
-    if (await isOlder(repository, [2, 46])) return;
+    if (await isOlder(repository, [2, 48])) return;
     await repository.commit(FILES);
     const source = await openSource(join(repository.folder, 'ds'));
     await publishOne(source, EDITS);

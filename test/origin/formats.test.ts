@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
@@ -50,6 +50,23 @@ it.each(possible)('takes its first commit of all from the API: $name', async ({ 
   expect(created.status, JSON.stringify(created.body)).toBeLessThan(300);
   expect(await origin.bare.git('show', 'main:desired-state/apps/web.yaml')).toContain('container_image: a');
 });
+
+it.skipIf(!HAS_REF_TABLES)(
+  'says so where an origin with refs in tables has a lock that a dead process left',
+  async () => {
+    const origin = await originWith([REF_TABLES], SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const lock = `${origin.url}/reftable/tables.list.lock`;
+    await writeFile(lock, '');
+    const reply = await manager.put(`${WEB}/update`, { container_image: 'a:1' });
+    expect([reply.status, reply.body.error]).toEqual([
+      409,
+      expect.stringContaining('remove reftable/tables'),
+    ]);
+    await rm(lock);
+    expect((await manager.put(`${WEB}/update`, { container_image: 'a:2' })).status).toBe(202);
+  },
+);
 
 it.each([
   { from: 'sha1', to: 'sha256' },

@@ -68,13 +68,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
       } catch (error) {
         if (!isWithoutBranch(error)) throw unreachable(error);
       }
-      const branches = await branchesOf(transfers, limits.usual);
-      try {
-        await transfers.run(commands.fetchIds(isTalkative), limits[pace]);
-        return branches;
-      } catch (error) {
-        throw unreachable(error);
-      }
+      return fetchIds(transfers, pace, limits);
     },
     push: async (ref, from, to) => {
       try {
@@ -87,16 +81,42 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
   };
 }
 
+/** What there is to bring without the branch; resolves to the branches that origin has. */
+async function fetchIds(
+  transfers: Transfers,
+  pace: keyof TransferLimits,
+  limits: TransferLimits,
+): Promise<string[]> {
+  const { branches, format } = await branchesOf(transfers, limits.usual);
+  try {
+    // Where there is no branch, git compares nothing, and the first commit is still to be made.
+    if (pace === 'first' && branches.length === 0) await requireFormat(transfers, format, limits.usual);
+    await transfers.run(commands.fetchIds(pace !== 'usual'), limits[pace]);
+    return branches;
+  } catch (error) {
+    throw error instanceof OtherFormat ? error : unreachable(error);
+  }
+}
+
+async function requireFormat(
+  transfers: Transfers,
+  format: ObjectFormat,
+  limit: TransferLimit,
+): Promise<void> {
+  const own = (await transfers.run(commands.objectFormat(), limit)).trim();
+  if (own !== format) throw new OtherFormat(format, null);
+}
+
 /** A web page in which git finds no refs looks like a repository without branches: one that is served as plain files. */
-async function branchesOf(transfers: Transfers, limit: TransferLimit): Promise<string[]> {
+async function branchesOf(
+  transfers: Transfers,
+  limit: TransferLimit,
+): Promise<{ branches: string[]; format: ObjectFormat }> {
   const { out, isGit, format } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
     throw unreachable(error);
   });
-  // Without a branch nothing is brought that git would compare.
-  const own = (await transfers.run(commands.objectFormat(), limit)).trim();
-  if (isGit && format !== own) throw new OtherFormat(format, null);
   const branches = out.split('\n').flatMap((line) => line.split('\t')[1] ?? []);
-  if (branches.length > 0 || isGit) return branches;
+  if (branches.length > 0 || isGit) return { branches, format };
   throw new OriginUnavailable(NO_SERVER, { isSent: false, isLate: false }, null);
 }
 
@@ -137,8 +157,11 @@ const MOVED =
 /** Said of a branch whose lock stays for longer than git waits for one. */
 const LOCKED = /cannot lock ref 'refs\/heads\/([^']*)': Unable to create '[^']*\.lock': File exists/;
 
+/** The same of an origin that keeps its refs in tables. */
+const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
+
 /** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
-const IN_THE_WAY = /cannot lock ref '[^']*': '([^']*)' exists; cannot create '([^']*)'/;
+const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
 function pushFailure(error: unknown): PushOutcome {
   const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
@@ -146,6 +169,11 @@ function pushFailure(error: unknown): PushOutcome {
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
   if (locked !== undefined) {
     const message = `origin has a lock of ${locked}: a push is under way there, or one died; try again, or remove refs/heads/${locked}.lock there`;
+    throw new HoldfastError('conflict', message, {}, error);
+  }
+  if (TABLES_LOCKED.test((error as GitFailure).stderr)) {
+    const message =
+      'origin has a lock of its refs: a push is under way there, or one died; try again, or remove reftable/tables.list.lock there';
     throw new HoldfastError('conflict', message, {}, error);
   }
   const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];

@@ -112,7 +112,7 @@ describe('decisions.md: Reports: Keeping', () => {
 it.each([
   [-1, 'must be 0 or more'],
   [1.5, 'must be a whole number of seconds'],
-  ['1', 'must be a whole number of seconds'],
+  ['1', 'must be a whole number of seconds; write it without quotes'],
   [2 ** 53, 'must be 9007199254740991 or less'],
 ])('report_creation_time %j is refused in words of the house', async (time, why) => {
   const manager = await startManager({ files: SMALL_FLEET });

@@ -1,8 +1,6 @@
-import { readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { readdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
-import { repositoryAt } from '../support/git.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 
@@ -76,18 +74,4 @@ describe('settings of another day', () => {
     expect((await next.get('/api/v2/apps/web')).body.container_image).toBe('next:1');
     expect((await next.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
   });
-});
-
-it('says so where origin has an object format that a mirror cannot have', async () => {
-  const origin = await testOrigin();
-  await rm(origin.url, { recursive: true });
-  await origin.person.git('init', '--quiet', '--bare', '--object-format=sha256', origin.url);
-  const other = repositoryAt(await temporaryFolder());
-  await other.git('init', '--quiet', '--object-format=sha256', '--initial-branch=main');
-  await other.commit({ [WEB]: 'container_image: a\n' });
-  await other.git('push', '--quiet', origin.url, 'main');
-  const manager = await startFollower(origin);
-  expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-    'the repository at GIT_REMOTE has another object format than sha1',
-  );
 });

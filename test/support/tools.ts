@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 
 /** What some tests need, and not every machine has. */
-type Tool = 'mongo' | 'openssl' | 'promtool' | 'strace';
+type Tool = 'mongo' | 'openssl' | 'promtool' | 'reftable' | 'strace';
 
 /** Whether a run must not leave out the tests that need this tool: `HOLDFAST_TEST_REQUIRE` names it (`strace,openssl`). */
 export function isRequired(tool: Tool): boolean {

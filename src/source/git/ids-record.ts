@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
-import { dirname } from 'node:path';
-import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { IdsRecord, RecordDraft, RecordText } from '../source.ts';
-import { commands, objectId, refName } from './process/commands.ts';
+import { commands, noObjectLike, objectId, refName } from './process/commands.ts';
 import { readingTrouble, withTrouble } from './process/disk-trouble.ts';
 import { COMMITTER } from './process/environment.ts';
 import { GitFailure, runGit } from './process/run.ts';
 import { type ObjectReader, openObjects } from './read/objects.ts';
 import { parseTreeList } from './read/tree.ts';
 import type { Repository } from './repository/repository.ts';
+import { syncRef } from './repository/sync-ref.ts';
 
 /** Where the record stands (decisions, "Ids"). */
 export const RECORD_REF = 'refs/holdfast/ids';
@@ -24,7 +23,8 @@ const MAX_TOTAL = 2 ** 26;
 
 const FILE_NAME = /^[a-z0-9][a-z0-9.]{0,39}$/;
 /** A ref that is broken cannot be resolved either, but says so behind its name. */
-const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve reference '[^']*'$)/m;
+const MOVED =
+  /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
 
 /** A record that is there, and cannot be one of ours; the message says why. */
 class Damage extends Error {}
@@ -116,15 +116,18 @@ export interface RefMove {
 
 /** Moves refs of ours, all or none, and makes that durable. Where one is a symbolic ref, it is replaced: what it names is not ours. */
 export async function moveRefs(
-  { context, commonFolder, noObject }: Repository,
+  repository: Pick<Repository, 'context' | 'commonFolder'>,
   moves: readonly RefMove[],
 ): Promise<void> {
-  const lines = moves.map(({ ref, to, expected }) => {
-    const from = expected === undefined ? '' : (expected ?? noObject);
-    return `option no-deref\0update ${refName(ref)}\0${to ?? noObject}\0${from}\0`;
-  });
-  await runGit(context, commands.updateRefs(), lines.join(''));
-  await syncFolder(`${commonFolder}/${dirname(RECORD_REF)}`);
+  const lines = moves.map((move) => `option no-deref\0${lineOf(move)}\0`);
+  await runGit(repository.context, commands.updateRefs(), lines.join(''));
+  await syncRef(repository, RECORD_REF);
+}
+
+function lineOf({ ref, to, expected }: RefMove): string {
+  if (to === null) return `delete ${refName(ref)}\0${expected ?? ''}`;
+  const from = expected === undefined ? '' : (expected ?? noObjectLike(to));
+  return `update ${refName(ref)}\0${to}\0${from}`;
 }
 
 /** By a process of its own: git may end over what it meets here, and other reading goes on. */

@@ -97,8 +97,10 @@ describe('refName', () => {
 const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path')[] }[] = [
   { name: 'version', takes: [] },
   { name: 'locate', takes: [] },
+  { name: 'objectFormat', takes: [] },
   { name: 'checkMirror', takes: [] },
   { name: 'initBare', takes: [] },
+  { name: 'initBareLong', takes: [] },
   { name: 'named', takes: ['ref'] },
   { name: 'checkObjects', takes: [] },
   { name: 'fetch', takes: ['ref'] },
@@ -111,6 +113,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'writeTree', takes: [] },
   { name: 'commitTree', takes: ['id'] },
   { name: 'symbolicHead', takes: [] },
+  { name: 'symbolic', takes: ['ref'] },
   { name: 'batchObjects', takes: [] },
   { name: 'listTree', takes: ['id'] },
   { name: 'listTop', takes: ['id'] },

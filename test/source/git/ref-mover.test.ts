@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GitFailure } from '../../../src/source/git/process/run.ts';
-import { idsOf, type Repository } from '../../../src/source/git/repository/repository.ts';
+import { emptyTreeOf, type Repository } from '../../../src/source/git/repository/repository.ts';
 import { openRefMover } from '../../../src/source/git/write/ref-mover.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { contextAt, newRepository } from './support.ts';
@@ -24,7 +24,13 @@ async function opened() {
 
 function repositoryOf(folder: string): Repository {
   const gitFolder = `${folder}/.git`;
-  return { context: contextAt(folder), gitFolder, commonFolder: gitFolder, prefix: '', ...idsOf('sha1') };
+  return {
+    context: contextAt(folder),
+    gitFolder,
+    commonFolder: gitFolder,
+    prefix: '',
+    emptyTree: emptyTreeOf('sha1'),
+  };
 }
 
 async function failureOf(call: Promise<unknown>): Promise<GitFailure> {

@@ -106,6 +106,30 @@ describe('findRepository', () => {
     expect(await findRepository(await temporaryFolder(), MACHINE)).toBeNull();
   });
 
+  it('says that a repository of a later kind needs a newer git', async () => {
+    const { folder, git } = await testRepository();
+    await git('config', 'core.repositoryFormatVersion', '1');
+    await git('config', 'extensions.fromTheFuture', 'true');
+    await expect(findRepository(folder, MACHINE)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringMatching(/too old for; install a newer one$/),
+    });
+  });
+
+  it('refuses a repository without a work tree also where git uses none that it came upon', async () => {
+    const { folder } = await newRepository('--bare');
+    const bin = await temporaryFolder();
+    // As git 3.0 will by default.
+    const explicit = `GIT_CONFIG_PARAMETERS="'safe.bareRepository=explicit'"`;
+    const script = `#!/bin/sh\n${explicit} PATH="${process.env['PATH']}" exec git "$@"\n`;
+    await writeFile(join(bin, 'git'), script, { mode: 0o755 });
+    const machine = { ...MACHINE, env: { PATH: `${bin}:${process.env['PATH']}` } };
+    await expect(findRepository(folder, machine)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringMatching(/work tree/),
+    });
+  });
+
   it.each([
     { name: 'a repository without a work tree', below: '' },
     { name: 'a missing folder in one', below: 'none' },

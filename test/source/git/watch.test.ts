@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { idsOf } from '../../../src/source/git/repository/repository.ts';
+import { emptyTreeOf } from '../../../src/source/git/repository/repository.ts';
 import { watchRepository } from '../../../src/source/git/repository/watch.ts';
 import type { Watcher } from '../../../src/source/source.ts';
 import { contextAt, newRepository } from './support.ts';
@@ -19,7 +19,13 @@ async function watched(onChange: () => void = () => undefined) {
   await fleet.git('branch', 'other');
   const gitFolder = `${fleet.folder}/.git`;
   const context = contextAt(fleet.folder);
-  const repository = { context, gitFolder, commonFolder: gitFolder, prefix: '', ...idsOf('sha1') };
+  const repository = {
+    context,
+    gitFolder,
+    commonFolder: gitFolder,
+    prefix: '',
+    emptyTree: emptyTreeOf('sha1'),
+  };
   const heard = { count: 0 };
   const count = (): void => {
     heard.count += 1;

@@ -1,10 +1,10 @@
 import { HoldfastError, messageOf } from '../../../errors.ts';
-import { commands, trackingRef } from '../process/commands.ts';
+import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
 import { GitFailure, runGit } from '../process/run.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';
 import type { Repository } from '../repository/repository.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
-import { type Origin, OriginUnavailable, type TransferLimits } from './origin.ts';
+import { type Origin, OriginUnavailable, OtherFormat, type TransferLimits } from './origin.ts';
 
 /** What the state of a mirror is made of. */
 export interface MirrorStateParts {
@@ -46,9 +46,9 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   const hasTip = (): Promise<boolean> => isTracked(repository, branch);
 
   /** The processes that read from the old folder would go on doing so. */
-  const remake = async (): Promise<void> => {
+  const remake = async (format?: ObjectFormat): Promise<void> => {
     await letGo();
-    await makeMirror(folder, options);
+    await makeMirror(folder, options, format);
     await letGo();
     isReached = false;
   };
@@ -63,7 +63,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
     // What an ended fetch left is in the way of the next one.
     if (failure !== null) await tidyMirror(folder, trackingRef(branch));
-    const others = await origin.fetch(pace).catch(fail);
+    const others = await fetchInFormat(origin, pace, remake).catch(fail);
     const refusal = others === null ? null : missing(branch, others, isFirst);
     if (refusal !== null) fail(refusal);
     failure = null;
@@ -91,6 +91,21 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
       throw new HoldfastError('unavailable', failure ?? 'origin was not reached yet');
     },
   };
+}
+
+/** Origin's format is not known before it was asked; a mirror of another one holds nothing of it, and is made again. */
+async function fetchInFormat(
+  origin: Origin,
+  pace: keyof TransferLimits,
+  remake: (format: ObjectFormat) => Promise<void>,
+): Promise<readonly string[] | null> {
+  try {
+    return await origin.fetch(pace);
+  } catch (error) {
+    if (!(error instanceof OtherFormat)) throw error;
+    await remake(error.format);
+    return origin.fetch('first');
+  }
 }
 
 /** Only an origin without any branch is one that nobody has written to: null. */

@@ -2,11 +2,11 @@ import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, type ObjectFormat } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
-import { gitCannotRun, idsOf, type Machine, type Repository } from '../repository/repository.ts';
+import { emptyTreeOf, gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
 /** Where the mirror lies, and what it mirrors. */
@@ -27,7 +27,6 @@ export interface Mirror {
 }
 
 const FOLDER = 'mirror.git';
-const OBJECT_FORMAT = 'sha1';
 const SETTINGS = 'transfer.gitconfig';
 /** Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked. */
 const LOGGED: readonly (readonly [string, string])[] = [['core.logAllRefUpdates', 'true']];
@@ -64,13 +63,20 @@ async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Puts an empty mirror in the place of the present one. */
-export function makeMirror(folder: string, options: MirrorOptions): Promise<void> {
+/** Puts an empty mirror in the place of the present one; what `format` it needs is known once origin was asked. */
+export function makeMirror(
+  folder: string,
+  options: MirrorOptions,
+  format: ObjectFormat = 'sha1',
+): Promise<void> {
   const fresh = `${folder}.new`;
   return sayingWhat(async () => {
     await rm(fresh, { recursive: true, force: true });
     await mkdir(fresh, { recursive: true, mode: 0o700 });
-    await runGit(localContext(fresh, options), commands.initBare());
+    const context = localContext(fresh, options);
+    // Locks and refs of other branches are cleared away as files; a newer git would keep refs in tables.
+    const env = { ...context.env, GIT_DEFAULT_REF_FORMAT: 'files' };
+    await runGit({ ...context, env }, format === 'sha1' ? commands.initBare() : commands.initBareLong());
     await writeFile(join(fresh, ADDRESS_FILE), options.access.url);
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
     await rename(fresh, folder);
@@ -82,7 +88,7 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
   try {
     const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
     const said = await runGit(context, commands.checkMirror());
-    return address === url && said.startsWith(`${OBJECT_FORMAT}\n`);
+    return address === url && /^sha(1|256)\n/.test(said);
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
     if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);
@@ -93,13 +99,9 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
 async function describeMirror(folder: string, options: MirrorOptions): Promise<Mirror> {
   const context = localContext(folder, options);
   const { prefix } = options;
-  const repository = {
-    context,
-    gitFolder: folder,
-    commonFolder: folder,
-    prefix,
-    ...idsOf(OBJECT_FORMAT),
-  };
+  // Only a work tree is ever brought to the empty tree, so it does not matter here that the format follows origin's.
+  const emptyTree = emptyTreeOf('sha1');
+  const repository = { context, gitFolder: folder, commonFolder: folder, prefix, emptyTree };
   return { repository, transfer: await transferContext(folder, options) };
 }
 

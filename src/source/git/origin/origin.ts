@@ -1,5 +1,5 @@
 import { HoldfastError, kindOf } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, type ObjectFormat } from '../process/commands.ts';
 import { diskTrouble, startTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
@@ -34,12 +34,24 @@ export class OriginUnavailable extends HoldfastError {
   }
 }
 
+/** Origin has its objects in another format than the mirror, so nothing of it can be brought there. */
+export class OtherFormat extends OriginUnavailable {
+  readonly format: ObjectFormat;
+
+  constructor(format: ObjectFormat, cause: unknown) {
+    const message = `the repository at GIT_REMOTE has the object format ${format}, and the mirror another one`;
+    super(message, { isSent: false, isLate: false }, cause);
+    this.format = format;
+  }
+}
+
 /** A repository elsewhere, as seen from the mirror. */
 export interface Origin {
   /**
    * Brings the branch and the refs of ours into the mirror; resolves to null. When origin answers but has no such branch,
    * the refs of ours are brought all the same, and it resolves to the full names of the branches that origin has.
-   * Rejects with an OriginUnavailable, whose message says what to look at.
+   * Rejects with an OriginUnavailable, whose message says what to look at; with an OtherFormat where the mirror has to be
+   * made again.
    */
   fetch(pace: keyof TransferLimits): Promise<readonly string[] | null>;
   /**
@@ -59,13 +71,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
       } catch (error) {
         if (!isWithoutBranch(error)) throw unreachable(error);
       }
-      const branches = await branchesOf(transfers, limits.usual);
-      try {
-        await transfers.run(commands.fetchIds(isTalkative), limits[pace]);
-        return branches;
-      } catch (error) {
-        throw unreachable(error);
-      }
+      return fetchIds(transfers, pace, limits);
     },
     push: async (ref, from, to) => {
       try {
@@ -78,13 +84,42 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
   };
 }
 
+/** What there is to bring without the branch; resolves to the branches that origin has. */
+async function fetchIds(
+  transfers: Transfers,
+  pace: keyof TransferLimits,
+  limits: TransferLimits,
+): Promise<string[]> {
+  const { branches, format } = await branchesOf(transfers, limits.usual);
+  try {
+    // Where there is no branch, git compares nothing, and the first commit is still to be made.
+    if (pace === 'first' && branches.length === 0) await requireFormat(transfers, format, limits.usual);
+    await transfers.run(commands.fetchIds(pace !== 'usual'), limits[pace]);
+    return branches;
+  } catch (error) {
+    throw error instanceof OtherFormat ? error : unreachable(error);
+  }
+}
+
+async function requireFormat(
+  transfers: Transfers,
+  format: ObjectFormat,
+  limit: TransferLimit,
+): Promise<void> {
+  const own = (await transfers.run(commands.objectFormat(), limit)).trim();
+  if (own !== format) throw new OtherFormat(format, null);
+}
+
 /** A web page in which git finds no refs looks like a repository without branches: one that is served as plain files. */
-async function branchesOf(transfers: Transfers, limit: TransferLimit): Promise<string[]> {
-  const { out, isGit } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
+async function branchesOf(
+  transfers: Transfers,
+  limit: TransferLimit,
+): Promise<{ branches: string[]; format: ObjectFormat }> {
+  const { out, isGit, format } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
     throw unreachable(error);
   });
   const branches = out.split('\n').flatMap((line) => line.split('\t')[1] ?? []);
-  if (branches.length > 0 || isGit) return branches;
+  if (branches.length > 0 || isGit) return { branches, format };
   throw new OriginUnavailable(NO_SERVER, { isSent: false, isLate: false }, null);
 }
 
@@ -126,8 +161,11 @@ const MOVED =
 /** Said of a ref whose lock stays for longer than git waits for one. */
 const LOCKED = /cannot lock ref '(refs\/[^']*)': Unable to create '[^']*\.lock': File exists/;
 
+/** The same of an origin that keeps its refs in tables. */
+const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
+
 /** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
-const IN_THE_WAY = /cannot lock ref '[^']*': '([^']*)' exists; cannot create '([^']*)'/;
+const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
 function pushFailure(error: unknown): PushOutcome {
   const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
@@ -136,6 +174,11 @@ function pushFailure(error: unknown): PushOutcome {
   if (locked !== undefined) {
     const name = locked.replace(/^refs\/heads\//, '');
     const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${locked}.lock there`;
+    throw new HoldfastError('conflict', message, {}, error);
+  }
+  if (TABLES_LOCKED.test((error as GitFailure).stderr)) {
+    const message =
+      'origin has a lock of its refs: a push is under way there, or one died; try again, or remove reftable/tables.list.lock there';
     throw new HoldfastError('conflict', message, {}, error);
   }
   const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
@@ -196,7 +239,6 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'GIT_REMOTE sends git on to another address; set it to that of the repository itself',
   ],
   [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
-  [/mismatched algorithms/, 'the repository at GIT_REMOTE has another object format than sha1'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
   [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
 ];
@@ -208,8 +250,14 @@ const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
 /** Origin itself has answered, and did not look at what was sent. */
 const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
+/** Said before anything was sent: each side names its format, where it is not the oldest. */
+const MISMATCHED =
+  /mismatched algorithms: client \S+; server (sha1|sha256)$|server does not support algorithm '/m;
+
 function unreachable(error: unknown): OriginUnavailable {
   const text = error instanceof GitFailure ? error.stderr : String(error);
+  const mismatch = MISMATCHED.exec(text);
+  if (mismatch !== null) return new OtherFormat((mismatch[1] ?? 'sha1') as ObjectFormat, error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));

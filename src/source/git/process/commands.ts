@@ -40,6 +40,9 @@ function fetchArguments(isTalkative: boolean): string[] {
   ];
 }
 
+/** How ids are made: 40 digits long, or 64. */
+export type ObjectFormat = 'sha1' | 'sha256';
+
 function command(...args: string[]): GitCommand {
   return { args };
 }
@@ -48,6 +51,11 @@ function command(...args: string[]): GitCommand {
 export function objectId(text: string): string {
   if (OBJECT_ID.test(text)) return text;
   throw new HoldfastError('internal', 'not an object id');
+}
+
+/** The id that stands for no object, where ids are as long as this one. */
+export function noObjectLike(id: string): string {
+  return '0'.repeat(id.length);
 }
 
 /** Checks the full name of a ref: a branch, or a ref of ours. */
@@ -74,10 +82,12 @@ export const commands = {
       '--git-common-dir',
       '--show-prefix',
     ),
-  /** The object format; reads the list of shallow commits too, which can be damaged. */
+  objectFormat: () => command('rev-parse', '--show-object-format'),
+  /** The same; reads the list of shallow commits too, which can be damaged. */
   checkMirror: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
-  /** A repository without a work tree, for what is fetched, in the one object format that is followed elsewhere. */
+  /** A repository without a work tree, for what is fetched, with ids of either length. */
   initBare: () => command('init', '--quiet', '--bare', '--object-format=sha1'),
+  initBareLong: () => command('init', '--quiet', '--bare', '--object-format=sha256'),
   /** Whether every object is whole, and everything that a ref needs is there. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
@@ -112,6 +122,8 @@ export const commands = {
   writeTree: () => command('write-tree'),
   commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
   symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
+  /** The ref that another one is a name of, in the end. */
+  symbolic: (ref: string) => command('symbolic-ref', '--quiet', '--end-of-options', refName(ref)),
   batchObjects: () => command('cat-file', '--batch-command'),
   listTree: (tree: string) =>
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),

@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import type { GitCommand } from './commands.ts';
+import type { GitCommand, ObjectFormat } from './commands.ts';
 import { type GitContext, GitFailure, hasPipes } from './run.ts';
 
 /** Longest text that is kept of what a transfer says, in characters. */
@@ -19,8 +19,11 @@ export interface Transfers {
    * limit; nothing that it started lives on then.
    */
   run(command: GitCommand, limit: TransferLimit): Promise<string>;
-  /** The same; tells also whether the other side has said anything in git's protocol. */
-  ask(command: GitCommand, limit: TransferLimit): Promise<{ out: string; isGit: boolean }>;
+  /** The same; tells also whether the other side has said anything in git's protocol, and how it makes ids. */
+  ask(
+    command: GitCommand,
+    limit: TransferLimit,
+  ): Promise<{ out: string; isGit: boolean; format: ObjectFormat }>;
   /** Ends what is under way. */
   end(): void;
   /** The same, and begins nothing more: later calls reject. */
@@ -69,7 +72,8 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     run: async (command, limit) => (await carryOut(command, limit)).out,
     ask: async (command, limit) => {
       const { out, err } = await carryOut(command, limit, { GIT_TRACE_PACKET: '1' });
-      return { out, isGit: err.search(TRACED) >= 0 };
+      const format = /packet: .*< .*\bobject-format=sha256\b/.test(err) ? 'sha256' : 'sha1';
+      return { out, isGit: err.search(TRACED) >= 0, format };
     },
     end,
     close: () => {

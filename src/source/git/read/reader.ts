@@ -62,7 +62,9 @@ async function readList({ context }: Repository, tree: string): Promise<TreeEntr
   return parseTreeList(await runGit(context, commands.listTree(tree)));
 }
 
-function readChanges(differ: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
+async function readChanges(differ: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
+  // Another repository can have taken this one's place; git would take the line for one that is to be given back.
+  if (from.length !== to.length) return null;
   return differ.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, parseChanges);
 }
 

@@ -79,9 +79,9 @@ async function commitAll(context: GitContext, folder: string, machine: Machine):
   return repository;
 }
 
-async function commitFirst({ context, noObject }: Repository, tree: string): Promise<void> {
+async function commitFirst({ context }: Repository, tree: string): Promise<void> {
   const message = 'Take the desired state under version control\n';
   const commit = (await runGit(context, commands.commitTree(tree), message)).trim();
   const branch = (await runGit(context, commands.symbolicHead())).trim();
-  await runGit(context, commands.updateRefs(), `update ${branch}\0${commit}\0${noObject}\0`);
+  await runGit(context, commands.updateRefs(), `create ${branch}\0${commit}\0`);
 }

@@ -3,6 +3,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader, Watcher } from '../../source.ts';
 import { readingTrouble } from '../process/disk-trouble.ts';
 import type { Repository } from './repository.ts';
+import { REF_TABLES } from './sync-ref.ts';
 
 /** What is done with a checkout that another one took the place of. */
 export interface ReplacedParts {
@@ -67,7 +68,9 @@ async function identify({ context, gitFolder, commonFolder }: Repository): Promi
   try {
     const folders = new Set([context.folder, gitFolder, commonFolder]);
     const found = await Promise.all(Array.from(folders, (path) => stat(path)));
-    return found.map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
+    // `git refs migrate` moves all refs between files and tables below the feet of living processes.
+    const tables = await stat(`${commonFolder}/${REF_TABLES}`).catch(() => null);
+    return [...found, ...(tables === null ? [] : [tables])].map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     const message = ['ENOENT', 'ENOTDIR'].includes(code)

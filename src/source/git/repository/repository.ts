@@ -3,7 +3,7 @@ import { access, lstat, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { readSmallFile } from '../../../disk/read.ts';
 import { descriptorTrouble, HoldfastError, messageOf } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, type GitCommand } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit, saidNo } from '../process/run.ts';
 
@@ -19,8 +19,6 @@ export interface Repository {
   prefix: string;
   /** Id of the tree without entries, in this repository's hash. */
   emptyTree: string;
-  /** Id that stands for no object. */
-  noObject: string;
 }
 
 /** What opening needs of the machine. */
@@ -52,8 +50,11 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   const [format = '', top = '', gitFolder = '', commonFolder = '', subfolder = ''] = located.split('\n');
   const prefix = [subfolder.replace(/\/$/, ''), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
-  return { context, gitFolder, commonFolder, prefix, ...idsOf(format) };
+  return { context, gitFolder, commonFolder, prefix, emptyTree: emptyTreeOf(format) };
 }
+
+/** Said of what came with a later version: refs in tables, say. */
+const NEEDS_NEWER = /unknown repository extension|Expected git repo version/;
 
 /** What git says of the repository that it runs in; null where it runs in none. */
 async function locate(context: GitContext): Promise<string | null> {
@@ -61,8 +62,12 @@ async function locate(context: GitContext): Promise<string | null> {
     return await runGit(context, commands.locate());
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
-    if (/must be run in a work tree/.test(error.stderr)) {
+    if (/must be run in a work tree|cannot use bare repository/.test(error.stderr)) {
       const message = `${context.folder} is in a repository without a work tree; clone it, and use the folder of the clone`;
+      throw new HoldfastError('invalid', message, {}, error);
+    }
+    if (NEEDS_NEWER.test(error.stderr)) {
+      const message = `${context.folder} is in a repository that this git is too old for; install a newer one`;
       throw new HoldfastError('invalid', message, {}, error);
     }
     if (!/not a git repository/.test(error.stderr)) throw error;
@@ -86,11 +91,11 @@ export function contextOf(folder: string, machine: Machine, safe: readonly strin
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
 }
 
-/** The ids that are special in a repository of this object format. */
-export function idsOf(format: string): Pick<Repository, 'emptyTree' | 'noObject'> {
+/** The id of the tree without entries in a repository of this object format. */
+export function emptyTreeOf(format: string): string {
   const emptyTree = EMPTY_TREES[format];
   if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
-  return { emptyTree, noObject: '0'.repeat(emptyTree.length) };
+  return emptyTree;
 }
 
 /**
@@ -160,10 +165,12 @@ const MOST_LINKS = 5;
  * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it set
  * (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
  */
-export async function realBranch({ commonFolder }: Repository, name: string): Promise<string> {
+export async function realBranch(repository: Repository, name: string): Promise<string> {
   let branch = name;
   for (let links = 0; links < MOST_LINKS; links++) {
-    const text = await readSmallFile(`${commonFolder}/${branch}`).catch(() => '');
+    const text = await readSmallFile(`${repository.commonFolder}/${branch}`).catch(codeOf);
+    // A file in the place of a folder of refs says that they are in tables, which git alone reads.
+    if (text === 'ENOTDIR') return (await askBranch(repository, commands.symbolic(branch))) ?? branch;
     const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
     if (target === undefined) return branch;
     branch = target;
@@ -171,19 +178,28 @@ export async function realBranch({ commonFolder }: Repository, name: string): Pr
   return branch;
 }
 
+function codeOf({ code }: NodeJS.ErrnoException): string {
+  return code ?? '';
+}
+
 /**
  * The branch that HEAD names, `refs/heads/...`; null when it is detached, or names something else. The file is read
  * directly, since it is looked at in every pass; where it does not say (a ref table), git is asked.
  */
 export async function currentBranch(repository: Repository): Promise<string | null> {
-  const { gitFolder, context } = repository;
+  const { gitFolder } = repository;
   const head = await readSmallFile(`${gitFolder}/HEAD`);
   const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
   if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
   // A link to the branch's file, as an older git made it, holds the branch's commit.
   if (/^[0-9a-f]{40,64}\n?$/.test(head) && !(await lstat(`${gitFolder}/HEAD`)).isSymbolicLink()) return null;
+  return askBranch(repository, commands.symbolicHead());
+}
+
+/** The branch that a `symbolic-ref` tells; null where it tells none. */
+async function askBranch({ context }: Repository, command: GitCommand): Promise<string | null> {
   try {
-    const name = (await runGit(context, commands.symbolicHead())).trim();
+    const name = (await runGit(context, command)).trim();
     return name.startsWith('refs/heads/') ? name : null;
   } catch (error) {
     if (saidNo(error)) return null;

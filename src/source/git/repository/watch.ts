@@ -1,9 +1,10 @@
 import type { Watcher } from '../../source.ts';
 import type { Repository } from './repository.ts';
+import { REF_TABLES } from './sync-ref.ts';
 import { watchFolders, watchNames } from './watch-folders.ts';
 
 /**
- * Watches what moves when the branch does: HEAD, the refs and the packed refs. Folders are watched rather than
+ * Watches what moves when the branch does: HEAD, the refs and the packed refs, or the list of ref tables. Folders are watched rather than
  * files, since git replaces a file by renaming another one over it.
  */
 export async function watchRepository(
@@ -21,10 +22,14 @@ export async function watchRepository(
       if (name === null || name === 'HEAD' || name === 'packed-refs') onChange();
     }),
   );
+  const closeTables = Array.from(new Set([gitFolder, commonFolder]), (folder) =>
+    watchNames(`${folder}/${REF_TABLES}`, (name) => {
+      if (name === null || name === 'tables.list') onChange();
+    }),
+  );
   return {
     close: async () => {
-      closeBranches();
-      for (const close of closeNames) close();
+      for (const close of [closeBranches, ...closeNames, ...closeTables]) close();
     },
   };
 }

@@ -1,24 +1,29 @@
 import { open, readdir, readFile, stat, unlink } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError } from '../../../errors.ts';
 import { GitFailure } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
+import { REF_TABLES } from '../repository/sync-ref.ts';
 import { hasOrphans, isHeld, isOpen } from './holders.ts';
 
 /** How long a lock of another git process is waited for, and how often it is tried; milliseconds. */
 const PATIENCE = 5000;
 const INTERVAL = 50;
-/** Whether the lock's process is still alive is asked once in so many tries: it takes a look at all processes. */
-const TRIES_A_LOOK = 20;
+/** Whether the lock's process is still alive is asked once in so long: it takes a look at all processes (milliseconds). */
+const LOOK_INTERVAL = 1000;
 
 /** A lock that nobody holds is left alone until it is so old: its process may be about to open it (milliseconds). */
 export const DEAD_AFTER = 2000;
 /** Where nobody can say who has a file open, age alone has to do: longer than git works, and most editors are open. */
 export const DEAD_AFTER_BLINDLY = 15 * 60_000;
 
-/** Said of an index and of a ref. A lock that may not be made for another reason belongs to nobody. */
-const LOCKED = /Unable to create '.*\.lock': File exists/;
+/**
+ * Said of an index and of a ref, in a file and in tables: nothing was moved. A lock that may not be made for another reason
+ * belongs to nobody.
+ */
+const LOCKED =
+  /Unable to create '.*\.lock': File exists|cannot lock references|transaction prepare: data (is locked|concurrently modified)/;
 
 /** Whether git failed because another process of git is, or was, at work in the repository. */
 export function isLocked(error: unknown): boolean {
@@ -59,11 +64,15 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
   };
   const wait = async <T>(act: () => Promise<T>): Promise<T> => {
     const deadline = performance.now() + PATIENCE;
-    for (let tries = 0; ; tries++) {
+    for (let looked = -Infinity; ; ) {
       const result = await tryOnce(act);
       if ('value' in result) return result.value;
-      if (performance.now() > deadline) throw result.error;
-      if (tries % TRIES_A_LOOK === 0) await clear();
+      const now = performance.now();
+      if (now > deadline) throw result.error;
+      if (now - looked > LOOK_INTERVAL) {
+        looked = now;
+        await clear();
+      }
       await sleep(INTERVAL);
     }
   };
@@ -111,10 +120,12 @@ function foldersOf({ context, gitFolder, commonFolder }: Folders): string[] {
 export async function allFoldersOf(folders: Folders): Promise<string[]> {
   const { commonFolder } = folders;
   const names = await readdir(`${commonFolder}/worktrees`).catch((): string[] => []);
-  const linked = names.map((name) =>
-    readFile(`${commonFolder}/worktrees/${name}/gitdir`, 'utf8').catch(() => ''),
-  );
-  const links = [commonFolder, ...(await Promise.all(linked)).map((path) => path.trimEnd())];
+  const linked = names.map(async (name) => {
+    const folder = `${commonFolder}/worktrees/${name}`;
+    // From there, where somebody likes relative paths.
+    return resolve(folder, (await readFile(`${folder}/gitdir`, 'utf8').catch(() => '')).trimEnd());
+  });
+  const links = [commonFolder, ...(await Promise.all(linked))];
   const tops = links.filter((path) => basename(path) === '.git').map((path) => dirname(path));
   return [...foldersOf(folders), ...tops];
 }
@@ -148,12 +159,14 @@ async function clearDeadLocks(repository: Repository): Promise<string[]> {
 async function lockFiles({ gitFolder, commonFolder }: Repository): Promise<string[]> {
   const fixed = ['index', 'HEAD'].map((name) => `${gitFolder}/${name}.lock`);
   const shared = ['packed-refs', 'shallow'].map((name) => `${commonFolder}/${name}.lock`);
+  const folders = [
+    ...['refs/heads', 'refs/holdfast', REF_TABLES].map((name) => `${commonFolder}/${name}`),
+    ...(gitFolder === commonFolder ? [] : [`${gitFolder}/${REF_TABLES}`]),
+  ];
   const refs = await Promise.all(
-    ['refs/heads', 'refs/holdfast'].map(async (folder) => {
-      const names = await readdir(`${commonFolder}/${folder}`, { recursive: true }).catch(() => []);
-      return names
-        .filter((name) => name.endsWith('.lock'))
-        .map((name) => `${commonFolder}/${folder}/${name}`);
+    folders.map(async (folder) => {
+      const names = await readdir(folder, { recursive: true }).catch(() => []);
+      return names.filter((name) => name.endsWith('.lock')).map((name) => `${folder}/${name}`);
     }),
   );
   return [...fixed, ...shared, ...refs.flat()];

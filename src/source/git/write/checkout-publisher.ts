@@ -30,7 +30,7 @@ import {
 import { openRefMover } from './ref-mover.ts';
 import { openSwitchNotes } from './switch-note.ts';
 
-const MOVED = /cannot lock ref .*: (is at|reference already exists|unable to resolve)/;
+const MOVED = /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve)/;
 /** Said of what a tree that was made by hand can hold, and a disk cannot. */
 const IMPOSSIBLE = /invalid path '|File name too long/;
 

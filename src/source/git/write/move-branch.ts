@@ -1,10 +1,9 @@
-import { access } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { syncChanged, syncFiles, syncFolder, syncFoldersUpTo } from '../../../disk/sync.ts';
+import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, noObjectLike } from '../process/commands.ts';
 import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import { currentBranch, type Repository } from '../repository/repository.ts';
+import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
 import { refuseNewerWork, type Standing, switchTree } from '../work-tree/work-tree.ts';
@@ -87,22 +86,11 @@ export async function moveBranch(checkout: Checkout, movers: Movers, move: Move)
     await sayingPublished(move, () => followHead(held, movers, move));
   });
   await sayingPublished(move, async () => {
-    await syncBranch(repository, move);
+    await syncRef(repository, move.branch);
     faults.pass('branch-synced');
     if (move.isCheckedOut) await movers.notes.clear();
   });
   faults.pass('publish-done');
-}
-
-/** The branch's file and the folders that it is in; where somebody has packed it meanwhile, what it went to. */
-async function syncBranch({ commonFolder }: Repository, { branch }: Move): Promise<void> {
-  await syncFoldersUpTo(`${commonFolder}/refs/heads`, `${commonFolder}/${dirname(branch)}`);
-  const isLoose = await access(`${commonFolder}/${branch}`).then(
-    () => true,
-    () => false,
-  );
-  // A person's git need not sync what it packs.
-  if (!isLoose) await syncFiles(commonFolder, ['packed-refs']);
 }
 
 async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): Promise<void> {
@@ -159,11 +147,11 @@ async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Mov
   if (move.isCheckedOut) return void (await recoverNoted(held, notes));
   try {
     await switchNoted(held, notes, move);
-    await syncBranch(held.repository, move);
+    await syncRef(held.repository, move.branch);
     await notes.clear();
   } catch (error) {
     // A person's work is in the way: without the write it is as if they had switched a moment earlier.
-    const before = move.from ?? held.repository.noObject;
+    const before = move.from ?? noObjectLike(tipAfter(move));
     await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
     throw new TakenBack(error);
   }
@@ -213,8 +201,12 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
 }
 
 function isAnswered(error: unknown): boolean {
-  return isLocked(error) || (error instanceof GitFailure && error.exitCode !== null);
+  if (isLocked(error)) return true;
+  return error instanceof GitFailure && error.exitCode !== null && !TIDYING.test(error.stderr);
 }
+
+/** Said of ref tables where the transaction failed, or only joining the tables after it. */
+const TIDYING = /reftable: transaction failure/;
 
 /** git looked at everything, and touched nothing. */
 function isRefusal(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import { commands, objectId, refName } from '../process/commands.ts';
+import { commands, noObjectLike, objectId, refName } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { GitFailure } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -22,7 +22,7 @@ export interface RefMover {
   close(): Promise<void>;
 }
 
-export function openRefMover({ context, noObject }: Repository): RefMover {
+export function openRefMover({ context }: Repository): RefMover {
   const git = new Conversation(context, commands.updateRefs());
   let end: NodeJS.Timeout | undefined;
   let moving = 0;
@@ -43,7 +43,7 @@ export function openRefMover({ context, noObject }: Repository): RefMover {
   };
   const move = async (ref: string, from: string | null, to: string): Promise<void> => {
     prepare();
-    const expected = from === null ? noObject : objectId(from);
+    const expected = from === null ? noObjectLike(to) : objectId(from);
     // In one piece: a process whose manager dies has read all of it or none.
     const request = `start\0update ${refName(ref)}\0${objectId(to)}\0${expected}\0commit\0`;
     moving += 1;

@@ -1,7 +1,7 @@
 import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
-import { commands } from '../process/commands.ts';
+import { commands, noObjectLike } from '../process/commands.ts';
 import { runGit, saidNo } from '../process/run.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
 import { isBehindLink, isOnDisk, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
@@ -170,7 +170,7 @@ async function isBegun(
 }
 
 async function setIndex(checkout: HeldCheckout, paths: readonly SwitchedPath[]): Promise<void> {
-  const none = `0 ${checkout.repository.noObject}`;
+  const none = `0 ${noObjectLike(checkout.repository.emptyTree)}`;
   const lines = paths.map(({ path, now }) => `${now ?? none}\t${path}\0`).join('');
   if (lines !== '') await changeIndex(checkout, commands.setIndex(), lines);
 }

@@ -1,0 +1,123 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
+import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { HAS_REF_TABLES, REF_TABLES } from '../support/ref-tables.ts';
+
+const WEB = '/api/v2/apps/web';
+
+interface Row {
+  name: string;
+  options: string[];
+  isPossible?: boolean;
+}
+
+/** What `git init` of an origin can be told; a git of these days has its own idea where it is told nothing. */
+const ROWS: Row[] = [
+  { name: 'ids of sha1, refs in files', options: ['--object-format=sha1'] },
+  { name: 'ids of sha256', options: ['--object-format=sha256'] },
+  {
+    name: 'refs in tables',
+    options: ['--object-format=sha1', REF_TABLES],
+    isPossible: HAS_REF_TABLES,
+  },
+  {
+    name: 'ids of sha256, refs in tables',
+    options: ['--object-format=sha256', REF_TABLES],
+    isPossible: HAS_REF_TABLES,
+  },
+];
+const possible = ROWS.filter(({ isPossible }) => isPossible !== false);
+
+it.each(possible)('is followed, written to and read after a restart: $name', async ({ options }) => {
+  const origin = await originWith(options, SMALL_FLEET);
+  const manager = await startFollower(origin);
+  await expectWorking(origin, manager);
+  const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
+  await manager.reconcile();
+  const next = await manager.restart({});
+  expect((await next.get(WEB)).body.container_image).toBe('pushed:1');
+  expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
+    error: null,
+    revision_applied: id,
+  });
+});
+
+it.each(possible)('takes its first commit of all from the API: $name', async ({ options }) => {
+  const origin = await originWith(options);
+  const manager = await startFollower(origin);
+  const created = await manager.post(WEB, { container_image: 'a' });
+  expect(created.status, JSON.stringify(created.body)).toBeLessThan(300);
+  expect(await origin.bare.git('show', 'main:desired-state/apps/web.yaml')).toContain('container_image: a');
+});
+
+it.skipIf(!HAS_REF_TABLES)(
+  'says so where an origin with refs in tables has a lock that a dead process left',
+  async () => {
+    const origin = await originWith([REF_TABLES], SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const lock = `${origin.url}/reftable/tables.list.lock`;
+    await writeFile(lock, '');
+    const reply = await manager.put(`${WEB}/update`, { container_image: 'a:1' });
+    expect([reply.status, reply.body.error]).toEqual([
+      409,
+      expect.stringContaining('remove reftable/tables'),
+    ]);
+    await rm(lock);
+    expect((await manager.put(`${WEB}/update`, { container_image: 'a:2' })).status).toBe(202);
+  },
+);
+
+it.each([
+  { from: 'sha1', to: 'sha256' },
+  { from: 'sha256', to: 'sha1' },
+])('is followed on, with ids that only rise, where $to took the place of $from', async ({ from, to }) => {
+  const origin = await originWith([`--object-format=${from}`], SMALL_FLEET);
+  const manager = await startFollower(origin);
+  const before = (await manager.get(WEB)).body.app_id;
+  await replaceOrigin(origin, [`--object-format=${to}`]);
+  await origin.push({
+    ...below(SMALL_FLEET),
+    'desired-state/apps/web.yaml': 'container_image: replaced:1\n',
+  });
+  await manager.reconcile();
+  expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ error: null });
+  expect((await manager.get(WEB)).body).toMatchObject({ container_image: 'replaced:1' });
+  expect((await manager.get(WEB)).body.app_id).toBeGreaterThan(before);
+  await expectWorking(origin, manager);
+});
+
+async function expectWorking(origin: TestOrigin, manager: TestManager): Promise<void> {
+  const changed = await manager.put(`${WEB}/update`, { container_image: 'written:1' });
+  expect(changed.status, JSON.stringify(changed.body)).toBe(202);
+  expect(await origin.bare.git('show', 'main:desired-state/apps/web.yaml')).toContain('written:1');
+  expect(await origin.bare.git('for-each-ref', 'refs/holdfast/ids')).toContain('commit');
+  expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({
+    state: 'applied',
+    error: null,
+    ids_record: { problem: null },
+  });
+}
+
+async function originWith(
+  options: readonly string[],
+  files: Readonly<Record<string, string>> = {},
+): Promise<TestOrigin> {
+  const origin = await testOrigin();
+  await replaceOrigin(origin, options);
+  if (Object.keys(files).length > 0) await origin.push(below(files));
+  return origin;
+}
+
+/** Both the bare repository and the person's clone are made anew. */
+async function replaceOrigin({ url, bare, person }: TestOrigin, options: readonly string[]): Promise<void> {
+  await rm(url, { recursive: true });
+  await rm(`${person.folder}/.git`, { recursive: true });
+  await person.git('init', '--quiet', '--initial-branch=main', ...options);
+  await person.git('init', '--quiet', '--bare', '--initial-branch=main', ...options, url);
+  await person.git('remote', 'add', 'origin', bare.folder);
+}
+
+function below(files: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
+}

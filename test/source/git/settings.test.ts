@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { writeFiles } from '../../support/folder.ts';
+import { repositoryAt, type TestRepository } from '../../support/git.ts';
+import { dieWriting, dyingSource, read, restart } from './dying.ts';
+import { newRepository, openSource, publishOne } from './support.ts';
+
+const FILES = {
+  'ds/apps/web.yaml': 'a: web\n',
+  'ds/apps/old.yaml': 'a: old\n',
+  'ds/device-groups/x.yaml': 'x\n',
+  'elsewhere/a/b.txt': 'b\n',
+};
+const EDITS = { 'apps/web.yaml': 'a: web\nb: 1\n', 'apps/old.yaml': null, 'apps/new.yaml': 'n\n' };
+
+/** What people switch on where repositories are large, or because a guide says so. An older git does not know all of it. */
+describe.each([
+  { name: 'feature.manyFiles', act: [['config', 'feature.manyFiles', 'true']] },
+  { name: 'an index in two parts', act: [['config', 'core.splitIndex', 'true']] },
+  { name: 'an index without a hash', act: [['config', 'index.skipHash', 'true']] },
+  { name: 'the daemon that watches files', act: [['config', 'core.fsmonitor', 'true']] },
+  { name: 'a cache of what is untracked', act: [['config', 'core.untrackedCache', 'true']] },
+  {
+    name: 'settings of each work tree',
+    act: [
+      ['config', 'extensions.worktreeConfig', 'true'],
+      ['config', '--worktree', 'core.autocrlf', 'input'],
+    ],
+  },
+  {
+    name: 'a sparse index',
+    act: [
+      ['config', 'index.sparse', 'true'],
+      ['sparse-checkout', 'set', '--cone', 'ds'],
+    ],
+  },
+  {
+    name: 'scalar',
+    act: [
+      ['config', 'core.multiPackIndex', 'true'],
+      ['repack', '-adq', '--write-midx'],
+    ],
+  },
+])('a repository with $name', ({ act }) => {
+  it('is written to, and shows a person what is theirs alone', async () => {
+    const repository = await repositoryWith(act);
+    const source = await openSource(join(repository.folder, 'ds'));
+    await publishOne(source, EDITS);
+    await expectStatus(repository, '');
+    await writeFiles(repository.folder, { 'ds/apps/web.yaml': 'mine\n' });
+    await expectStatus(repository, ' M ds/apps/web.yaml');
+    await expect(publishOne(source, { 'apps/web.yaml': 'theirs\n' })).rejects.toMatchObject({
+      kind: 'conflict',
+    });
+    const mine = await repository.commit({ 'ds/apps/mine.yaml': 'm\n' });
+    expect(
+      await repository.git('rev-parse', `${await publishOne(source, { 'apps/web.yaml': 'c\n' })}^`),
+    ).toBe(mine);
+    await expectStatus(repository, '');
+  });
+
+  it('is as it was after a write that died', async () => {
+    const repository = await repositoryWith(act);
+    await dieWriting(await dyingSource(repository, 'tree-switched'), EDITS);
+    await restart(repository);
+    await expectStatus(repository, '');
+    expect([await read(repository, 'ds/apps/web.yaml'), await read(repository, 'ds/apps/new.yaml')]).toEqual([
+      'a: web\n',
+      null,
+    ]);
+  });
+});
+
+/** All that was asked for has happened before the manager comes: the index is as these settings make it. */
+async function repositoryWith(act: readonly string[][]): Promise<TestRepository> {
+  const repository = repositoryAt((await newRepository()).folder);
+  await repository.commit(FILES);
+  for (const args of act) await repository.git(...args);
+  await repository.git('update-index', '--force-write-index');
+  await repository.git('status', '--porcelain');
+  onTestFinished(async () => {
+    await repository.git('fsmonitor--daemon', 'stop').catch(() => '');
+  });
+  return repository;
+}
+
+async function expectStatus({ git }: TestRepository, expected: string): Promise<void> {
+  expect(await git('status', '--porcelain', '--untracked-files=all')).toBe(expected);
+}

@@ -60,11 +60,15 @@ export class DocumentLease implements PollLease {
   }
 
   async #look(): Promise<LeaseDocument | null> {
-    this.#isAway = true;
-    const lease = await this.#options.documents.readLease();
-    this.#isAway = false;
-    this.#see(lease);
-    return lease;
+    try {
+      const lease = await this.#options.documents.readLease();
+      this.#isAway = false;
+      this.#see(lease);
+      return lease;
+    } catch (error) {
+      this.#isAway = true;
+      throw error;
+    }
   }
 
   /** A version that was seen before keeps its time, also after looks that failed. */

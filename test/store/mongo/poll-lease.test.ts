@@ -207,6 +207,31 @@ describe('the lease', () => {
     expect(two.holder()).toEqual({ name: 'm0', isThisOne: false });
   });
 
+  it('is told as it was seen last while the next look is under way, and of none after one that failed', async () => {
+    const looks: (() => Promise<LeaseDocument>)[] = [];
+    const holder = { id: 'other', name: 'm1', interval: INTERVAL };
+    const documents = {
+      readLease: () => looks.shift()?.() ?? Promise.reject(new Error('no look was expected')),
+      swapLease: () => Promise.resolve(false),
+    };
+    const lease = new DocumentLease({
+      documents,
+      id: 'id',
+      name: 'm0',
+      interval: INTERVAL,
+      elapsed: () => 0,
+    });
+    looks.push(() => Promise.resolve({ _id: 'poll', version: 1, holder }));
+    await lease.isOurTurn();
+    let fail: (error: Error) => void = () => undefined;
+    looks.push(() => new Promise((_, reject) => (fail = reject)));
+    const look = lease.isOurTurn();
+    expect(lease.holder()).toEqual({ name: 'm1', isThisOne: false });
+    fail(new Error('the database is away'));
+    await look;
+    expect(lease.holder()).toBeNull();
+  });
+
   it('is taken after three intervals without a renewal, and not before', async () => {
     const { one, two, pass } = calmManagers();
     await one.keep();

@@ -1,10 +1,11 @@
-import { rename } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { openCheckout } from '../../../src/source/git/checkout.ts';
 import { followReplaced } from '../../../src/source/git/repository/replaced.ts';
 import { watchRepository } from '../../../src/source/git/repository/watch.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { newRepository, openSource } from './support.ts';
+import { draftOf, MACHINE, newRepository, openSource, publishOne } from './support.ts';
 
 /** How many watches there are: a folder that is watched counts once for each. */
 function watches(): number {
@@ -57,4 +58,31 @@ it('ends a watch that is begun anew just then', async () => {
   await watcher.close();
   await looks;
   await vi.waitFor(() => expect(watches()).toBe(none));
+});
+
+it('undoes a write that was cut short, where a repository of another format took the place', async () => {
+  const repository = await newRepository();
+  await repository.commit({ 'apps/old.yaml': 'a: 1\n' });
+  let isCut = true;
+  const pass = (point: string): void => {
+    if (!isCut || point !== 'tree-switched') return;
+    isCut = false;
+    throw new Error('cut');
+  };
+  const source = await openCheckout(repository.folder, null, MACHINE, {
+    faults: { pass },
+    mayCreate: async () => true,
+    onLocksCleared: () => undefined,
+  });
+  onTestFinished(source.close);
+  await rename(join(repository.folder, '.git'), join(await temporaryFolder(), 'old'));
+  await repository.git('init', '--quiet', '--initial-branch=main', '--object-format=sha256');
+  await repository.commit({ 'apps/old.yaml': 'a: 2\n' });
+  const edits = { 'apps/new.yaml': 'n: 1\n', 'apps/old.yaml': 'a: 3\n' };
+  const base = await source.reader.head();
+  await expect(source.publisher.publish(base, [draftOf(edits)])).rejects.toThrow();
+  // A person's work, so git's own way back is not taken.
+  await writeFile(join(repository.folder, 'apps/old.yaml'), 'mine\n');
+  await publishOne(source, { 'apps/other.yaml': 'a\n' });
+  expect(await repository.git('status', '--porcelain')).toBe(' M apps/old.yaml');
 });

@@ -1,8 +1,9 @@
-import { access, writeFile } from 'node:fs/promises';
+import { access, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { moveRefs, readTips } from '../../../src/source/git/ids-record.ts';
+import { syncRef } from '../../../src/source/git/repository/sync-ref.ts';
 import { allFoldersOf } from '../../../src/source/git/work-tree/locks.ts';
 import type { Head } from '../../../src/source/source.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -167,6 +168,12 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
   });
 });
 
+it('does not take ref tables that cannot be listed for a ref that is on the disk', async () => {
+  const commonFolder = await temporaryFolder();
+  await symlink('reftable', join(commonFolder, 'reftable'));
+  await expect(syncRef({ commonFolder }, 'refs/heads/main')).rejects.toMatchObject({ code: 'ELOOP' });
+});
+
 it('finds the work trees whose paths are relative', async () => {
   const repository = await newRepository();
   await repository.commit(FILES);
@@ -193,12 +200,17 @@ async function isOlder({ git }: TestRepository, [major = 0, minor = 0]: readonly
 /** The heads that a watch has led to. While refs move from files to tables there is none: then the loop looks again later. */
 async function follow({ reader, watch }: CheckoutSource): Promise<Head[]> {
   const seen = [await reader.head()];
+  const looks: Promise<unknown>[] = [];
   const look = (): Promise<unknown> =>
     reader.head().then(
       (head) => seen.push(head),
       () => undefined,
     );
-  const watcher = await watch(() => void look());
-  onTestFinished(() => watcher.close());
+  const watcher = await watch(() => looks.push(look()));
+  onTestFinished(async () => {
+    await watcher.close();
+    // A look that comes after the end of the reader would begin it again.
+    await Promise.all(looks);
+  });
   return seen;
 }

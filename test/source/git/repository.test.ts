@@ -106,6 +106,19 @@ describe('findRepository', () => {
     expect(await findRepository(await temporaryFolder(), MACHINE)).toBeNull();
   });
 
+  it.each([
+    { name: 'a line break in the folder of the repository', top: 'a\nb' },
+    { name: 'one at its end', top: 'a\n' },
+  ])('refuses $name, since another folder would be taken for it', async ({ top }) => {
+    const folder = join(await temporaryFolder(), top);
+    await mkdir(join(folder, 'ds'), { recursive: true });
+    await repositoryAt(folder).git('init', '--quiet');
+    await expect(findRepository(join(folder, 'ds'), MACHINE)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('line break'),
+    });
+  });
+
   it('says that a repository of a later kind needs a newer git', async () => {
     const { folder, git } = await testRepository();
     await git('config', 'core.repositoryFormatVersion', '1');

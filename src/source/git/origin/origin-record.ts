@@ -5,7 +5,7 @@ import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } fro
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
 import type { MirrorState } from './mirror-state.ts';
-import type { Origin } from './origin.ts';
+import { type Origin, OriginLocked } from './origin.ts';
 
 /** Where the mirror keeps what the record at origin was when it was last seen. */
 const SEEN_REF = 'refs/holdfast/origin-ids';
@@ -107,6 +107,8 @@ async function push(parts: OriginRecordParts, from: string | null, tip: string):
     if (seen === from && outcome === 'stale') return HIDDEN;
     throw new HoldfastError('moved-on', seen === from ? NOT_MOVED : MOVED);
   } catch (error) {
+    // The other push comes to its end, so this is no refusal: the record must not stay away for as long as after one.
+    if (error instanceof OriginLocked) throw new HoldfastError('unavailable', error.message, {}, error);
     if (kindOf(error) === 'conflict') return messageOf(error);
     throw error;
   }

@@ -1,6 +1,6 @@
-import { HoldfastError, kindOf } from '../../../errors.ts';
+import { descriptorTrouble, HoldfastError, kindOf } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
-import { diskTrouble, startTrouble } from '../process/disk-trouble.ts';
+import { diskTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 
@@ -31,6 +31,14 @@ export class OriginUnavailable extends HoldfastError {
     super('unavailable', message, {}, cause);
     this.isSent = facts.isSent;
     this.isLate = facts.isLate;
+  }
+}
+
+/** Origin did not look at a push, since a lock that it needs is there: of another push, or of a dead process. */
+export class OriginLocked extends HoldfastError {
+  constructor(name: string, file: string, cause: unknown) {
+    const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${file} there`;
+    super('conflict', message, {}, cause);
   }
 }
 
@@ -69,7 +77,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
         await transfers.run(commands.fetch(branch, isTalkative), limits[pace]);
         return null;
       } catch (error) {
-        if (!isWithoutBranch(error)) throw unreachable(error);
+        if (!isWithoutBranch(error)) return failToFetch(transfers, error, limits.usual);
       }
       return fetchIds(transfers, pace, limits);
     },
@@ -97,7 +105,8 @@ async function fetchIds(
     await transfers.run(commands.fetchIds(pace !== 'usual'), limits[pace]);
     return branches;
   } catch (error) {
-    throw error instanceof OtherFormat ? error : unreachable(error);
+    if (error instanceof OtherFormat) throw error;
+    return failToFetch(transfers, error, limits.usual);
   }
 }
 
@@ -106,8 +115,25 @@ async function requireFormat(
   format: ObjectFormat,
   limit: TransferLimit,
 ): Promise<void> {
-  const own = (await transfers.run(commands.objectFormat(), limit)).trim();
-  if (own !== format) throw new OtherFormat(format, null);
+  if ((await ownFormat(transfers, limit)) !== format) throw new OtherFormat(format, null);
+}
+
+/**
+ * Rejects with why a fetch failed. The mirror keeps what origin may not have, so it is given up only where its own format
+ * is not origin's; of the two that there are, that is the other one where git names none.
+ */
+async function failToFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
+  const failure = unreachable(error);
+  const mismatch = MISMATCHED.exec(textOf(error));
+  if (mismatch === null) throw failure;
+  const own = await ownFormat(transfers, limit).catch(() => null);
+  if (own === null) throw failure;
+  const format = (mismatch[1] ?? (own === 'sha1' ? 'sha256' : 'sha1')) as ObjectFormat;
+  throw format === own ? failure : new OtherFormat(format, error);
+}
+
+async function ownFormat(transfers: Transfers, limit: TransferLimit): Promise<string> {
+  return (await transfers.run(commands.objectFormat(), limit)).trim();
 }
 
 /** A web page in which git finds no refs looks like a repository without branches: one that is served as plain files. */
@@ -171,16 +197,10 @@ function pushFailure(error: unknown): PushOutcome {
   const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
   if (why === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
-  if (locked !== undefined) {
-    const name = locked.replace(/^refs\/heads\//, '');
-    const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${locked}.lock there`;
-    throw new HoldfastError('conflict', message, {}, error);
-  }
-  if (TABLES_LOCKED.test((error as GitFailure).stderr)) {
-    const message =
-      'origin has a lock of its refs: a push is under way there, or one died; try again, or remove reftable/tables.list.lock there';
-    throw new HoldfastError('conflict', message, {}, error);
-  }
+  if (locked !== undefined)
+    throw new OriginLocked(locked.replace(/^refs\/heads\//, ''), `${locked}.lock`, error);
+  if (TABLES_LOCKED.test((error as GitFailure).stderr))
+    throw new OriginLocked('its refs', 'reftable/tables.list.lock', error);
   const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
   if (inTheWay !== undefined) {
     const message = `origin has a ref ${inTheWay}, which is in the way of ${wanted}; delete it there`;
@@ -206,6 +226,13 @@ function shown({ stderr }: GitFailure, why: string): string {
 
 const NO_SERVER =
   'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
+
+/**
+ * Said before anything is sent, and by git itself. Only in the newest protocol it names origin's format; a server of ssh
+ * seldom lets git agree on that protocol.
+ */
+const MISMATCHED =
+  /^fatal: (?:mismatched algorithms: client \S+; server (sha1|sha256)|(?:the )?server does not support (?:algorithm '.*'|this repository's object format)|the receiving end does not support this repository's hash algorithm)$/im;
 
 /** What git or ssh say, and what it means for people. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
@@ -239,6 +266,7 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'GIT_REMOTE sends git on to another address; set it to that of the repository itself',
   ],
   [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
+  [MISMATCHED, 'the repository at GIT_REMOTE has another object format than the mirror of it'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
   [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
 ];
@@ -250,19 +278,13 @@ const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
 /** Origin itself has answered, and did not look at what was sent. */
 const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
-/** Said before anything was sent: each side names its format, where it is not the oldest. */
-const MISMATCHED =
-  /mismatched algorithms: client \S+; server (sha1|sha256)$|server does not support algorithm '/m;
-
 function unreachable(error: unknown): OriginUnavailable {
-  const text = error instanceof GitFailure ? error.stderr : String(error);
-  const mismatch = MISMATCHED.exec(text);
-  if (mismatch !== null) return new OtherFormat((mismatch[1] ?? 'sha1') as ObjectFormat, error);
+  const text = textOf(error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   // The reasons above are those for which a connection does not come about; later, texts like them say other things.
-  const started = startTrouble(error);
+  const started = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
   if (started !== null)
     return new OriginUnavailable(`git cannot ask origin: ${started}`, { isSent, isLate }, error);
   const trouble = diskTrouble(error);
@@ -278,4 +300,11 @@ function unreachable(error: unknown): OriginUnavailable {
     status === undefined ? 'the connection to origin broke' : `origin answers with HTTP status ${status}`;
   const otherwise = isLate ? 'origin does not answer in time' : broken;
   return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
+}
+
+/** What the other side says of itself. */
+const OF_ORIGIN = /^(?:remote: |fatal: remote error: ).*$/gm;
+
+function textOf(error: unknown): string {
+  return error instanceof GitFailure ? error.stderr : String(error);
 }

@@ -52,7 +52,7 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What kept git from being started, or from opening anything. */
-export function startTrouble(error: unknown): string | null {
+function startTrouble(error: unknown): string | null {
   return descriptorTrouble(textOf(error));
 }
 

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { createExclusive } from '../../../async/exclusive.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader, Watcher } from '../../source.ts';
 import { readingTrouble } from '../process/disk-trouble.ts';
@@ -31,7 +32,10 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
   const watches = new Set<{ onChange(): void; watcher: Watcher }>();
   let identity = await identify(repository);
 
-  const follow = async (): Promise<void> => {
+  // Two looks at once would each begin the watches anew, and one that is ended meanwhile would begin again.
+  const exclusive = createExclusive();
+
+  const beginAnew = async (): Promise<void> => {
     const now = await identify(repository);
     if (now === identity) return;
     await letGo();
@@ -40,6 +44,9 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
       watch.watcher = await parts.watch(watch.onChange);
     }
     identity = now;
+  };
+  const follow = async (): Promise<void> => {
+    if ((await identify(repository)) !== identity) await exclusive(beginAnew);
   };
 
   return {
@@ -50,16 +57,16 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
         return reader.head();
       },
     },
-    watch: async (onChange) => {
-      const watch = { onChange, watcher: await parts.watch(onChange) };
-      watches.add(watch);
-      return {
-        close: async () => {
+    watch: (onChange) =>
+      exclusive(async () => {
+        const watch = { onChange, watcher: await parts.watch(onChange) };
+        watches.add(watch);
+        const close = (): Promise<void> => {
           watches.delete(watch);
-          await watch.watcher.close();
-        },
-      };
-    },
+          return watch.watcher.close();
+        };
+        return { close: () => exclusive(close) };
+      }),
   };
 }
 

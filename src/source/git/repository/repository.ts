@@ -47,11 +47,19 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   await checkVersion(anywhere);
   const located = await locate(anywhere);
   if (located === null) return null;
-  const [format = '', top = '', gitFolder = '', commonFolder = '', subfolder = ''] = located.split('\n');
+  const lines = located.split('\n');
+  if (lines.length !== LOCATED_LINES) {
+    const message = `the path of ${existing} has a line break in it, or that of its repository; use another one`;
+    throw new HoldfastError('invalid', message);
+  }
+  const [format = '', top = '', gitFolder = '', commonFolder = '', subfolder = ''] = lines;
   const prefix = [subfolder.replace(/\/$/, ''), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
   return { context, gitFolder, commonFolder, prefix, emptyTree: emptyTreeOf(format) };
 }
+
+/** What git says of a repository: five lines, and nothing after the last one. */
+const LOCATED_LINES = 6;
 
 /** Said of what came with a later version: refs in tables, say. */
 const NEEDS_NEWER = /unknown repository extension|Expected git repo version/;

@@ -8,7 +8,10 @@ export async function syncRef(
   { commonFolder }: Pick<Repository, 'commonFolder'>,
   ref: string,
 ): Promise<void> {
-  const tables = await readdir(`${commonFolder}/${REF_TABLES}`).catch(() => null);
+  const tables = await readdir(`${commonFolder}/${REF_TABLES}`).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
   if (tables !== null) {
     // Each move makes a table, and any git may join the last ones. There are few.
     await syncFiles(

@@ -51,6 +51,7 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   }
   await setIndex(
     checkout,
+    note.to,
     paths.filter(({ indexed, to }) => indexed === to),
   );
   await restoreFiles(
@@ -169,8 +170,13 @@ async function isBegun(
   return !path.includes('\n') && (await runGit(context, commands.hashFiles(), `${path}\n`)).trim() === id;
 }
 
-async function setIndex(checkout: HeldCheckout, paths: readonly SwitchedPath[]): Promise<void> {
-  const none = `0 ${noObjectLike(checkout.repository.emptyTree)}`;
+/** Ids are as long as that of the commit: since the repository was opened, one of another format can have taken its place. */
+async function setIndex(
+  checkout: HeldCheckout,
+  commit: string,
+  paths: readonly SwitchedPath[],
+): Promise<void> {
+  const none = `0 ${noObjectLike(commit)}`;
   const lines = paths.map(({ path, now }) => `${now ?? none}\t${path}\0`).join('');
   if (lines !== '') await changeIndex(checkout, commands.setIndex(), lines);
 }

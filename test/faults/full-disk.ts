@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -52,8 +52,14 @@ function growUntilFull(path: string, piece: Buffer): void {
 /** A limit on the size of files, for the process and every git that it has started or starts. */
 async function limitedProcess(): Promise<SmallDisk> {
   const limit = (pid: number, size: string): void => {
-    for (const id of [pid, ...childrenOf(pid)])
-      execFileSync('prlimit', ['--pid', `${id}`, `--fsize=${size}:`]);
+    for (const id of [pid, ...childrenOf(pid)]) {
+      try {
+        execFileSync('prlimit', ['--pid', `${id}`, `--fsize=${size}:`]);
+      } catch (error) {
+        // A git that has come to its end since.
+        if (id === pid || existsSync(`/proc/${id}`)) throw error;
+      }
+    }
   };
   return {
     folder: await temporaryFolder(),

@@ -34,19 +34,24 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 
 /**
  * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
- * fields. The schema must be run with `reportInput`, so that sentences can tell what was there instead.
+ * fields, and `most` is how many sentences are wanted: a file has room for thirty thousand fields that nobody knows. The
+ * schema must be run with `reportInput`, so that sentences can tell what was there instead.
  */
-export function explain(issues: readonly Issue[], known: readonly string[] = []): FieldProblem[] {
-  return issues.flatMap((issue) => explainIssue(issue, known));
+export function explain(
+  issues: readonly Issue[],
+  known: readonly string[] = [],
+  most = Number.POSITIVE_INFINITY,
+): FieldProblem[] {
+  return issues.slice(0, most).flatMap((issue) => explainIssue(issue, known, most));
 }
 
-function explainIssue(issue: Issue, known: readonly string[]): FieldProblem[] {
+function explainIssue(issue: Issue, known: readonly string[], most: number): FieldProblem[] {
   const path = issue.path as (string | number)[];
   switch (issue.code) {
     case 'invalid_type':
       return [explainType(path, issue.expected, issue)];
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({
+      return issue.keys.slice(0, most).map((key) => ({
         path: [...path, key],
         kind: 'unknown',
         message: ownMessage(issue) ?? unknownField(key, path.length === 0 ? known : []),

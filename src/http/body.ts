@@ -115,9 +115,14 @@ function parseBytes(bytes: Buffer): Body {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    return { state: 'malformed', why: messageOf(error) };
+    return { state: 'malformed', why: reasonOf(error) };
   }
   return { state: 'json', value, bytes: bytes.length, refused: refusals(value) };
+}
+
+/** What the parser says, without the part of the body that it quotes: that can be a secret. */
+function reasonOf(error: unknown): string {
+  return messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
 }
 
 /** A body has room for half a million fields or items: no more of them are told than a person reads. */

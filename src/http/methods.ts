@@ -32,7 +32,17 @@ interface Path {
 }
 
 function patternOf(url: string): RegExp {
-  return new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`);
+  return new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]*')}$`);
+}
+
+/** The path of a request's target as the router reads it: without scheme and host, query and fragment, and decoded. */
+function pathIn(url: string): string {
+  const [path = ''] = url.replace(/^https?:\/\/[^/]*(?=\/)/, '').split(/[?#]/);
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
 }
 
 /**
@@ -42,7 +52,7 @@ function patternOf(url: string): RegExp {
 function refuseUnknown(app: FastifyInstance, paths: readonly Path[]): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return;
-    const [name = ''] = request.url.split('?');
+    const name = pathIn(request.url);
     const path = paths.find(({ pattern }) => pattern.test(name));
     if (path !== undefined) throw notAllowed(request, reply, path.allow);
     throw new HoldfastError('invalid', `there is nothing at ${name}`, { status: 404 });

@@ -137,7 +137,7 @@ describe('validate', () => {
       expect.stringMatching(
         /^::error file=FOLDER\/apps\/a%2Cb%3Ac%25\.yaml,line=1,col=1,title=name-invalid::the file's name/,
       ),
-      '::error file=FOLDER/apps/web.yaml,line=1,col=4,title=yaml-alias::write the value out instead of the alias "*b"',
+      '::error file=FOLDER/apps/web.yaml,line=1,col=4,title=yaml-alias::write the value out instead of this alias; put it in quotes if it is a value that begins with "*"',
       expect.stringMatching(
         /^::warning file=FOLDER\/notes\.txt,line=1,col=1,title=file-unexpected::is not read/,
       ),

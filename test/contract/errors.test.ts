@@ -67,6 +67,17 @@ describe('decisions.md: Everything else: routes and methods', () => {
     }
   });
 
+  it.each([
+    ['an escape', '/api/v2/%61pps', 'GET, HEAD, OPTIONS'],
+    ['a scheme and host', 'http://fleet.example/api/v2/apps?x', 'GET, HEAD, OPTIONS'],
+    ['an empty name', '/api/v2/device_groups//info', 'GET, HEAD, OPTIONS'],
+  ])('wrong method 405 with Allow, however the path is spelt: %s', async (_, path, allow) => {
+    for (const method of ['PUT', 'PROPFIND']) {
+      const reply = await sendRaw(manager(), { method, path });
+      expect([reply.status, reply.headers.allow], method).toEqual([405, allow]);
+    }
+  });
+
   it.each(PATHS.filter(([, methods]) => methods.includes('HEAD')))(
     'HEAD is GET without the body: %s',
     async (path) => {
@@ -218,6 +229,13 @@ describe('decisions.md: Everything else: Bodies', () => {
       });
     },
   );
+
+  it('malformed JSON 400: no part of the body is in the reply, since it can be a secret', async () => {
+    const body = '{"env_vars": {"PASSWORD": hunter2}}';
+    const request = { method: 'PUT', path: '/api/v2/apps/web/update', body, headers: JSON_TYPE };
+    const reply = await sendRaw(manager(), request);
+    expect(reply.body).toEqual({ error: "the body is not JSON: Unexpected token 'h'" });
+  });
 
   it('a report that is not there is told as such', async () => {
     const reply = await manager().post('/api/v2/reports');

@@ -12,7 +12,10 @@ function read(text: string): unknown {
 const DEPTH = 'yaml-depth is nested too deeply; at most 32 levels are read';
 const INTEGER = 'yaml-integer whole numbers beyond 2^53 are not exact; write it in quotes';
 const DIRECTIVE = 'yaml-directive remove the lines that begin with "%"; only YAML 1.2 is read';
-const TAG = 'yaml-tag remove this tag (the word after "!"); only plain values are read';
+const TAG =
+  'yaml-tag remove this tag (the word after "!"); only plain values are read. Put it in quotes if it is a value that begins with "!"';
+const ALIAS =
+  'yaml-alias write the value out instead of this alias; put it in quotes if it is a value that begins with "*"';
 const TWICE = 'yaml-syntax this key stands twice in the same map; keep one of them';
 const KEY =
   'yaml-syntax keys must be plain text; a list or map cannot be a key: put a value that begins with "{" or "[" in quotes';
@@ -106,13 +109,9 @@ describe('readYaml refuses', () => {
     ['a key twice further down', 'a: {b: 1, c: 2, b: 3, b: 4}', [`1:17 ${TWICE}`, `1:23 ${TWICE}`]],
     ['an empty key twice', '{: a, "": b}', [`1:7 ${TWICE}`]],
     ['a list as key', '? [a]\n: b', [`1:3 ${KEY}`]],
-    ['an alias', 'a: &x 1\nb: *x', ['2:4 yaml-alias write the value out instead of the alias "*x"']],
-    ['an alias of nothing', 'a: *x', ['1:4 yaml-alias write the value out instead of the alias "*x"']],
-    [
-      'a merge key',
-      'a: &x {b: 1}\nc:\n  <<: *x\n',
-      ['3:7 yaml-alias write the value out instead of the alias "*x"'],
-    ],
+    ['an alias', 'a: &x 1\nb: *x', [`2:4 ${ALIAS}`]],
+    ['an alias of nothing', 'a: *x', [`1:4 ${ALIAS}`]],
+    ['a merge key', 'a: &x {b: 1}\nc:\n  <<: *x\n', [`3:7 ${ALIAS}`]],
     ['a tag of its own', 'a: !secret x', [`1:4 ${TAG}`]],
     ['a tag for a date', 'a: !!timestamp 2001-12-14', [`1:16 ${TAG}`]],
     ['a tag for binary', 'a: !!binary aGk=', [`1:13 ${TAG}`]],
@@ -150,7 +149,7 @@ describe('readYaml refuses', () => {
       'a: *x\nb: 9007199254740993\nb: 1\nconstructor: 1\n',
       [
         `3:1 ${TWICE}`,
-        '1:4 yaml-alias write the value out instead of the alias "*x"',
+        `1:4 ${ALIAS}`,
         `2:4 ${INTEGER}`,
         '4:1 yaml-key "constructor" cannot be a key; choose another name',
       ],
@@ -161,7 +160,7 @@ describe('readYaml refuses', () => {
 
   it('more comments above values than can be told from the values', () => {
     expect(read(`a:\n${'-\n#c\n  x\n'.repeat(20)}`)).toEqual([
-      expect.stringMatching(/^\d+:1 yaml-syntax move this comment above its key or dash: /),
+      expect.stringMatching(/^\d+:1 yaml-syntax move this comment above its key or dash; /),
     ]);
   });
 

@@ -103,4 +103,10 @@ describe('explain', () => {
     const parsed = Schema.safeParse({ text: 12_345 }, { reportInput: true });
     expect(JSON.stringify(explain(parsed.error?.issues ?? []))).not.toContain('12345');
   });
+
+  it('looks at no more than are wanted', () => {
+    const many = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`k${index}`, index]));
+    const parsed = Schema.safeParse({ ...GOOD, ...many }, { reportInput: true });
+    expect(explain(parsed.error?.issues ?? [], [], 2).map(({ path }) => path)).toEqual([['k0'], ['k1']]);
+  });
 });

@@ -202,3 +202,37 @@ describe('a mistake in an app is told with its place and with what to write inst
     expect(told(text, 'device_group')).toBe(expected);
   });
 });
+
+describe('no problem of a value tells the value, which can be a secret', () => {
+  it.each<[string, string]>([
+    ['as an alias', '*hunter2'],
+    ['as the head of a text of several lines', '|hunter2'],
+    ['as more than that head', '|- hunter2'],
+    ['behind a bracket', ']hunter2'],
+    ['behind a bracket, in quotes', "]'hunter2"],
+    ['as a tag', '!hunter2'],
+    ['with a backslash', '"\\Uhunter2!"'],
+    ['with a sign that may not begin it', '@hunter2'],
+    ['behind its closing quote', '"a" hunter2'],
+    ['as a list', '[hunter2]'],
+    ['as a map', '{hunter2}: 1'],
+  ])('%s', (_name, value) => {
+    const problems = toldOf(`env_vars:\n  PASSWORD: ${value}\n  B: c\n`);
+    expect(problems).toMatch(/^\d+:\d+ ./);
+    expect(problems).not.toContain('hunter');
+  });
+});
+
+describe('how a mistake in a value is mended, is said so that it is accepted', () => {
+  it.each<[string, string, string]>([
+    ['an alias', '*a', "'*a'"],
+    ['a head of a text of several lines', '|a', "'|a'"],
+    ['a tag', '!a', "'!a'"],
+    ['an escape', '"a\\d"', '"a\\\\d"'],
+    ['a number', '1.10', "'1.10'"],
+    ['nothing', '', '""'],
+  ])('%s', (_name, value, mended) => {
+    expect(toldOf(`env_vars:\n  A: ${value}\n`)).toMatch(/quotes|write ""|backslash/);
+    expect(toldOf(`env_vars:\n  A: ${mended}\n`)).toBe('');
+  });
+});

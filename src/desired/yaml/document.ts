@@ -94,7 +94,8 @@ export function readOnce(known: Map<string, ReadResult<YamlSource>> = new Map())
 
 const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;
 const DIRECTIVE_HINT = 'remove the lines that begin with "%"; only YAML 1.2 is read';
-const TAG_HINT = 'remove this tag (the word after "!"); only plain values are read';
+const TAG_HINT =
+  'remove this tag (the word after "!"); only plain values are read. Put it in quotes if it is a value that begins with "!"';
 
 /** What people are told instead of the parser's own message, which is used for all other codes. */
 const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
@@ -109,6 +110,8 @@ const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
     'a key stands on one line, with its colon: see whether a colon is missing, and whether the lines are indented alike',
   BAD_INDENT: 'the indentation does not fit the lines above, or a closing bracket is missing',
   BAD_DIRECTIVE: DIRECTIVE_HINT,
+  BAD_DQ_ESCAPE:
+    'in double quotes, a backslash begins an escape sequence, and this is none; write the backslash twice',
   RESOURCE_EXHAUSTION: DEPTH_HINT,
   TAG_RESOLVE_FAILED: TAG_HINT,
 };
@@ -143,11 +146,16 @@ const CONFLICT_MIDDLE = /^={7}\r?$/m;
 const CONFLICT_HINT =
   'a merge conflict is not resolved here; keep one side, and remove the lines with <<<<<<<, ======= and >>>>>>>';
 
-/** A message of the parser whose code stands for several things, with what to do. */
+/** A message of the parser whose code stands for several things, with what to do, and without what it quotes: that can be a secret. */
 function withHint(message: string): string {
-  if (message.startsWith('Plain value cannot start with')) return `${message}; put it in quotes`;
-  return message.endsWith(' at node end') ? BEHIND_HINT : message;
+  const [said = ''] = message.split(': ');
+  if (said.startsWith('Plain value cannot start with')) return `${said}; put it in quotes`;
+  if (said.startsWith('Block scalar header')) return HEADER_HINT;
+  return said.endsWith(' at node end') ? BEHIND_HINT : said;
 }
+
+const HEADER_HINT =
+  'a value that begins with "|" or ">" is a text of several lines, below; put it in quotes if it is not meant as that';
 
 const BEHIND_HINT =
   "this stands behind the end of a value: put the whole value in quotes, in which a quote of the same kind is doubled ('') or follows a backslash (\\\")";
@@ -169,6 +177,9 @@ function contentProblems({ document, lines }: YamlTree): TextProblem[] {
   return found.slice(0, MAX_PROBLEMS);
 }
 
+const ALIAS_HINT =
+  'write the value out instead of this alias; put it in quotes if it is a value that begins with "*"';
+
 interface NodeProblem {
   offset: number;
   code: ProblemCode;
@@ -178,8 +189,7 @@ interface NodeProblem {
 function nodeProblems(node: Node): NodeProblem[] {
   const offset = node.range?.[0] ?? 0;
   if (isAlias(node)) {
-    const message = `write the value out instead of the alias "*${node.source}"`;
-    return [{ offset, code: 'yaml-alias', message }];
+    return [{ offset, code: 'yaml-alias', message: ALIAS_HINT }];
   }
   if (node.tag !== undefined && !CORE_TAG.test(node.tag)) {
     return [{ offset, code: 'yaml-tag', message: TAG_HINT }];

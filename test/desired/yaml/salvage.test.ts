@@ -37,6 +37,11 @@ describe('what can be read of a text that cannot be read as a whole', () => {
     expect(salvageYaml(text)).toBe(expected);
   });
 
+  it('is found below more lines than a call has arguments', () => {
+    const many = '\n'.repeat(250_000);
+    expect(salvageYaml(`env: *x\n${many}`)).toBe(many);
+  });
+
   it('is every other field with its comments, whatever one field is', () => {
     const broken = fc.constantFrom(
       'bad: *x',

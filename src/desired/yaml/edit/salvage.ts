@@ -28,15 +28,15 @@ function readableLines(text: string, read: ReadYaml): string[] | null {
   const starts = lines.flatMap((line, index) => (FIELD_START.test(line) ? [index] : []));
   if (starts.length > MAX_FIELDS || lines.slice(starts[0]).some((line) => MARKER.test(line))) return null;
   const names = new Set<string>();
-  const kept = lines.slice(0, starts[0]);
+  const kept = [lines.slice(0, starts[0])];
   for (const [index, start] of starts.entries()) {
     const { own, below } = cutField(lines.slice(start, starts[index + 1]));
     const name = nameOf(own.join(''), read);
-    if (name !== undefined && !names.has(name)) kept.push(...own);
+    if (name !== undefined && !names.has(name)) kept.push(own);
     if (name !== undefined) names.add(name);
-    kept.push(...below);
+    kept.push(below);
   }
-  return kept;
+  return kept.flat();
 }
 
 /** A field's own lines, and the blank lines and comments between it and the next field. */

@@ -4,7 +4,8 @@ import { GitFailure, runGit } from '../process/run.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';
 import type { Repository } from '../repository/repository.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
-import { type Origin, OriginUnavailable, OtherFormat, type TransferLimits } from './origin.ts';
+import type { Origin, TransferLimits } from './origin.ts';
+import { OriginUnavailable, OtherFormat } from './origin-errors.ts';
 
 /** What the state of a mirror is made of. */
 export interface MirrorStateParts {

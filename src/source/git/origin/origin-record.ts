@@ -5,7 +5,8 @@ import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } fro
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
 import type { MirrorState } from './mirror-state.ts';
-import { type Origin, OriginLocked } from './origin.ts';
+import type { Origin } from './origin.ts';
+import { OriginLocked } from './origin-errors.ts';
 
 /** Where the mirror keeps what the record at origin was when it was last seen. */
 const SEEN_REF = 'refs/holdfast/origin-ids';

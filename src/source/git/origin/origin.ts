@@ -1,8 +1,16 @@
-import { descriptorTrouble, HoldfastError, kindOf } from '../../../errors.ts';
+import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
-import { diskTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
+import {
+  MISMATCHED,
+  NO_SERVER,
+  OriginLocked,
+  OriginUnavailable,
+  OtherFormat,
+  textOf,
+  unreachable,
+} from './origin-errors.ts';
 
 /**
  * The first fetch brings the whole history, later ones what is new. One that was not done in time is tried again with
@@ -19,39 +27,6 @@ export interface TransferLimits {
  * sent; `moved`: it came out when origin was to move the ref.
  */
 type PushOutcome = 'done' | 'stale' | 'moved';
-
-/** Origin cannot be reached now. */
-export class OriginUnavailable extends HoldfastError {
-  /** Whether something was sent that origin may take, now or later. */
-  readonly isSent: boolean;
-  /** Whether a limit of time ended it. */
-  readonly isLate: boolean;
-
-  constructor(message: string, facts: { isSent: boolean; isLate: boolean }, cause: unknown) {
-    super('unavailable', message, {}, cause);
-    this.isSent = facts.isSent;
-    this.isLate = facts.isLate;
-  }
-}
-
-/** Origin did not look at a push, since a lock that it needs is there: of another push, or of a dead process. */
-export class OriginLocked extends HoldfastError {
-  constructor(name: string, file: string, cause: unknown) {
-    const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${file} there`;
-    super('conflict', message, {}, cause);
-  }
-}
-
-/** Origin has its objects in another format than the mirror, so nothing of it can be brought there. */
-export class OtherFormat extends OriginUnavailable {
-  readonly format: ObjectFormat;
-
-  constructor(format: ObjectFormat, cause: unknown) {
-    const message = `the repository at GIT_REMOTE has the object format ${format}, and the mirror another one`;
-    super(message, { isSent: false, isLate: false }, cause);
-    this.format = format;
-  }
-}
 
 /** A repository elsewhere, as seen from the mirror. */
 export interface Origin {
@@ -222,89 +197,4 @@ function shown({ stderr }: GitFailure, why: string): string {
   return redact(told === '' ? why : `${why}: ${told}`)
     .replace(/\p{Cc}+/gu, ' ')
     .slice(0, 300);
-}
-
-const NO_SERVER =
-  'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
-
-/**
- * Said before anything is sent, and by git itself. Only in the newest protocol it names origin's format; a server of ssh
- * seldom lets git agree on that protocol.
- */
-const MISMATCHED =
-  /^fatal: (?:mismatched algorithms: client \S+; server (sha1|sha256)|(?:the )?server does not support (?:algorithm '.*'|this repository's object format)|the receiving end does not support this repository's hash algorithm)$/im;
-
-/** What git or ssh say, and what it means for people. */
-const CAUSES: readonly (readonly [RegExp, string])[] = [
-  [/^the manager is shutting down$/, 'the manager is shutting down'],
-  [
-    /\bssh: (command )?not found|cannot run ssh\b/,
-    'there is no ssh on the PATH of the manager; install an ssh client (openssh-client)',
-  ],
-  [
-    /'remote-https?' is not a git command|unable to find remote helper for 'https?'/i,
-    'the git of the manager cannot do https; install its part for that',
-  ],
-  [
-    /Authentication failed|could not read (Username|Password)|terminal prompts disabled|error: 40[13]\b/,
-    'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
-  ],
-  [
-    /Permission to .* denied|marked as read only|not allowed to push/i,
-    'origin does not let this account push',
-  ],
-  [/Permission denied|publickey/, 'origin does not accept the key; look at GIT_SSH_KEY'],
-  [/Host key verification failed/, 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
-  [/dubious ownership/, 'the repository at GIT_REMOTE belongs to another user'],
-  [
-    /not appear to be a git repository|repository .*not found|not found$|does not exist/im,
-    'there is no repository at GIT_REMOTE',
-  ],
-  [/info\/refs not valid|bad line length character/, NO_SERVER],
-  [
-    /redirects followed|unable to update url base from redirection/,
-    'GIT_REMOTE sends git on to another address; set it to that of the repository itself',
-  ],
-  [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
-  [MISMATCHED, 'the repository at GIT_REMOTE has another object format than the mirror of it'],
-  [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
-  [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
-];
-
-/** What a push says once it sends commits; before that, origin has nothing that it could take. */
-const SENDING = /Writing objects:/;
-/** Origin, or what is before it, has answered with an error. */
-const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
-/** Origin itself has answered, and did not look at what was sent. */
-const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
-
-function unreachable(error: unknown): OriginUnavailable {
-  const text = textOf(error);
-  const isLate = /^not done within/.test(text);
-  const isSending = SENDING.test(text);
-  const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
-  // The reasons above are those for which a connection does not come about; later, texts like them say other things.
-  const started = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
-  if (started !== null)
-    return new OriginUnavailable(`git cannot ask origin: ${started}`, { isSent, isLate }, error);
-  const trouble = diskTrouble(error);
-  if (trouble !== null)
-    return new OriginUnavailable(
-      `the mirror of origin cannot be written: ${trouble}`,
-      { isSent, isLate },
-      error,
-    );
-  const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
-  const [, status] = ANSWERED.exec(text) ?? [];
-  const broken =
-    status === undefined ? 'the connection to origin broke' : `origin answers with HTTP status ${status}`;
-  const otherwise = isLate ? 'origin does not answer in time' : broken;
-  return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
-}
-
-/** What the other side says of itself. */
-const OF_ORIGIN = /^(?:remote: |fatal: remote error: ).*$/gm;
-
-function textOf(error: unknown): string {
-  return error instanceof GitFailure ? error.stderr : String(error);
 }

@@ -8,7 +8,8 @@ import { GitFailure } from '../process/run.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { CommitWriter } from '../write/commit-writer.ts';
 import type { RefMover } from '../write/ref-mover.ts';
-import { type Origin, OriginUnavailable } from './origin.ts';
+import type { Origin } from './origin.ts';
+import { OriginUnavailable } from './origin-errors.ts';
 
 /** What publishing at origin needs. */
 export interface PushPublisherParts {

@@ -36,6 +36,7 @@ export class OtherFormat extends OriginUnavailable {
   }
 }
 
+/** Said where the answer is not one of git's. */
 export const NO_SERVER =
   'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
 

@@ -5,6 +5,7 @@ import { TellMore } from './test/support/tell-more.ts';
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
+    setupFiles: 'test/support/seed.ts',
     reporters: ['default', new TellMore()],
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -7,7 +7,7 @@
  */
 export const layers = {
   errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
-  async: { may: ['errors'], promise: 'queues, lanes and turns: when things run, not what they do' },
+  async: { may: [], promise: 'queues, lanes and turns: when things run, not what they do' },
   disk: {
     may: ['errors', 'async'],
     promise: 'small files read in few turns, files that outlive a loss of power',
@@ -15,7 +15,7 @@ export const layers = {
   faults: { may: ['errors'], pure: [], promise: 'points at which tests let the process die' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
   config: {
-    may: ['settings'],
+    may: ['errors', 'settings'],
     pure: ['node:util'],
     promise: '(env, argv) to settings, or every problem at once',
   },
@@ -51,7 +51,7 @@ export const layers = {
   },
   cli: {
     may: ['errors', 'settings', 'config', 'desired', 'plan', 'source'],
-    promise: 'validate, plan, store copy, help',
+    promise: 'validate, plan, import, store copy, help',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
   program: { may: ['*'], promise: 'the process: argv, signals, exit code' },

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { messageOf } from './errors.ts';
 import { type Config, SETTINGS, type Setting, type SettingName } from './settings.ts';
 
 /** Either every setting, or every problem of the settings, each a sentence that names its place. */
@@ -6,22 +7,29 @@ export type ConfigResult = { ok: true; config: Config } | { ok: false; problems:
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+/** Reads a file as text; throws, with why it cannot. */
+type ReadFile = (path: string) => string;
+
+function noFile(): never {
+  throw new Error('no files are read here');
+}
+
 /** `GIT_POLL_INTERVAL` to `git-poll-interval`. */
-export function flagOf(name: SettingName): string {
+export function flagOf(name: string): string {
   return name.toLowerCase().replaceAll('_', '-');
 }
 
 /**
  * Reads all settings from the environment and the flags of `serve`; flags win. Pure: nothing but its arguments is
- * looked at. An empty variable counts as unset. Reports every problem at once.
+ * looked at. An empty variable counts as unset, and a secret can stand in a file that `NAME_FILE` names. Reports every problem at once.
  */
-export function parseConfig(env: Env, argv: readonly string[]): ConfigResult {
+export function parseConfig(env: Env, argv: readonly string[], readFile: ReadFile = noFile): ConfigResult {
   const flags = parseFlags(argv);
   const problems = [...flags.problems];
   const given = new Set<SettingName>();
   const config: Record<string, unknown> = {};
   for (const name of NAMES) {
-    const reading = readSetting(name, flags.values.get(flagOf(name)), env[name]);
+    const reading = readSetting(name, (one) => givenAs(one, flags.values, env), readFile);
     if (reading.problem !== null) problems.push(reading.problem);
     if (reading.isGiven) given.add(name);
     config[name] = reading.value;
@@ -32,7 +40,18 @@ export function parseConfig(env: Env, argv: readonly string[]): ConfigResult {
 
 const NAMES = Object.keys(SETTINGS) as SettingName[];
 
-const FLAGS = Object.fromEntries(NAMES.map((name) => [flagOf(name), { type: 'string' as const }]));
+/** The name under which a secret is given by the path of a file, as container platforms hand them out; null for other settings. */
+export function fileOf(name: SettingName): string | null {
+  const { isSecret }: Setting<unknown> = SETTINGS[name];
+  return isSecret === true ? `${name}_FILE` : null;
+}
+
+const FLAGS = Object.fromEntries(
+  NAMES.flatMap((name) => [name, fileOf(name) ?? name]).map((name) => [
+    flagOf(name),
+    { type: 'string' as const },
+  ]),
+);
 
 interface Flags {
   values: ReadonlyMap<string, string>;
@@ -80,22 +99,53 @@ function strayArgument(argv: readonly string[], index: number): string {
   return `${shown} is not expected here; settings are given as --flag VALUE`;
 }
 
+/** A text that was given, and where. */
+interface Given {
+  text: string;
+  place: string;
+}
+
+function givenAs(name: string, flags: Flags['values'], env: Env): Given | null {
+  const flag = flags.get(flagOf(name));
+  if (flag !== undefined) return { text: flag, place: `--${flagOf(name)}` };
+  const variable = env[name];
+  return variable === undefined || variable === '' ? null : { text: variable, place: name };
+}
+
 interface Reading {
   value: unknown;
   isGiven: boolean;
   problem: string | null;
 }
 
-function readSetting(name: SettingName, flag: string | undefined, variable: string | undefined): Reading {
+function readSetting(name: SettingName, find: (name: string) => Given | null, readFile: ReadFile): Reading {
   const setting: Setting<unknown> = SETTINGS[name];
-  const text = flag ?? (variable === '' ? undefined : variable);
-  if (text === undefined) return { value: setting.fallback, isGiven: false, problem: null };
-  const parsed = setting.type.safeParse(text);
+  const { fallback } = setting;
+  const wrong = (problem: string): Reading => ({ value: fallback, isGiven: true, problem });
+  const itself = find(name);
+  const file = find(fileOf(name) ?? '');
+  if (itself !== null && file !== null)
+    return wrong(`${itself.place} and ${file.place} are both set; keep one`);
+  // A file with a setting of its own is read by whoever uses it.
+  const isRead = file !== null && !Object.hasOwn(SETTINGS, fileOf(name) ?? '');
+  const given = isRead ? readSecret(file, readFile) : itself;
+  if (given === null) return { value: fallback, isGiven: false, problem: null };
+  if ('problem' in given) return wrong(given.problem);
+  const parsed = setting.type.safeParse(given.text);
   if (parsed.success) return { value: parsed.data, isGiven: true, problem: null };
-  const place = flag === undefined ? name : `--${flagOf(name)}`;
-  const shown = setting.isSecret ? '' : `, not ${JSON.stringify(withoutCredentials(text).slice(0, 100))}`;
-  const problem = `${place} ${parsed.error.issues[0]?.message}${shown}`;
-  return { value: setting.fallback, isGiven: true, problem };
+  const shown = setting.isSecret
+    ? ''
+    : `, not ${JSON.stringify(withoutCredentials(given.text).slice(0, 100))}`;
+  return wrong(`${given.place} ${parsed.error.issues[0]?.message}${shown}`);
+}
+
+/** What the file says, but for the end of its last line, which editors add. */
+function readSecret({ text: path, place }: Given, readFile: ReadFile): Given | { problem: string } {
+  try {
+    return { text: readFile(path).replace(/\r?\n$/, ''), place: `the file of ${place}` };
+  } catch (error) {
+    return { problem: `${place} names a file that cannot be read: ${messageOf(error)}` };
+  }
 }
 
 /** An address is shown without the part where credentials stand. */
@@ -106,8 +156,11 @@ function withoutCredentials(text: string): string {
 /** What only holds of several settings together. */
 function problemsBetween(given: ReadonlySet<SettingName>, config: Record<string, unknown>): string[] {
   const problems: string[] = [];
-  if (given.has('BASIC_AUTH_USER') !== given.has('BASIC_AUTH_PASSWORD'))
-    problems.push('BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none');
+  for (const account of ['BASIC', 'DEVICE'] as const) {
+    const [user, password] = [`${account}_AUTH_USER`, `${account}_AUTH_PASSWORD`] as const;
+    if (given.has(user) !== given.has(password))
+      problems.push(`${user} and ${password} belong together; set both, or none`);
+  }
   if (given.has('GIT_REMOTE') && !isPathInside(String(config['DESIRED_STATE'])))
     problems.push('DESIRED_STATE must be a path inside the repository when GIT_REMOTE is set');
   return problems;

@@ -35,6 +35,11 @@ export class HoldfastError extends Error {
   }
 }
 
+/** Anything thrown as an error of a known kind; what is not ours is `internal`. */
+export function asHoldfastError(error: unknown): HoldfastError {
+  return error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
+}
+
 /** The kind of anything thrown; what is not ours is `internal`. */
 export function kindOf(error: unknown): ErrorKind {
   return error instanceof HoldfastError ? error.kind : 'internal';

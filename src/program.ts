@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
-import { tuneCollector } from './service/garbage-collector.ts';
+import { holdMemoryDown, tuneCollector } from './service/garbage-collector.ts';
 import { createLogger } from './service/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';
@@ -50,6 +51,7 @@ async function serve(config: Config): Promise<ExitCode> {
     draw,
     stopping: stopping.signal,
   });
+  holdMemoryDown();
   await signalled;
   await service.close();
   logger.info('stopped');
@@ -82,6 +84,7 @@ const output = openOutput();
 const code = await runCommand(process.argv.slice(2), {
   io: {
     env: process.env,
+    readFile: (path) => readFileSync(path, 'utf8'),
     write: output.write,
     complain: (text) => void process.stderr.write(text),
     isTerminal: process.stdout.isTTY === true,

@@ -29,8 +29,8 @@ const AbsolutePath = z.string().regex(/^\/[^\p{Cc}"]*$/u, 'must be an absolute p
 const Remote = z
   .string()
   .regex(
-    /^(https:\/\/[^\s/]|ssh:\/\/[^\s/-]|\/|[A-Za-z0-9_.][\w.-]*@[A-Za-z0-9][\w.-]*:)[^\p{Cc}\s]*$/u,
-    'must be https://…, ssh://…, user@host:path or an absolute path',
+    /^((https:\/\/[^\s/]|ssh:\/\/[^\s/-]|[A-Za-z0-9_.][\w.-]*@[A-Za-z0-9][\w.-]*:)[^\p{Cc}\s]*|\.{0,2}\/[^\p{Cc}]*)$/u,
+    'must be https://…, ssh://…, user@host:path or a path that begins with /, ./ or ../',
   )
   .refine(
     (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@]*:[^/]*@/i.test(text),
@@ -39,11 +39,14 @@ const Remote = z
 const MongoUri = z
   .string()
   .regex(/^mongodb(\+srv)?:\/\/[^/]/, 'must be a mongodb:// or mongodb+srv:// address');
+/** What git takes (its manual, git-check-ref-format), and no other kind of ref. */
+const BRANCH =
+  /^(?!refs\/|.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^\s~^:?*[\\\p{Cc}./][^\s~^:?*[\\\p{Cc}]*(?<![./])$/u;
 /** A short name; the full one of a branch is taken too, since nobody means `refs/heads/refs/heads/main`. */
 const Branch = z
   .string()
   .transform((text) => text.replace(/^refs\/heads\//, ''))
-  .pipe(Text.regex(/^(?!refs\/)/, 'must be the name of a branch, such as main'));
+  .pipe(Text.regex(BRANCH, 'must be the name of a branch, such as main'));
 /** What MongoDB allows on every platform. */
 const DatabaseName = z
   .string()
@@ -91,6 +94,10 @@ export const SETTINGS = {
   ),
   GIT_USERNAME: optional(UserName, 'name for an https remote; most forges take any'),
   GIT_TOKEN: secret('password or access token for an https remote'),
+  GIT_TOKEN_FILE: optional(
+    AbsolutePath,
+    'path of a file with that token instead, read at each fetch and push, so that one which expires can be replaced',
+  ),
   GIT_SSH_KEY: optional(AbsolutePath, 'path of the private key for an ssh remote'),
   GIT_KNOWN_HOSTS: optional(AbsolutePath, 'path of a known_hosts file for an ssh remote'),
   GIT_CA_FILE: optional(AbsolutePath, 'path of the certificates to trust for an https remote'),
@@ -116,10 +123,15 @@ export const SETTINGS = {
     'seconds that a reply to /info may be old; 0 turns the cache off',
   ),
   REPORT_TTL: setting(wholeNumber(1, 315_360_000), 604_800, 'seconds that reports are kept'),
-  BODY_LIMIT: setting(wholeNumber(1024, 104_857_600), 1_048_576, 'largest body of a request, in bytes'),
+  BODY_LIMIT: setting(wholeNumber(1, 104_857_600), 1_048_576, 'largest body of a request, in bytes'),
   BASIC_AUTH_USER: optional(UserName, 'name of the administrator'),
   BASIC_AUTH_PASSWORD: secret('password of the administrator; better as a variable than as a flag'),
   BASIC_AUTH_EMAIL: optional(Email, 'e-mail of the administrator, for commits'),
+  DEVICE_AUTH_USER: optional(
+    UserName,
+    'name of a second account, for devices, which may only poll, send reports and ask for the status',
+  ),
+  DEVICE_AUTH_PASSWORD: secret('password of the account for devices'),
   WEBHOOK_SECRET: secret('key of POST /webhook, as set at the forge; unset turns it off'),
   AUTH_ENABLED: setting(Flag, true, 'false lets everybody do everything'),
   DEFAULT_NETWORKS: setting(

@@ -5,6 +5,7 @@ import { type Config, SETTINGS, type Setting, type SettingName, shownSettings } 
 
 const NAMES = Object.keys(SETTINGS) as SettingName[];
 const ACCOUNT = { BASIC_AUTH_USER: 'root', BASIC_AUTH_PASSWORD: 'hunter2' };
+const DEVICES = { DEVICE_AUTH_USER: 'devices', DEVICE_AUTH_PASSWORD: 'hunter3' };
 
 function configOf(env: Record<string, string | undefined> = {}, argv: readonly string[] = []): Config {
   const result = parseConfig(env, argv);
@@ -51,7 +52,21 @@ const TABLE: Record<
     ],
     refuses: [
       ['refs/heads/', 'must not be empty'],
-      ['refs/remotes/origin/main', 'must be the name of a branch, such as main'],
+      ...[
+        'refs/remotes/origin/main',
+        'a..b',
+        'a b',
+        '/a',
+        'a/',
+        'a//b',
+        '.a',
+        'a/.b',
+        'a.',
+        'a.lock',
+        'a.lock/b',
+        'a@{1}',
+        'a~1',
+      ].map((text): [string, string] => [text, 'must be the name of a branch, such as main']),
     ],
   },
   GIT_REMOTE: {
@@ -62,11 +77,15 @@ const TABLE: Record<
       'ssh://git@forge.example:2222/fleet.git',
       'git@forge.example:team/fleet.git',
       '/srv/git/fleet.git',
+      '/srv/our fleet.git',
+      './fleet.git',
+      '../fleet.git',
     ].map((text) => [text, text]),
     refuses: [
       ...[
         'fleet.git',
-        '../fleet.git',
+        '.fleet.git',
+        '.../fleet.git',
         'http://forge.example/fleet',
         'git://forge.example/fleet',
         'ext::sh -c x',
@@ -79,7 +98,7 @@ const TABLE: Record<
         '/srv/a\nb',
       ].map((text): [string, string] => [
         text,
-        'must be https://…, ssh://…, user@host:path or an absolute path',
+        'must be https://…, ssh://…, user@host:path or a path that begins with /, ./ or ../',
       ]),
     ],
   },
@@ -89,6 +108,11 @@ const TABLE: Record<
     refuses: [['a:b', 'must not be empty and must have no colon']],
   },
   GIT_TOKEN: { fallback: null, takes: [['t0ken', 't0ken']], refuses: [] },
+  GIT_TOKEN_FILE: {
+    fallback: null,
+    takes: [['/run/secrets/token', '/run/secrets/token']],
+    refuses: [['secrets/token', 'must be an absolute path']],
+  },
   GIT_SSH_KEY: {
     fallback: null,
     takes: [['/run/secrets/key', '/run/secrets/key']],
@@ -171,10 +195,10 @@ const TABLE: Record<
   },
   BODY_LIMIT: {
     fallback: 1_048_576,
-    takes: [['1024', 1024]],
+    takes: [['1', 1]],
     refuses: [
-      ['1023', 'must be a whole number from 1024 to 104857600'],
-      ['1MB', 'must be a whole number from 1024 to 104857600'],
+      ['0', 'must be a whole number from 1 to 104857600'],
+      ['1MB', 'must be a whole number from 1 to 104857600'],
     ],
   },
   BASIC_AUTH_USER: {
@@ -191,6 +215,12 @@ const TABLE: Record<
     takes: [['ops@example.com', 'ops@example.com']],
     refuses: ['ops', 'a b@c', 'a@b@c', '<a@b>'].map((text) => [text, 'must be an e-mail address']),
   },
+  DEVICE_AUTH_USER: {
+    fallback: null,
+    takes: [['shops', 'shops']],
+    refuses: [['a:b', 'must not be empty and must have no colon']],
+  },
+  DEVICE_AUTH_PASSWORD: { fallback: null, takes: [['a:b c', 'a:b c']], refuses: [] },
   AUTH_ENABLED: {
     fallback: true,
     takes: [
@@ -221,7 +251,7 @@ const TABLE: Record<
 describe.each(Object.entries(TABLE))('%s', (key, { fallback, takes, refuses }) => {
   const name = key as SettingName;
   const flag = `--${flagOf(name)}`;
-  const partner = name.startsWith('BASIC_AUTH_') ? ACCOUNT : {};
+  const partner = { ...(name.startsWith('BASIC_') && ACCOUNT), ...(name.startsWith('DEVICE_') && DEVICES) };
 
   it(`is ${JSON.stringify(fallback)} where it is unset, or an empty variable`, () => {
     expect(configOf()[name]).toEqual(fallback);
@@ -297,6 +327,9 @@ describe('all settings together', () => {
     ['a user alone', { BASIC_AUTH_USER: 'a' }, [], false],
     ['a user and an empty password', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD: '' }, [], false],
     ['a password alone', { BASIC_AUTH_PASSWORD: 'a' }, [], false],
+    ['both of devices', DEVICES, [], true],
+    ['a user of devices alone', { DEVICE_AUTH_USER: 'a' }, [], false],
+    ['a password of devices alone', { DEVICE_AUTH_PASSWORD: 'a' }, [], false],
   ])('user and password: %s', (_name, env, argv, isFine) => {
     expect(problemsOf(env, argv)).toHaveLength(isFine ? 0 : 1);
   });

@@ -1,3 +1,16 @@
+/** The results of `inLanes`, in the order of the items. */
+export async function mapInLanes<T, R>(
+  lanes: number,
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  await inLanes(lanes, items, async (item, index) => {
+    results[index] = await work(item);
+  });
+  return results;
+}
+
 /**
  * Works on items, `lanes` of them at once, in their order. Rejects with the first failure, when nothing is under way any more;
  * what had not begun by then never begins.

@@ -18,13 +18,9 @@ export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): P
 /** Brings work that stops between its pieces to its end, and gives way to others where it stops. */
 export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
   const pace = new Pace();
-  let piece = work.next();
-  while (piece.done !== true) {
-    await pace.step();
-    piece = work.next();
-  }
+  const result = await pace.pieces(work);
   await pace.end();
-  return piece.value;
+  return result;
 }
 
 /** Lets long work give way to everything else that waits for the event loop. */
@@ -36,6 +32,16 @@ export class Pace {
     if (performance.now() - this.#since < BUDGET) return;
     await setImmediate();
     this.#since = performance.now();
+  }
+
+  /** Brings work that stops between its pieces to its end, as a part of longer work. */
+  async pieces<T>(work: Iterator<unknown, T>): Promise<T> {
+    let piece = work.next();
+    while (piece.done !== true) {
+      await this.step();
+      piece = work.next();
+    }
+    return piece.value;
   }
 
   /** Call after the last piece: what comes next must not add up with it. */

@@ -8,4 +8,21 @@ export class Queue {
     this.#tail = result.catch(() => undefined);
     return result;
   }
+
+  /** The same for a task that is not to begin after so many milliseconds: then this rejects with what `tooLate` makes. */
+  runWithin<T>(patience: number, tooLate: () => Error, task: () => Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    let isLate = false;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        isLate = true;
+        reject(tooLate());
+      }, patience);
+    });
+    const turn = this.run(() => {
+      clearTimeout(timer);
+      return isLate ? late : task();
+    });
+    return Promise.race([turn, late]);
+  }
 }

@@ -24,7 +24,7 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
     );
     running = settled;
     void settled.then(() => {
-      if (running === settled) running = null;
+      running = null;
     });
     return flight;
   };

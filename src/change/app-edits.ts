@@ -1,19 +1,19 @@
 import type { AppChange, AppFields } from '../desired/app.ts';
 import type { FileEdit } from '../source/source.ts';
 import { targetFields, type WriteMode } from './fields.ts';
-import { editFile, newFile, removeFiles } from './file-edits.ts';
+import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
 import { absent, blocked, present } from './refusals.ts';
 import { exists, type WriteView } from './view.ts';
 import type { AppWrite } from './write.ts';
 
 /** The edits of files that carry out a write to an app; none if the files say it already. */
-export function appEdits(write: AppWrite, view: WriteView): FileEdit[] {
+export function* appEdits(write: AppWrite, view: WriteView): Editing {
   if (write.op === 'create') return createApp(write.name, write.fields, view);
   if (!exists('app', write.name, view)) throw absent('app', write.name);
-  if (write.op === 'delete') return deleteApp(write.name, view);
+  if (write.op === 'delete') return yield* deleteApp(write.name, view);
   return write.op === 'replace'
-    ? replaceApp(write.name, write.fields, view)
-    : changeApp(write.name, write.fields, view);
+    ? yield* replaceApp(write.name, write.fields, view)
+    : yield* changeApp(write.name, write.fields, view);
 }
 
 function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
@@ -28,38 +28,39 @@ function newApp(name: string, fields: AppFields, view: WriteView): FileEdit {
   return newFile('app', name, targetFields({}, fields, view.defaults, 'replace'));
 }
 
-function changeApp(name: string, fields: AppChange, view: WriteView): FileEdit[] {
+function changeApp(name: string, fields: AppChange, view: WriteView): Editing {
   const file = view.desired.app(name);
   if (file?.content === undefined) throw blockedBy(name, view);
   return editApp(file.path, fields, view, 'change');
 }
 
 /** Having all fields, this also mends an invalid file, a name that two files claim, and a file that is gone. */
-function replaceApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
+function* replaceApp(name: string, fields: AppFields, view: WriteView): Editing {
   const [path, ...twins] = view.desired.pathsOf('app', name);
   if (path === undefined) return [newApp(name, fields, view)];
-  return [...editApp(path, fields, view, 'replace'), ...removeFiles(twins)];
+  return [...(yield* editApp(path, fields, view, 'replace')), ...removeFiles(twins)];
 }
 
-function editApp(path: string, requested: AppChange, view: WriteView, mode: WriteMode): FileEdit[] {
+function editApp(path: string, requested: AppChange, view: WriteView, mode: WriteMode): Editing {
   return editFile(path, view, (fields) => targetFields(fields, requested, view.defaults, mode));
 }
 
 /** Removes the app's files, and its name from every group that lists it, in one commit. */
-function deleteApp(name: string, view: WriteView): FileEdit[] {
+function* deleteApp(name: string, view: WriteView): Editing {
   const groups = new Set([...view.desired.groupsListing(name), ...view.applied.groupsListing(name)]);
-  const leaving = [...groups].flatMap((group) => leaveGroup(name, group, view));
-  return [...removeFiles(view.desired.pathsOf('app', name)), ...leaving];
+  const edits = removeFiles(view.desired.pathsOf('app', name));
+  for (const group of groups) edits.push(...(yield* leaveGroup(name, group, view)));
+  return edits;
 }
 
-function leaveGroup(app: string, group: string, view: WriteView): FileEdit[] {
+function* leaveGroup(app: string, group: string, view: WriteView): Editing {
   const file = view.desired.group(group);
   if (file === undefined) return [];
   if (file.content === undefined)
     throw blocked(view.desired.problemsOf('device_group', group), 'mend the group');
   if (!file.content.apps.includes(app)) return [];
   const apps = file.content.apps.filter((other) => other !== app);
-  return editFile(file.path, view, () => ({ apps }));
+  return yield* editFile(file.path, view, () => ({ apps }));
 }
 
 function blockedBy(name: string, { desired }: WriteView): Error {

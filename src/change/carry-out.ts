@@ -2,11 +2,11 @@ import type { AppDefaults } from '../desired/app.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import type { Head, Publisher, Reader } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
+import { type Head, type Publisher, type Reader, RepositoryConflict } from '../source/source.ts';
+import type { ObjectReads, Reachable } from '../store/store.ts';
 import { answer } from './answer.ts';
 import { confirm } from './confirm.ts';
-import { draftAll } from './draft-batch.ts';
+import { type DraftOutcome, draftAll } from './draft-batch.ts';
 import { writeRefusal } from './if-match.ts';
 import type { DraftedWrite, QueuedWrite } from './queued-write.ts';
 import { settleFor } from './settle.ts';
@@ -19,7 +19,7 @@ export interface WriterDependencies {
   reconciler: Reconciler;
   reader: Reader;
   publisher: Publisher;
-  store: Store;
+  store: ObjectReads & Reachable;
   defaults: AppDefaults;
   strict: boolean;
   /** Unix milliseconds. */
@@ -37,7 +37,7 @@ export async function carryOut(batch: QueuedWrite[], dependencies: WriterDepende
       waiting = await tryOnce(waiting, dependencies);
     }
     if (waiting.length === 0) return;
-    const message = `the branch moved ${MAX_ATTEMPTS} times while this was written`;
+    const message = `the branch moved ${MAX_ATTEMPTS} times while this was written; try again`;
     rejectAll(waiting, new HoldfastError('conflict', message));
   } catch (error) {
     rejectAll(waiting, error);
@@ -54,10 +54,8 @@ async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): 
   if (base === null) return [];
   // A write that mends a file decides whether the next one may be made.
   if (base.isRefused && batch.length > 1) return oneByOne(batch, dependencies);
-  const { passes } = dependencies.reconciler;
-  const outcomes = await draftAll(batch, { ...dependencies, passes });
-  // A pass on a newer head has begun meanwhile: the drafts may be based on files that the store does not have yet.
-  if (passes.head()?.revision !== base.head.revision) return batch;
+  const outcomes = await draftOn(base.head, batch, dependencies);
+  if (outcomes === null) return batch;
   const drafted: DraftedWrite[] = [];
   for (const [index, outcome] of outcomes.entries()) {
     const request = batch[index] as QueuedWrite;
@@ -70,6 +68,18 @@ async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): 
   // Those that are left were drafted on top of what was just rejected.
   if (left.length < drafted.length) return left;
   return publish(base.head, drafted, dependencies);
+}
+
+/** Drafts on this head; null where a pass read another one meanwhile, also if a later pass took that back: the drafts are void. */
+async function draftOn(
+  { revision }: Head,
+  batch: readonly QueuedWrite[],
+  dependencies: WriterDependencies,
+): Promise<DraftOutcome[] | null> {
+  const { passes } = dependencies.reconciler;
+  const reading = passes.reading();
+  const outcomes = await draftAll(batch, { ...dependencies, passes });
+  return reading?.revision === revision && passes.reading() === reading ? outcomes : null;
 }
 
 async function oneByOne(
@@ -85,7 +95,7 @@ async function oneByOne(
  * Rejects the writes whose `If-Match` held when they were drafted and does not any more: a restart raises an id without a
  * commit. Resolves to the other ones.
  */
-async function rejectOvertaken(drafted: readonly DraftedWrite[], store: Store): Promise<QueuedWrite[]> {
+async function rejectOvertaken(drafted: readonly DraftedWrite[], store: ObjectReads): Promise<QueuedWrite[]> {
   const left: QueuedWrite[] = [];
   for (const { request } of drafted) {
     const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
@@ -114,6 +124,7 @@ async function publish(
   return [];
 }
 
+/** Rejects with what stands in the way of every write; what was answered before stays answered. */
 async function publishRefused(
   error: unknown,
   drafted: DraftedWrite[],
@@ -123,6 +134,8 @@ async function publishRefused(
   if (kindOf(error) === 'moved-on') return requests;
   // The status is to show this, too. And where it is not known whether the commits arrived, a pass finds out.
   if (kindOf(error) === 'unavailable') void dependencies.reconciler.look();
+  // All that wait would meet it, each for as long as a lock is waited for.
+  if (error instanceof RepositoryConflict) throw error;
   // What is wrong with one of several drafts must not keep the others back.
   if (kindOf(error) === 'conflict' && requests.length > 1) return oneByOne(requests, dependencies);
   for (const [index, { reject }] of requests.entries()) reject(ownFailure(error, index));

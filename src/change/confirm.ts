@@ -2,7 +2,7 @@ import { HoldfastError, messageOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Reader } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
+import type { ObjectReads } from '../store/store.ts';
 import { answer } from './answer.ts';
 import { passWithin } from './patience.ts';
 import type { DraftedWrite } from './queued-write.ts';
@@ -11,7 +11,7 @@ import type { DraftedWrite } from './queued-write.ts';
 interface ConfirmParts {
   reconciler: Pick<Reconciler, 'reach'>;
   reader: Reader;
-  store: Store;
+  store: ObjectReads;
   faults: Faults;
   /** Milliseconds to wait for the pass that applies the commits. */
   patience: number;

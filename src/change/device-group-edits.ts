@@ -1,18 +1,18 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
-import { sameContent } from '../plan/content.ts';
+import { sameValue } from '../desired/values.ts';
 import type { FileEdit } from '../source/source.ts';
-import { editFile, newFile, removeFiles } from './file-edits.ts';
+import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
 import { absent, blocked, present, unknownApps } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { DeviceGroupWrite } from './write.ts';
 
 /** The edits of files that carry out a write to a device group; none if the file says it already. */
-export function deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): FileEdit[] {
+export function* deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): Editing {
   const { name } = write;
   if (write.op === 'create') return createGroup(name, write.fields, view);
   if (!exists('device_group', name, view)) throw absent('device_group', name);
   if (write.op === 'delete') return removeFiles(view.desired.pathsOf('device_group', name));
-  return replaceGroup(name, write.fields, view);
+  return yield* replaceGroup(name, write.fields, view);
 }
 
 function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
@@ -24,18 +24,18 @@ function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEd
   return [newFile('device_group', name, fields)];
 }
 
-function replaceGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
+function* replaceGroup(name: string, fields: DeviceGroup, view: WriteView): Editing {
   refuseUnknownApps(fields, view);
   const [path, ...twins] = view.desired.pathsOf('device_group', name);
   if (path === undefined) return [newFile('device_group', name, fields)];
-  const edits = [...editFile(path, view, () => fields), ...removeFiles(twins)];
+  const edits = [...(yield* editFile(path, view, () => fields)), ...removeFiles(twins)];
   if (edits.length === 0) refuseUnapplied(name, fields, view);
   return edits;
 }
 
 /** When the file says it already but devices are told something else, the answer is what keeps it from being applied. */
 function refuseUnapplied(name: string, fields: DeviceGroup, view: WriteView): void {
-  if (sameContent(view.applied.group(name), fields)) return;
+  if (sameValue(view.applied.group(name), fields)) return;
   const problems = problemsAt('device_group', name, view);
   if (problems.length > 0) throw blocked(problems);
 }

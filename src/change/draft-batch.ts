@@ -1,28 +1,26 @@
-import { inPieces, Pace } from '../async/pace.ts';
+import { inLanes } from '../async/lanes.ts';
+import { Pace } from '../async/pace.ts';
 import type { AppDefaults } from '../desired/app.ts';
-import type { FileChange } from '../desired/state.ts';
-import { decodeText, MAX_FILE_BYTES, readingYaml, readOnce } from '../desired/yaml/document.ts';
+import type { DesiredState } from '../desired/state.ts';
+import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import { ALLOW_EMPTY } from '../reconcile/guard.ts';
 import type { PassRunner } from '../reconcile/pass.ts';
 import type { Reader } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
-import { type Draft, draftWrite } from './draft.ts';
+import type { ObjectReads } from '../store/store.ts';
+import { type Draft, drafting } from './draft.ts';
 import { writeRefusal } from './if-match.ts';
 import { filesOf, type WriteView } from './view.ts';
 import type { WriteRequest } from './write.ts';
 
-/** How many writes are drafted before others get their turn: about four milliseconds of work. */
+/** How many writes are made ready at once, and files of one write read. */
 const PORTION = 8;
-
-/** Characters of a text that takes noteworthy time to read, some ten milliseconds. */
-const LONG_TEXT = 8192;
 
 /** What drafting works with. */
 export interface DraftingDependencies {
   passes: Pick<PassRunner, 'desired' | 'memory'>;
   reader: Reader;
-  store: Store;
+  store: ObjectReads;
   defaults: AppDefaults;
   strict: boolean;
   /** Unix milliseconds. */
@@ -41,31 +39,25 @@ interface GatheredRequest extends WriteRequest {
 
 /**
  * Drafts one commit for each request, in their order: the first on the head, each other one on the draft before it.
- * Nothing is committed, and the desired state is in the end what it was.
+ * Gives way to others on its way. Nothing is committed, and the desired state stays as it is; where a pass changes it
+ * meanwhile, the drafts are void.
  */
 export async function draftAll(
   requests: readonly WriteRequest[],
   dependencies: DraftingDependencies,
 ): Promise<DraftOutcome[]> {
-  const pace = new Pace();
   const outcomes: DraftOutcome[] = [];
-  const changes: FileChange[] = [];
+  const desired = dependencies.passes.desired.trial();
   for (let start = 0; start < requests.length; start += PORTION) {
     const portion = requests.slice(start, start + PORTION);
     const gathered = await Promise.allSettled(portion.map((request) => gather(request, dependencies)));
-    for (const part of partsOf(gathered)) {
-      const read = await readLong(part);
-      await pace.step();
-      dependencies.passes.desired.trial((keep) => {
-        keep(changes);
-        for (const request of part) {
-          const outcome = draftOne(request, read, dependencies);
-          const own = 'draft' in outcome ? (outcome.draft?.changes ?? []) : [];
-          outcomes.push(outcome);
-          changes.push(...own);
-          keep(own);
-        }
-      });
+    const pace = new Pace();
+    for (const request of gathered) {
+      const outcome = await draftOne(request, desired, pace, dependencies);
+      outcomes.push(outcome);
+      // The delete of an app, which alone can change many files, is never followed by another write.
+      if ('draft' in outcome && outcomes.length < requests.length)
+        desired.apply(outcome.draft?.changes ?? []);
     }
   }
   return outcomes;
@@ -76,34 +68,16 @@ async function gather(
   { passes, reader, store }: DraftingDependencies,
 ): Promise<GatheredRequest> {
   const texts = new Map<string, string>();
-  for (const path of filesOf(request.write, passes.desired)) {
+  await inLanes(PORTION, filesOf(request.write, passes.desired), async (path) => {
     const blob = passes.desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, textOf(found.bytes));
-  }
+  });
   const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
 }
 
 type Gathered = PromiseSettledResult<GatheredRequest>;
-
-/** What is drafted without a break: one alone where texts are long, because a tree takes a hundred times the memory of its text. */
-function partsOf(gathered: readonly Gathered[]): (readonly Gathered[])[] {
-  const hasLong = gathered.some((one) => longTexts(one).length > 0);
-  return hasLong ? gathered.map((one) => [one]) : [gathered];
-}
-
-function longTexts(gathered: Gathered): string[] {
-  if (gathered.status === 'rejected') return [];
-  return [...gathered.value.texts.values()].filter((text) => text.length > LONG_TEXT);
-}
-
-/** A reader that has read the long texts, and gave others their turn meanwhile: drafting cannot be interrupted. */
-async function readLong(part: readonly Gathered[]): Promise<WriteView['read']> {
-  const known = new Map<string, ReturnType<WriteView['read']>>();
-  for (const text of part.flatMap(longTexts)) known.set(text, await inPieces(readingYaml(text)));
-  return readOnce(known);
-}
 
 /**
  * The text to edit. Of a file that cannot be read as text, only comments can stay in an edit: most such files are in the
@@ -116,17 +90,18 @@ function textOf(bytes: Uint8Array): string {
   return text.includes('\0') ? '' : text;
 }
 
-function draftOne(
+async function draftOne(
   gathered: Gathered,
-  read: WriteView['read'],
+  desired: DesiredState,
+  pace: Pace,
   { passes, defaults, strict, now }: DraftingDependencies,
-): DraftOutcome {
+): Promise<DraftOutcome> {
   if (gathered.status === 'rejected') return { error: gathered.reason };
   const { write, context, texts, refusal } = gathered.value;
   const rules = { strict, allowEmpty: ALLOW_EMPTY, at: now() };
   try {
-    const view = { desired: passes.desired, ...storeSide(passes), defaults, texts, read };
-    const draft = draftWrite(write, context, view, rules);
+    const view = { desired, ...storeSide(passes), defaults, texts };
+    const draft = await pace.pieces(drafting(write, context, view, rules));
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {
     // Of several errors, what is wrong with the request comes first, then If-Match, then the repository.

@@ -6,7 +6,7 @@ import type { FileChange, StateFile } from '../desired/state.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { subjectLine, summarizeStep } from '../plan/describe.ts';
-import { makePlan, type Plan } from '../plan/plan.ts';
+import { type Plan, planning } from '../plan/plan.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
@@ -33,31 +33,46 @@ export interface DraftRules {
 /**
  * Drafts the commit for a write: edits the texts, reads them back, and plans what would change. Null if the files say it
  * already. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot be carried out.
+ *
+ * In pieces, for callers that give way to others: thousands of groups can list an app. The view stays as it is; where that
+ * changes meanwhile, the draft is void.
  */
-export function draftWrite(
+export function* drafting(
   write: Write,
   context: WriteContext,
   view: WriteView,
   rules: DraftRules,
-): Draft | null {
-  const before = rules.strict ? fleetErrors(view, []) : [];
+): Generator<undefined, Draft | null, undefined> {
+  const before = rules.strict ? yield* fleetErrors(view, []) : [];
   if (before.length > 0) refuseClaimed(write, before, view);
-  const edits = write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
+  const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
     // The files say it, but devices are not told: the head is refused.
     if (before.length > 0) throw blocked(before);
     return null;
   }
-  const changes = edits.map((edit) => changeOf(edit, view));
-  const { desired, applied } = view;
-  return desired.preview(changes, (touched) => {
-    const plan = makePlan(touched, desired, applied);
-    refuseProblems(plan, touched, view);
-    if (rules.strict) refuseLeftovers(write, before, fleetErrors(view, touched));
-    const message = commitMessage(write, context, plan, desired.isEmpty ? [rules.allowEmpty] : []);
-    const author = { name: context.user, email: context.email };
-    return { commit: { edits, message, author, at: rules.at }, changes };
-  });
+  const after = { ...view, desired: view.desired.trial() };
+  const { changes, touched } = yield* applyEdits(edits, after);
+  const plan = yield* planning(touched, after.desired, after.applied);
+  refuseProblems(plan, touched, after);
+  if (rules.strict) refuseLeftovers(write, before, yield* fleetErrors(after, touched));
+  const trailers = after.desired.isEmpty ? [rules.allowEmpty] : [];
+  const message = yield* commitMessage(write, context, plan, trailers);
+  const author = { name: context.user, email: context.email };
+  return { commit: { edits, message, author, at: rules.at }, changes };
+}
+
+/** Reads the edited texts back, and brings the state of the view to what they say. */
+function* applyEdits(edits: readonly FileEdit[], view: WriteView) {
+  const changes: FileChange[] = [];
+  const touched = new Set<string>();
+  for (const edit of edits) {
+    const change = changeOf(edit, view);
+    changes.push(change);
+    for (const key of view.desired.apply([change])) touched.add(key);
+    yield;
+  }
+  return { changes, touched };
 }
 
 /** Reads an edited text back as if it came from a commit. */
@@ -103,14 +118,26 @@ function refuseClaimed({ op, kind, name }: Write, before: readonly Problem[], vi
 }
 
 /** Every problem for which STRICT refuses the state. `touched` are the keys of objects that were edited. */
-function fleetErrors({ desired, applied, faulty }: WriteView, touched: Iterable<string>): Problem[] {
-  const own = desired.problems().filter(({ severity }) => severity === 'error');
-  const between = makePlan([...faulty, ...touched], desired, applied).problems;
+function* fleetErrors(
+  { desired, applied, faulty }: WriteView,
+  touched: Iterable<string>,
+): Generator<undefined, Problem[], undefined> {
+  const own = (yield* desired.listingProblems()).filter(({ severity }) => severity === 'error');
+  const between = (yield* planning([...faulty, ...touched], desired, applied)).problems;
   return [...own, ...[...between.values()].flat()].sort(compareProblems);
 }
 
-function commitMessage(write: Write, context: WriteContext, plan: Plan, trailers: readonly string[]): string {
-  const sentences = plan.steps.map(summarizeStep);
+function* commitMessage(
+  write: Write,
+  context: WriteContext,
+  plan: Plan,
+  trailers: readonly string[],
+): Generator<undefined, string, undefined> {
+  const sentences: string[] = [];
+  for (const step of plan.steps) {
+    sentences.push(summarizeStep(step));
+    yield;
+  }
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
   // There is no step for an object that was never applied, nor for an edit that devices do not notice.
   const otherwise = write.op === 'delete' ? 'delete' : 'mend the file';

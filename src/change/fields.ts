@@ -1,6 +1,5 @@
 import type { App, AppChange, AppDefaults } from '../desired/app.ts';
-import type { Fields } from '../desired/values.ts';
-import { sameContent } from '../plan/content.ts';
+import { type Fields, sameValue } from '../desired/values.ts';
 
 /** What becomes of the fields that a write does not name: `change` keeps them, `replace` sets them to their defaults. */
 export type WriteMode = 'change' | 'replace';
@@ -22,7 +21,7 @@ export function targetFields(
     if (kept !== undefined) target[field] = kept;
   }
   for (const [field, value] of Object.entries(requested)) {
-    const isNew = !(field in file) && value !== undefined && !sameContent(value, defaultOf(field, defaults));
+    const isNew = !(field in file) && value !== undefined && !sameValue(value, defaultOf(field, defaults));
     if (isNew) target[field] = value;
   }
   return target;
@@ -30,8 +29,8 @@ export function targetFields(
 
 /** The value of a field that the file has; undefined to remove the field. */
 function keptValue(value: unknown, requested: unknown, fallback: unknown, mode: WriteMode): unknown {
-  if (requested !== undefined) return sameContent(value, requested) ? value : requested;
-  return mode === 'replace' && !sameContent(value, fallback) ? undefined : value;
+  if (requested !== undefined) return sameValue(value, requested) ? value : requested;
+  return mode === 'replace' && !sameValue(value, fallback) ? undefined : value;
 }
 
 function defaultOf(field: string, defaults: AppDefaults): unknown {

@@ -1,7 +1,7 @@
 import type { HoldfastError } from '../errors.ts';
 import { ifMatchRefusal } from '../store/if-match.ts';
-import type { Store } from '../store/store.ts';
-import { storedObject } from './answer.ts';
+import type { ObjectReads } from '../store/store.ts';
+import { storedObject } from '../store/stored-object.ts';
 import type { WriteRequest } from './write.ts';
 
 /**
@@ -10,8 +10,8 @@ import type { WriteRequest } from './write.ts';
  */
 export async function writeRefusal(
   { write, context }: WriteRequest,
-  store: Pick<Store, 'app' | 'group'>,
+  store: ObjectReads,
 ): Promise<HoldfastError | null> {
   if (context.ifMatch === null) return null;
-  return ifMatchRefusal((await storedObject(write, store)).value, context.ifMatch);
+  return ifMatchRefusal((await storedObject(store, write.kind, write.name)).value, context.ifMatch);
 }

@@ -1,8 +1,8 @@
 import { HoldfastError } from '../errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
-import { storedObject } from './answer.ts';
+import type { ObjectReads, Reachable } from '../store/store.ts';
+import { storedObject } from '../store/stored-object.ts';
 import { writeRefusal } from './if-match.ts';
 import { passWithin } from './patience.ts';
 import type { QueuedWrite } from './queued-write.ts';
@@ -17,7 +17,7 @@ export interface Base {
 /** What `settle` works with. */
 interface SettleParts {
   reconciler: Reconciler;
-  store: Store;
+  store: ObjectReads & Reachable;
   /** Milliseconds to wait for the pass. */
   patience: number;
 }
@@ -57,7 +57,7 @@ async function earlierRefusal(
 ): Promise<HoldfastError | null> {
   const { kind, name, op } = request.write;
   try {
-    const stored = await storedObject(request.write, store);
+    const stored = await storedObject(store, kind, name);
     const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
     if (op !== 'create' && !isThere) return absent(kind, name);
     return await writeRefusal(request, store);

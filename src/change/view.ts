@@ -2,7 +2,6 @@ import type { AppDefaults } from '../desired/app.ts';
 import { type Kind, keyOf } from '../desired/name.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
-import type { ReadYaml } from '../desired/yaml/document.ts';
 import type { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { Write } from './write.ts';
@@ -16,7 +15,6 @@ export interface WriteView {
   defaults: AppDefaults;
   /** Texts of the files that the write may edit (`filesOf`), by path. */
   texts: ReadonlyMap<string, string>;
-  read: ReadYaml;
 }
 
 /** Paths of the files that a write may edit: for the delete of an app, also those of the groups that list it. */

@@ -9,12 +9,19 @@ import type { Write, WriteContext, Writer, Written } from './write.ts';
 /** How many writes share one publish at the most. */
 const MAX_BATCH = 64;
 
+/** A write that has not begun. */
+interface Waiting extends QueuedWrite {
+  /** Ends the wait. */
+  timer: NodeJS.Timeout;
+}
+
 /**
  * One queue for all writes. Writes that wait at the same time are taken as a batch: one commit each, one publish for all
  * of them. A batch begins when the one before it is applied, so each write sees all earlier writes and pushes.
+ * One whose turn does not come within `patience` is refused: whoever asked has often given up by then, and would not know that it is made.
  */
 export function createWriter(dependencies: WriterDependencies): Writer {
-  const queue: QueuedWrite[] = [];
+  const queue: Waiting[] = [];
   let working: Promise<void> | null = null;
   let isClosed = false;
 
@@ -29,18 +36,35 @@ export function createWriter(dependencies: WriterDependencies): Writer {
   const write = <W extends Write>(wanted: W, context: WriteContext): Promise<Written<W>> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(shuttingDown());
-      queue.push({ write: wanted, context, resolve: resolve as QueuedWrite['resolve'], reject });
+      const giveUp = (): void => {
+        queue.splice(queue.indexOf(waiting), 1);
+        reject(tooLate(dependencies.patience));
+      };
+      const timer = setTimeout(giveUp, dependencies.patience);
+      const waiting: Waiting = {
+        write: wanted,
+        context,
+        resolve: resolve as Waiting['resolve'],
+        reject,
+        timer,
+      };
+      queue.push(waiting);
       working ??= work();
       return undefined;
     });
 
   const close = async (): Promise<void> => {
     isClosed = true;
-    for (const { reject } of queue.splice(0)) reject(shuttingDown());
+    for (const { reject } of begin(queue, queue.length)) reject(shuttingDown());
     await working;
   };
 
   return { write, close };
+}
+
+function tooLate(patience: number): HoldfastError {
+  const message = `other writes were still under way after ${patience / 1000} seconds, and this one was not begun; try again`;
+  return new HoldfastError('unavailable', message);
 }
 
 function shuttingDown(): HoldfastError {
@@ -62,7 +86,7 @@ async function waitForMore(queue: readonly QueuedWrite[]): Promise<void> {
  * Takes writes from the front of the queue that may share a publish: each is about another object. The delete of an app
  * goes alone, because it edits the files of groups, too.
  */
-function takeBatch(queue: QueuedWrite[]): QueuedWrite[] {
+function takeBatch(queue: Waiting[]): QueuedWrite[] {
   const keys = new Set<string>();
   for (const { write } of queue) {
     const key = keyOf(write.kind, write.name);
@@ -71,5 +95,12 @@ function takeBatch(queue: QueuedWrite[]): QueuedWrite[] {
     keys.add(key);
     if (isAppDelete(write)) break;
   }
-  return queue.splice(0, keys.size);
+  return begin(queue, keys.size);
+}
+
+/** Takes so many writes from the front; their wait is over. */
+function begin(queue: Waiting[], count: number): QueuedWrite[] {
+  const taken = queue.splice(0, count);
+  for (const { timer } of taken) clearTimeout(timer);
+  return taken;
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { UsageError } from './io.ts';
 import { FORMATS, type Format } from './report.ts';
 
-/** The arguments that `validate` and `plan` share, and the values of a command's own options. */
+/** The arguments that `validate`, `plan` and `import` share, and the values of a command's own options. */
 export interface CommandArguments {
   folder: string | undefined;
   format: Format;
@@ -31,7 +31,7 @@ export function parseCommand(
   return { folder: positionals[0], format, options };
 }
 
-/** Looks at what was given by itself: what the parser of Node says of a wrong option speaks of its own rules. */
+/** Checks each option itself: what Node's parser says of a wrong one is about Node's rules, and not about this command. */
 function parse(
   command: string,
   args: readonly string[],

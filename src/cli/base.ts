@@ -49,7 +49,7 @@ interface Walk {
   defaults: AppDefaults;
 }
 
-/** Takes the state back until nothing is unsettled; `newer` are the ways forward again, the last one first to go. */
+/** Takes the state back until nothing is unsettled; `newer` are the changes that lead forward again, those of the latest commit first. */
 async function walkBack(
   { state, entries, revision, revisions, defaults }: Walk,
   keys: readonly string[],
@@ -72,7 +72,7 @@ async function walkBack(
 /** Applies the state as it is, and then commit after commit. A commit without any object is refused by managers. */
 function walkForward(state: DesiredState, newer: FileChange[][]): AppliedState {
   const applied = new AppliedState();
-  for (const changes of [[], ...newer.reverse()]) {
+  for (const changes of [[], ...newer.toReversed()]) {
     state.apply(changes);
     if (state.isEmpty) continue;
     applied.applySteps(makePlan(new Set([...state.keys(), ...applied.keys()]), state, applied).steps);

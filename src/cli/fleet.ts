@@ -1,14 +1,12 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
-import { parseConfig } from '../config.ts';
 import { type AppDefaults, appDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Step } from '../plan/step.ts';
-import type { FileSystem } from '../source/folder.ts';
-import { type CommandIo, UsageError } from './io.ts';
+import { type CommandIo, settingsFrom } from './io.ts';
 
 /** What commands take from the settings: the folder that is meant, and the defaults of apps. */
 export interface FleetSettings {
@@ -16,22 +14,16 @@ export interface FleetSettings {
   defaults: AppDefaults;
 }
 
-export const REAL_FILES: FileSystem = { readdir, stat, readFile };
-
 /** Throws a UsageError with every problem of the settings that commands read. */
-export function fleetSettings({ env }: CommandIo, folder: string | undefined): FleetSettings {
+export function fleetSettings({ env, readFile }: CommandIo, folder: string | undefined): FleetSettings {
   const { DESIRED_STATE, DEFAULT_NETWORKS } = env;
-  const config = parseConfig({ DESIRED_STATE, DEFAULT_NETWORKS }, []);
-  if (!config.ok) throw new UsageError(config.problems.join('\n'));
-  return {
-    folder: folder ?? config.config.DESIRED_STATE,
-    defaults: appDefaults(config.config.DEFAULT_NETWORKS),
-  };
+  const config = settingsFrom({ env: { DESIRED_STATE, DEFAULT_NETWORKS }, readFile });
+  return { folder: folder ?? config.DESIRED_STATE, defaults: appDefaults(config.DEFAULT_NETWORKS) };
 }
 
 /** A folder without a place for objects is likely the wrong one, and nothing else would tell a green check from it. */
-export async function warnOfNoFleet(fs: FileSystem, folder: string, io: CommandIo): Promise<void> {
-  const names = (await fs.readdir(folder, { withFileTypes: true })).map(({ name }) => name);
+export async function warnOfNoFleet(folder: string, io: CommandIo): Promise<void> {
+  const names = (await readdir(folder, { withFileTypes: true })).map(({ name }) => name);
   if (names.includes('apps') || names.includes('device-groups')) return;
   io.complain(
     `holdfast: warning: ${folder} has neither a folder apps/ nor device-groups/, so it holds no object; is it the right one?\n`,
@@ -67,11 +59,16 @@ export function stepsFromHere(folder: string, steps: readonly Step[]): Step[] {
   });
 }
 
-/** "8 apps and 3 device groups". */
+/** `countFleet` of what has files. */
 export function countObjects(state: DesiredState): string {
   const keys = [...state.keys()];
   const apps = keys.filter((key) => key.startsWith('app/')).length;
-  return `${count(apps, 'app')} and ${count(keys.length - apps, 'device group')}`;
+  return countFleet(apps, keys.length - apps);
+}
+
+/** "8 apps and 3 device groups". */
+export function countFleet(apps: number, groups: number): string {
+  return `${count(apps, 'app')} and ${count(groups, 'device group')}`;
 }
 
 /** How many errors there are among problems. */

@@ -1,5 +1,8 @@
-import { flagOf } from '../config.ts';
+import { fileOf, flagOf } from '../config.ts';
 import { SETTINGS, type Setting, type SettingName } from '../settings.ts';
+
+/** Settings that can be given by a file. */
+const SECRETS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => fileOf(name) !== null);
 
 const USAGE = `holdfast: a manager for container fleets whose configuration lives in git
 
@@ -8,11 +11,14 @@ Usage
   holdfast validate [FOLDER] [--format FORMAT]          check the files of a desired state
   holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]
                                                         show what a desired state would change
+  holdfast import --from ADDRESS [FOLDER] [--format FORMAT]
+                                                        write what a running manager has as files of a desired state
   holdfast store copy --to WHERE                        copy the store of the settings, with its ids and reports
   holdfast --help | --version
 
 validate and plan need no server and no store. Of the settings they read DESIRED_STATE and DEFAULT_NETWORKS alone.
 FOLDER is DESIRED_STATE unless given; REVISION, the commit that plan compares with, is HEAD unless given.
+ADDRESS is where a manager with API v2 answers: http:// or https://; its credentials are BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.
 FORMAT is text (for people), json (for programs) or github (annotations of a workflow).
 WHERE is a mongodb:// address (its database is MONGODB_DATABASE) or a data folder; stop all managers first.
 
@@ -23,7 +29,7 @@ Examples
 
 Exit codes
   0  no problem
-  1  problems found; with plan --exit-code also: the plan is not empty
+  1  problems found; with plan --exit-code also: the plan is not empty; with import: something is not in the files as it is on the manager
   2  wrong usage or settings; a folder or revision that is not there
   3  the command itself failed
 `;
@@ -33,8 +39,11 @@ export function helpText(command?: string): string {
   return command === undefined || !WITHOUT_SETTINGS.includes(command) ? USAGE + settingsText() : USAGE;
 }
 
+const RULES = `Settings are environment variables; flags of serve win over them, and an empty variable counts as unset.
+A secret can stand in a file instead: NAME_FILE is its path (${SECRETS.join(', ')}).`;
+
 /** Commands of which nobody has to read what `serve` takes. */
-const WITHOUT_SETTINGS = ['validate', 'plan', 'store'];
+const WITHOUT_SETTINGS = ['validate', 'plan', 'import', 'store'];
 
 function settingsText(): string {
   const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
@@ -55,7 +64,7 @@ function settingsText(): string {
         .join('  ')
         .trimEnd()}`,
   );
-  return `\nSettings are environment variables; flags of serve win over them, and an empty variable counts as unset.\n\n${lines.join('\n')}\n`;
+  return `\n${RULES}\n\n${lines.join('\n')}\n`;
 }
 
 function shownDefault(fallback: unknown): string {

@@ -16,7 +16,6 @@ import {
   countProblems,
   fleetSettings,
   problemsFromHere,
-  REAL_FILES,
   stepsFromHere,
   warnOfNoFleet,
 } from './fleet.ts';
@@ -75,11 +74,11 @@ async function readSides(
   defaults: AppDefaults,
   io: CommandIo,
 ): Promise<{ desired: DesiredState; applied: AppliedState }> {
-  const entries = await listFolder(REAL_FILES, folder);
+  const entries = await listFolder(folder);
   const revisions = await openRepository(folder, io);
   try {
-    const desired = await loadWorkTree(REAL_FILES, folder, entries, defaults, revisions);
-    await warnOfNoFleet(REAL_FILES, folder, io);
+    const desired = await loadWorkTree(folder, entries, defaults, revisions);
+    await warnOfNoFleet(folder, io);
     return { desired, applied: await appliedAt(folder, against, defaults, revisions, io) };
   } finally {
     await revisions?.close();

@@ -8,7 +8,7 @@ import { changeTypeOf, type Step } from '../plan/step.ts';
 export const FORMATS = ['text', 'json', 'github'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** What `validate` and `plan` found. */
+/** What `validate`, `plan` or `import` found. */
 export interface Findings {
   problems: readonly Problem[];
   steps: readonly Step[];

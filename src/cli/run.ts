@@ -1,8 +1,8 @@
-import { parseConfig } from '../config.ts';
 import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { helpText } from './help.ts';
-import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+import { importFleet } from './import.ts';
+import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 import { plan } from './plan.ts';
 import { type CopyStore, storeCopy } from './store-copy.ts';
 import { validate } from './validate.ts';
@@ -30,7 +30,7 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
   }
 }
 
-/** Whatever it was that could not be opened. */
+/** Adds what to do where a message says that too many files are open. */
 function withTrouble(message: string): string {
   const trouble = descriptorTrouble(message);
   return trouble === null || message.includes(trouble) ? message : `${message}: ${trouble}`;
@@ -44,24 +44,17 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
   if (argv.includes('--version') || argv.includes('-v')) return say(io, `${version}\n`);
   if (command === 'validate') return validate(args, io);
   if (command === 'plan') return plan(args, io);
+  if (command === 'import') return importFleet(args, io);
   if (command === 'store') return storeCopy(args, io, options.copyStore);
-  if (command === 'serve') return serveWith(args, io, serve);
+  if (command === 'serve') return serve(settingsFrom(io, args));
   throw new UsageError(
-    command === undefined ? 'name a command: serve, validate, plan or store' : `"${command}" is no command`,
+    command === undefined
+      ? 'name a command: serve, validate, plan, import or store'
+      : `"${command}" is no command`,
   );
 }
 
 function say(io: CommandIo, text: string): ExitCode {
   io.write(text);
   return EXIT.ok;
-}
-
-async function serveWith(
-  args: readonly string[],
-  io: CommandIo,
-  serve: RunOptions['serve'],
-): Promise<ExitCode> {
-  const config = parseConfig(io.env, args);
-  if (config.ok) return serve(config.config);
-  throw new UsageError(['the settings have problems:', ...config.problems].join('\n  '));
 }

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
-import { parseConfig } from '../config.ts';
 import type { Config } from '../settings.ts';
-import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 
 /** How far a copy is: so many rows of a part are there, of which an earlier run had copied some. */
 interface CopyProgress {
@@ -21,9 +20,7 @@ export type CopyStore = (
 /** `holdfast store copy --to WHERE`: the store of the settings goes there. */
 export async function storeCopy(args: readonly string[], io: CommandIo, copy: CopyStore): Promise<ExitCode> {
   const to = targetOf(args);
-  const config = parseConfig(io.env, []);
-  if (!config.ok) throw new UsageError(['the settings have problems:', ...config.problems].join('\n  '));
-  const copied = await copy(config.config, to, ({ part, rows, there, isCheck }) => {
+  const copied = await copy(settingsFrom(io), to, ({ part, rows, there, isCheck }) => {
     const text = `${isCheck ? 'checked' : 'copied'}: ${countOf(part, rows, isCheck ? 0 : there)}`;
     if (io.isTerminal) io.complain(`\r\u001b[K${text}`);
   });

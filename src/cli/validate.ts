@@ -10,7 +10,6 @@ import {
   countProblems,
   fleetSettings,
   problemsFromHere,
-  REAL_FILES,
   warnOfNoFleet,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
@@ -22,7 +21,7 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
   const { folder: given, format } = parseCommand('validate', args, []);
   const { folder, defaults } = fleetSettings(io, given);
   const state = await readFolder(folder, defaults, io);
-  await warnOfNoFleet(REAL_FILES, folder, io);
+  await warnOfNoFleet(folder, io);
   const { problems: between } = makePlan(state.keys(), state, new AppliedState());
   // That an app was never valid only its history can tell. Its own file is a problem already, where it can be mended.
   const known = [...between.values()].flat().filter(({ code }) => code !== 'app-waiting');
@@ -33,10 +32,10 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
 }
 
 async function readFolder(folder: string, defaults: AppDefaults, io: CommandIo): Promise<DesiredState> {
-  const entries = await listFolder(REAL_FILES, folder);
+  const entries = await listFolder(folder);
   const revisions = await tryRepository(folder, io);
   try {
-    return await loadWorkTree(REAL_FILES, folder, entries, defaults, revisions);
+    return await loadWorkTree(folder, entries, defaults, revisions);
   } finally {
     await revisions?.close();
   }

@@ -1,21 +1,29 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { classifyPath } from '../desired/file.ts';
 import { fileProblem } from '../desired/problem.ts';
 import { DesiredState, type StateFile } from '../desired/state.ts';
-import { messageOf } from '../errors.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
 import { createFolderReader, type FileSystem } from '../source/folder.ts';
 import { openRevisions, type RevisionReader } from '../source/git/read/revisions.ts';
 import { loadEntries } from './fleet.ts';
 import { type CommandIo, UsageError } from './io.ts';
 
+const FILES: FileSystem = { readdir, stat, readFile };
+
 /** Milliseconds that one git call may take. */
 const GIT_TIME_LIMIT = 60_000;
 
 /** The repository that a folder lies in; null where it lies in none. To be closed. */
-export function openRepository(folder: string, { env }: CommandIo): Promise<RevisionReader | null> {
-  return openRevisions(resolve(folder), { env, timeLimit: GIT_TIME_LIMIT });
+export async function openRepository(folder: string, { env }: CommandIo): Promise<RevisionReader | null> {
+  try {
+    return await openRevisions(resolve(folder), { env, timeLimit: GIT_TIME_LIMIT });
+  } catch (error) {
+    // To a manager such a repository is a wrong setting; here the folder alone is asked for, and git is what failed.
+    throw new HoldfastError('unavailable', messageOf(error), {}, error);
+  }
 }
 
 /** `openRepository` for what can do without: warns where git does not work, and takes the folder for one in no repository. */
@@ -29,8 +37,8 @@ export async function tryRepository(folder: string, io: CommandIo): Promise<Revi
 }
 
 /** The entries of a folder as it lies on the disk. Throws a UsageError where there is none. */
-export async function listFolder(fs: FileSystem, folder: string): Promise<TreeEntry[]> {
-  return createFolderReader(fs, folder)
+export async function listFolder(folder: string): Promise<TreeEntry[]> {
+  return createFolderReader(FILES, folder)
     .list()
     .catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
@@ -45,13 +53,12 @@ export async function listFolder(fs: FileSystem, folder: string): Promise<TreeEn
  * checkout leaves out. In no repository, everything counts.
  */
 export async function loadWorkTree(
-  fs: FileSystem,
   folder: string,
   entries: readonly TreeEntry[],
   defaults: AppDefaults,
   revisions: RevisionReader | null,
 ): Promise<DesiredState> {
-  const { blob } = createFolderReader(fs, folder);
+  const { blob } = createFolderReader(FILES, folder);
   const state = new DesiredState();
   if (revisions === null) return loadEntries(state, entries, blob, defaults);
   const { isIgnored, kept } = await revisions.unlikeDisk();

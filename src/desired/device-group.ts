@@ -25,3 +25,4 @@ export type DeviceGroup = z.infer<typeof DeviceGroup>;
 
 /** Any of a device group's fields: the body of a partial update. */
 export const DeviceGroupChange = DeviceGroup.partial();
+export type DeviceGroupChange = z.infer<typeof DeviceGroupChange>;

@@ -34,15 +34,18 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 
 /**
  * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
- * fields, and `most` is how many sentences are wanted: a file has room for thirty thousand fields that nobody knows. The
- * schema must be run with `reportInput`, so that sentences can tell what was there instead.
+ * fields, and `most` limits the number of sentences: a file has room for thirty thousand unknown fields. The schema must be
+ * run with `reportInput`, so that sentences can tell what was there instead.
  */
 export function explain(
   issues: readonly Issue[],
   known: readonly string[] = [],
   most = Number.POSITIVE_INFINITY,
 ): FieldProblem[] {
-  return issues.slice(0, most).flatMap((issue) => explainIssue(issue, known, most));
+  return issues
+    .slice(0, most)
+    .flatMap((issue) => explainIssue(issue, known, most))
+    .slice(0, most);
 }
 
 function explainIssue(issue: Issue, known: readonly string[], most: number): FieldProblem[] {

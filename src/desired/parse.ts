@@ -93,7 +93,7 @@ function checkFields(
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {
-  const problems = explain(error.issues, SCHEMAS[kind].fields, MAX_PROBLEMS).slice(0, MAX_PROBLEMS);
+  const problems = explain(error.issues, SCHEMAS[kind].fields, MAX_PROBLEMS);
   return problems.map(({ path, kind: problem, message }) => ({
     ...document.positionOf(path),
     code: `field-${problem}` as const,

@@ -2,9 +2,18 @@ import type { App } from './app.ts';
 import { type Content, membersOf } from './content.ts';
 import type { DeviceGroup } from './device-group.ts';
 import { GroupsByApp } from './groups-by-app.ts';
+import { type Entries, LayeredMap } from './layered.ts';
 import { type Kind, keyOf } from './name.ts';
 import { NO_PLACES, type ParsedFile } from './parse.ts';
-import { compareProblems, inFile, type Problem, type Severity, type TextProblem } from './problem.ts';
+import {
+  compareProblems,
+  fileProblem,
+  inFile,
+  type Problem,
+  type Severity,
+  type TextProblem,
+} from './problem.ts';
+import { wholly } from './wholly.ts';
 import type { Position } from './yaml/document.ts';
 
 /** One file of the folder. `blob` names its bytes: equal blobs are equal bytes. */
@@ -31,22 +40,46 @@ export interface DesiredObject<C extends Content = Content> {
   memberPlaces: readonly Position[];
 }
 
+/** Files whose problems are put in order without a break: some milliseconds, also where there are a hundred thousand others. */
+const PROBLEMS_OF_A_PIECE = 2000;
+
 /**
  * What a folder of files means at one revision. It is updated file by file, so that the cost of a change depends on the
  * size of the change and not on that of the folder.
  */
 export class DesiredState {
   /** By path. */
-  readonly #files = new Map<string, StateFile>();
+  readonly #files: Entries<string, StateFile>;
   /** By key: the paths of the files that claim the name. */
-  readonly #paths = new Map<string, string[]>();
-  readonly #groupsByApp = new GroupsByApp();
+  readonly #paths: Entries<string, string[]>;
+  readonly #groupsByApp: GroupsByApp;
   /** Paths of the files that have problems. */
-  readonly #faulty = new Set<string>();
+  readonly #faulty: Entries<string, true>;
+  /** What they told when they were gone through last, in order; and the paths of those that changed since. */
+  #problems: readonly Problem[];
+  readonly #changed: Set<string>;
+
+  /** `base`: the state that this is a trial of (`trial`). */
+  constructor(base: DesiredState | null = null) {
+    this.#files = base === null ? new Map() : new LayeredMap(base.#files);
+    this.#paths = base === null ? new Map() : new LayeredMap(base.#paths);
+    this.#groupsByApp = new GroupsByApp(base === null ? null : base.#groupsByApp);
+    this.#faulty = base === null ? new Map() : new LayeredMap(base.#faulty);
+    this.#problems = base === null ? [] : base.#problems;
+    this.#changed = new Set(base === null ? [] : base.#changed);
+  }
+
+  /**
+   * The same state, for trying changes out: they stay in the trial, and cost what they are large and not what this is. A change of
+   * this state shows in the trial, so that what was found by then is void.
+   */
+  trial(): DesiredState {
+    return new DesiredState(this);
+  }
 
   /** Whether no file stands for an object, valid or not. */
   get isEmpty(): boolean {
-    return this.#paths.size === 0;
+    return this.#paths.keys().next().done === true;
   }
 
   /** Keys of all objects that have a file. */
@@ -55,8 +88,9 @@ export class DesiredState {
   }
 
   /** Every file that means something, or has a problem. */
-  files(): IterableIterator<StateFile> {
-    return this.#files.values();
+  *files(): Generator<StateFile, undefined, undefined> {
+    for (const path of this.#files.keys()) yield this.#files.get(path) as StateFile;
+    return undefined;
   }
 
   file(path: string): StateFile | undefined {
@@ -104,33 +138,26 @@ export class DesiredState {
     return touched;
   }
 
-  /** Calls `look` while the state has these changes, and takes them back. `look` must be synchronous. */
-  preview<T>(changes: readonly FileChange[], look: (touched: ReadonlySet<string>) => T): T {
-    return this.trial((keep) => look(keep(changes)));
+  /** Every problem that the files have in themselves, in order; the same list until one of the files that have any changes. */
+  problems(): readonly Problem[] {
+    return wholly(this.listingProblems());
   }
 
-  /**
-   * Calls `work`, which may change the state by calling `keep`, and takes all of its changes back in the end. `work` must
-   * be synchronous.
-   */
-  trial<T>(work: (keep: (changes: readonly FileChange[]) => ReadonlySet<string>) => T): T {
-    const before = new Map<string, StateFile | null>();
-    const keep = (changes: readonly FileChange[]): Set<string> => {
-      for (const { path } of changes) {
-        if (!before.has(path)) before.set(path, this.#files.get(path) ?? null);
-      }
-      return this.apply(changes);
-    };
-    try {
-      return work(keep);
-    } finally {
-      this.apply(Array.from(before, ([path, file]) => ({ path, file })));
+  /** `problems` in pieces, for callers that give way to others: every file of a large repository can be one. */
+  *listingProblems(): Generator<undefined, readonly Problem[], undefined> {
+    while (this.#changed.size > 0) {
+      const paths = new Set([...this.#changed].slice(0, PROBLEMS_OF_A_PIECE));
+      const found = Array.from(paths, (path) =>
+        this.#faulty.get(path) ? this.#problemsOf(path) : [],
+      ).flat();
+      this.#problems = merge(
+        this.#problems.filter(({ file }) => !paths.has(file)),
+        found.sort(compareProblems),
+      );
+      for (const path of paths) this.#changed.delete(path);
+      yield;
     }
-  }
-
-  /** Every problem that the files have in themselves, in order. */
-  problems(): Problem[] {
-    return [...this.#faulty].flatMap((path) => this.#problemsOf(path)).sort(compareProblems);
+    return this.#problems;
   }
 
   /** The problems of the files of one object. */
@@ -141,7 +168,7 @@ export class DesiredState {
   #add(file: StateFile): string | undefined {
     this.#files.set(file.path, file);
     if (file.kind === null) {
-      this.#faulty.add(file.path);
+      this.#mark(file.path, true);
       return undefined;
     }
     const key = keyOf(file.kind, file.name);
@@ -156,7 +183,7 @@ export class DesiredState {
     const file = this.#files.get(path);
     if (file === undefined) return undefined;
     this.#files.delete(path);
-    this.#faulty.delete(path);
+    this.#mark(path, false);
     if (file.kind === null) return undefined;
     const key = keyOf(file.kind, file.name);
     const paths = (this.#paths.get(key) ?? []).filter((other) => other !== path);
@@ -179,9 +206,14 @@ export class DesiredState {
     for (const path of paths) {
       const file = this.#files.get(path);
       const valid = file !== undefined && file.kind !== null && file.parsed.ok && paths.length === 1;
-      if (valid) this.#faulty.delete(path);
-      else this.#faulty.add(path);
+      this.#mark(path, !valid);
     }
+  }
+
+  #mark(path: string, isFaulty: boolean): void {
+    if (isFaulty) this.#faulty.set(path, true);
+    else if (!this.#faulty.delete(path)) return;
+    this.#changed.add(path);
   }
 
   #problemsOf(path: string): Problem[] {
@@ -192,8 +224,22 @@ export class DesiredState {
     const others = this.pathsOf(file.kind, file.name).filter((other) => other !== path);
     if (others.length === 0) return own;
     const message = `the name "${file.name}" is also that of ${others.join(', ')}; keep one of these files`;
-    return [...own, inFile(path, { line: 1, column: 1, code: 'name-duplicate', message })];
+    return [...own, inFile(path, fileProblem('name-duplicate', message))];
   }
+}
+
+/** Two lists in order as one. */
+function merge(some: readonly Problem[], others: readonly Problem[]): Problem[] {
+  const merged: Problem[] = [];
+  let next = 0;
+  for (const problem of some) {
+    for (let other = others[next]; other && compareProblems(other, problem) < 0; other = others[next]) {
+      merged.push(other);
+      next += 1;
+    }
+    merged.push(problem);
+  }
+  return merged.concat(others.slice(next));
 }
 
 /** The apps that a file lists. */

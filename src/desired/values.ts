@@ -11,7 +11,10 @@ export function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isMapValue(value) && Object.keys(value).length === 0;
 }
 
-/** Whether two values of plain data are equal. The order of a list counts, that of a map's keys does not. */
+/**
+ * Whether two values of plain data are equal, and thereby, of contents, whether they tell devices the same. The order of a
+ * list counts, that of a map's keys does not. A key that only one side has is a difference.
+ */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {

@@ -1,16 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { absent, present } from '../change/refusals.ts';
-import type { WriteContext, Writer } from '../change/write.ts';
-import type { AppDefaults } from '../desired/app.ts';
+import { absent } from '../change/refusals.ts';
+import type { Write, WriteContext, Writer } from '../change/write.ts';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Recorder } from '../reconcile/record/recorder.ts';
 import { tagsOf } from '../store/if-match.ts';
-import type { AtRevision, OperationContext, Store, StoredApp, StoredGroup } from '../store/store.ts';
+import type {
+  AtRevision,
+  ObjectReads,
+  OperationContext,
+  OperationStore,
+  Reachable,
+  ReportStore,
+  StoredObject,
+  StoreProgress,
+} from '../store/store.ts';
 import type { User } from './access/authentication.ts';
 import { ifMatchIn, isUnchanged, sendUnchanged } from './conditions.ts';
 import type { InfoCache } from './info/cache.ts';
+import { objectRecord } from './records.ts';
 
 /** Figures for monitoring. */
 export interface Metrics {
@@ -24,12 +33,11 @@ export interface Metrics {
 
 /** What the routes work with. */
 export interface Api {
-  store: Store;
+  store: ObjectReads & OperationStore & ReportStore & StoreProgress & Reachable;
   writer: Writer;
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;
   info: InfoCache;
-  defaults: AppDefaults;
   metrics: Metrics;
   /** Milliseconds that a request waits for a pass. */
   patience: number;
@@ -41,6 +49,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who sent the request; set for every route that needs credentials. */
     user: User;
+    /** Why the repository does not allow what was asked for (409), for the log; null otherwise. */
+    refusal: string | null;
   }
 }
 
@@ -51,7 +61,7 @@ export const TELLS_REVISION = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/
 export const REVISION_HEADER = 'holdfast-revision';
 
 /** Parameters in paths, by kind. */
-const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {
+export const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {
   app: 'app_name',
   device_group: 'device_group_name',
 };
@@ -62,22 +72,6 @@ export function nameIn(request: FastifyRequest, kind: Kind): string {
   const name = (request.params as Record<string, string>)[parameter] ?? '';
   if (NAME_PATTERN.test(name)) return name;
   throw new HoldfastError('invalid', NAME_RULE, { invalid_parameters: { [parameter]: NAME_RULE } });
-}
-
-/** Throws the 403 of an object that is neither in the store nor in a file. */
-export async function mustExist({ store, reconciler }: Api, kind: Kind, name: string): Promise<void> {
-  if (await isStored(store, kind, name)) return;
-  if (reconciler.passes.desired.pathsOf(kind, name).length === 0) throw absent(kind, name);
-}
-
-/** Throws the 403 of a create where the object is in the store. */
-export async function mustNotExist({ store }: Api, kind: Kind, name: string): Promise<void> {
-  if (await isStored(store, kind, name)) throw present(kind, name);
-}
-
-async function isStored(store: Store, kind: Kind, name: string): Promise<boolean> {
-  const { value } = kind === 'app' ? await store.app(name) : await store.group(name);
-  return value !== null;
 }
 
 /** Sends what was read, and names the revision that was applied when it was read. */
@@ -91,19 +85,19 @@ export function send(
 }
 
 /** Sends an app or a device group as it was read, with its ETag, unless whoever reads it has it already. */
-export function sendObject<T extends StoredApp | StoredGroup>(
+export function sendObject(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  { value, revision }: AtRevision<T>,
-  record: (object: T) => object,
+  { value, revision }: AtRevision<StoredObject>,
 ): FastifyReply {
   const [etag] = tagsOf(value);
   if (isUnchanged(request, etag))
     return sendUnchanged(request, withRevision(reply, revision).header('etag', etag));
-  return send(reply.header('etag', etag), status, revision, record(value));
+  return send(reply.header('etag', etag), status, revision, objectRecord(value));
 }
 
+/** Names the applied revision in a reply; nothing where there is none. */
 export function withRevision(reply: FastifyReply, revision: string | null): FastifyReply {
   return revision === null ? reply : reply.header(REVISION_HEADER, revision);
 }
@@ -114,21 +108,28 @@ export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, 
   return { value, revision };
 }
 
-export function writeContext(request: FastifyRequest): WriteContext {
+/** Makes a change of an object; resolves to the object as it is right after. Throws as `Writer.write`. */
+export async function writeObject(
+  { writer }: Api,
+  request: FastifyRequest,
+  write: Write,
+): Promise<AtRevision<StoredObject>> {
+  const { object } = await writer.write(write, writeContext(request, write.op));
+  return found(object, write.kind, write.name);
+}
+
+/**
+ * Who asks for a write, and under which condition. Before a create there is no object, so no `If-Match` holds, not even `*`
+ * (RFC 9110, 13.1.1).
+ */
+export function writeContext(request: FastifyRequest, op: Write['op']): WriteContext {
   const { user, id } = request;
-  return {
-    user: user.name,
-    email: user.email,
-    requestId: id,
-    ifMatch: ifMatchIn(request),
-  };
+  const isConditional = request.headers['if-match'] !== undefined;
+  const ifMatch = op === 'create' && isConditional ? [] : ifMatchIn(request);
+  return { user: user.name, email: user.email, requestId: id, ifMatch };
 }
 
-/** The same for a create: there is no object yet, so no `If-Match` holds, not even `*` (RFC 9110, 13.1.1). */
-export function createContext(request: FastifyRequest): WriteContext {
-  return { ...writeContext(request), ifMatch: request.headers['if-match'] === undefined ? null : [] };
-}
-
+/** Who asks for an operation. `now` is Unix milliseconds. */
 export function operationContext(request: FastifyRequest, now: number): OperationContext {
   return { actor: request.user.name, requestId: request.id, at: now };
 }

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Fields, isMapValue } from '../desired/values.ts';
+import { FORBIDDEN_KEYS } from '../desired/yaml/document.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 
 /** Deepest nesting of a body; ours need five levels. */
@@ -7,7 +9,6 @@ const MAX_DEPTH = 32;
 /** Refused fields of an object, and items of a list, that are told. */
 const MAX_REFUSED_FIELDS = 100;
 const MAX_REFUSED_ITEMS = 20;
-const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** A request's body before anybody asked for it: what is wrong with it is told only when its turn comes. */
 type Body =
@@ -37,7 +38,7 @@ const OTHER_TYPE = 'application/octet-stream';
 /**
  * Bodies are JSON or nothing: an empty one is fine whatever the headers say, since existing clients send
  * `Content-Type: application/json` without a body. What is refused (any other type, or more than `limit` bytes) is only
- * noted here: other faults are told first (see `refused-body.ts`).
+ * noted here: other faults are told first (see `checks.ts`).
  */
 export function useJsonBodies(app: FastifyInstance, limit: number): void {
   app.addHook('onRequest', async ({ raw: { headers } }) => {
@@ -99,7 +100,9 @@ function readBytes({ headers }: FastifyRequest, bytes: Buffer): Body {
 
 function whyNotJson(headers: FastifyRequest['headers']): string | null {
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined) return `send JSON as it is: Content-Encoding ${encoding} is not taken`;
+  // Some clients name the coding that is none (RFC 9110, 12.5.3).
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    return `send JSON as it is: Content-Encoding ${encoding} is not taken`;
   return headers['content-type'] === OTHER_TYPE ? 'send JSON with Content-Type: application/json' : null;
 }
 
@@ -129,7 +132,7 @@ function reasonOf(error: unknown): string {
 function refusals(value: unknown): Refusal[] {
   if (Array.isArray(value))
     return refusalsOf(value.keys(), (index) => refusal(value[index]), MAX_REFUSED_ITEMS);
-  if (!isObject(value)) return [];
+  if (!isMapValue(value)) return [];
   const why = (field: string): string | null =>
     FORBIDDEN_KEYS.has(field) ? `"${field}" cannot be a key` : refusal(value[field]);
   return refusalsOf(Object.keys(value), why, MAX_REFUSED_FIELDS);
@@ -148,7 +151,7 @@ function refusalsOf<K>(keys: Iterable<K>, refuse: (key: K) => string | null, mos
 function refusal(value: unknown, depth = 1): string | null {
   if (typeof value !== 'object' || value === null) return null;
   if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
-  return Array.isArray(value) ? refusalInList(value, depth) : refusalInMap(value as Tree, depth);
+  return Array.isArray(value) ? refusalInList(value, depth) : refusalInMap(value as Fields, depth);
 }
 
 /** By itself, because `Object.entries` of a long list takes many times as long as all the rest. */
@@ -160,7 +163,7 @@ function refusalInList(list: readonly unknown[], depth: number): string | null {
   return null;
 }
 
-function refusalInMap(map: Tree, depth: number): string | null {
+function refusalInMap(map: Fields, depth: number): string | null {
   for (const key of Object.keys(map)) {
     const why = FORBIDDEN_KEYS.has(key) ? `must not have "${key}" as a key` : refusal(map[key], depth + 1);
     if (why !== null) return why;
@@ -177,11 +180,4 @@ export function bodyOf(request: FastifyRequest): Exclude<Body, { state: 'refused
 
 function parsed({ body }: FastifyRequest): Body {
   return body instanceof ParsedBody ? body.body : { state: 'absent' };
-}
-
-/** A map of JSON. */
-export type Tree = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -53,40 +53,53 @@ export function useErrorReplies(app: FastifyInstance): void {
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body } = errorReply(error, request.id);
-  if (status >= 500) logFault(error, request, status);
-  // As it is: what the documented schema does not know (a field that is called "__proto__") must be told too.
+  if (status >= 500) request.log.error({ err: error, status }, 'request failed');
+  if (status === STATUSES.conflict) request.refusal = messageOf(error);
+  return sendBody(reply, status, body);
+}
+
+/** Without the documented schema, which drops what it does not know: a bad field that is called "__proto__" must be told too. */
+function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body']): FastifyReply {
   return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
 }
 
-/** Milliseconds between two lines about polls that are refused for the same cause. */
-const QUIET = 60_000;
-const MOST_CAUSES = 100;
-
 /**
  * For what workers poll: they take any JSON without `apps` for the end, and stop their containers, so a passing fault is
- * plain text (decisions, "Everything else"). Thousands of devices poll: a cause is logged once in a while, with how many were
- * refused for it since, and a refusal that has no cause behind it is not. `now` is Unix milliseconds.
+ * plain text (decisions, "Everything else"). A refusal that has no cause behind it is not logged. `now` is Unix milliseconds.
  */
 export function faultsAsText(now: () => number): typeof sendError {
-  const causes = new Map<string, { toldAt: number; refused: number }>();
-
-  const log = (error: unknown, { log: logger, url }: FastifyRequest): void => {
-    const cause = messageOf(error instanceof HoldfastError ? error.cause : error);
-    const { toldAt, refused } = causes.get(cause) ?? { toldAt: Number.NEGATIVE_INFINITY, refused: 0 };
-    if (causes.size >= MOST_CAUSES) causes.clear();
-    const isDue = Math.abs(now() - toldAt) >= QUIET;
-    if (isDue) logger.error({ err: error, url, refused: refused + 1 }, 'devices get no reply');
-    causes.set(cause, isDue ? { toldAt: now(), refused: 0 } : { toldAt, refused: refused + 1 });
-  };
-
+  const tell = nowAndThen(now, 'devices get no reply');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
     if (status < 500) return sendError(error, request, reply);
-    if (!(error instanceof HoldfastError) || error.cause !== undefined) log(error, request);
+    if (!(error instanceof HoldfastError) || error.cause !== undefined) tell(error, request);
     return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
   };
 }
 
-function logFault(error: unknown, request: FastifyRequest, status: number): void {
-  request.log.error({ err: error, status }, 'request failed');
+/** For what else devices send all the time: faults as everywhere, but with fewer lines in the log. `now` is Unix milliseconds. */
+export function faultsOfReports(now: () => number): typeof sendError {
+  const tell = nowAndThen(now, 'reports are not taken');
+  return (error, request, reply) => {
+    const { status, body } = errorReply(error, request.id);
+    if (status >= 500) tell(error, request);
+    return sendBody(reply, status, body);
+  };
+}
+
+/** Milliseconds between two lines about requests that are refused for the same cause. */
+const QUIET = 60_000;
+const MOST_CAUSES = 100;
+
+/** Thousands of devices ask: a cause is logged once in a while, with how many requests were refused for it since. */
+function nowAndThen(now: () => number, message: string): (error: unknown, request: FastifyRequest) => void {
+  const causes = new Map<string, { toldAt: number; refused: number }>();
+  return (error, { log: logger, url }) => {
+    const cause = messageOf(error instanceof HoldfastError ? (error.cause ?? error) : error);
+    const { toldAt, refused } = causes.get(cause) ?? { toldAt: Number.NEGATIVE_INFINITY, refused: 0 };
+    if (causes.size >= MOST_CAUSES) causes.clear();
+    const isDue = Math.abs(now() - toldAt) >= QUIET;
+    if (isDue) logger.error({ err: error, url, refused: refused + 1 }, message);
+    causes.set(cause, isDue ? { toldAt: now(), refused: 0 } : { toldAt, refused: refused + 1 });
+  };
 }

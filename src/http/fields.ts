@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { fileTooLarge } from '../change/refusals.ts';
 import { explain } from '../desired/explain.ts';
+import { type Fields, isMapValue } from '../desired/values.ts';
 import { HoldfastError } from '../errors.ts';
-import { bodyOf, isObject, type Refusal, type Tree } from './body.ts';
+import { bodyOf, type Refusal } from './body.ts';
 import { emptied, fieldsOf, shortened } from './long-fields.ts';
 import { inOneSentence, within } from './reasons.ts';
 
@@ -12,8 +13,7 @@ const MAX_UNKNOWN = 100;
 
 /** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
 export interface BodyRule<T> {
-  schema: z.ZodType<T> & { shape: Readonly<Record<string, z.ZodType>> };
-  known: readonly string[];
+  schema: z.ZodObject & z.ZodType<T>;
   ignored: readonly string[];
   /** Names of the fields that must be there; null for a partial update, which needs any field at all. */
   required: readonly string[] | null;
@@ -26,34 +26,36 @@ export interface BodyRule<T> {
 export function readFields<T>(request: FastifyRequest, rule: BodyRule<T>): T {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
   const refused = body.refused.filter(([field]) => !rule.ignored.includes(field));
-  const own = emptied(ownFields(body.fields, rule), fieldsOf(refused));
-  if (rule.required === null && Object.keys(own).length === 0) throw noFields(rule.known);
+  const known = Object.keys(rule.schema.shape);
+  const own = emptied(ownFields(body.fields, known, rule.ignored), fieldsOf(refused));
+  if (rule.required === null && Object.keys(own).length === 0) throw noFields(known);
   const { short, bad, isTooLarge } = shortened(own, body.bytes, rule.schema.shape);
   const parsed = rule.schema.safeParse(short, { reportInput: true });
   if (!parsed.success || refused.length + bad.length > 0)
-    throw badFields(parsed.error?.issues ?? [], rule.known, [...bad, ...refused]);
+    throw badFields(parsed.error?.issues ?? [], known, [...bad, ...refused]);
   if (isTooLarge) throw fileTooLarge();
   return parsed.data;
 }
 
-interface Fields {
-  fields: Tree;
+/** The fields of a body, before they are checked. */
+interface GivenFields {
+  fields: Fields;
   bytes: number;
   refused: readonly Refusal[];
 }
 
 /** Whatever is not an object at all counts as one without fields. */
-function wholeFields(request: FastifyRequest, required: readonly string[]): Fields {
+function wholeFields(request: FastifyRequest, required: readonly string[]): GivenFields {
   const body = bodyOf(request);
-  if (body.state === 'json' && isObject(body.value)) return { ...body, fields: body.value };
+  if (body.state === 'json' && isMapValue(body.value)) return { ...body, fields: body.value };
   throw new HoldfastError('invalid', 'fields are missing', { missing_parameters: required });
 }
 
-function partialFields(request: FastifyRequest): Fields {
+function partialFields(request: FastifyRequest): GivenFields {
   const body = bodyOf(request);
   if (body.state === 'absent') return { fields: {}, bytes: 0, refused: [] };
   if (body.state === 'malformed') throw notJson(body.why);
-  if (isObject(body.value)) return { ...body, fields: body.value };
+  if (isMapValue(body.value)) return { ...body, fields: body.value };
   throw new HoldfastError('invalid', 'the body must be a JSON object');
 }
 
@@ -67,7 +69,7 @@ function noFields(known: readonly string[]): HoldfastError {
 }
 
 /** The fields that count: without those that are ignored, and with the first of many unknown ones. */
-function ownFields<T>(fields: Tree, { known, ignored }: BodyRule<T>): Tree {
+function ownFields(fields: Fields, known: readonly string[], ignored: readonly string[]): Fields {
   const own: [field: string, value: unknown][] = [];
   let unknown = 0;
   for (const field of Object.keys(fields)) {
@@ -121,7 +123,7 @@ export function readJson(request: FastifyRequest): unknown {
 /** The strings of a list in the body, before the body is checked; none where there is no such list of strings. */
 export function listIn(request: FastifyRequest, field: string): string[] {
   const body = bodyOf(request);
-  if (body.state !== 'json' || !isObject(body.value)) return [];
+  if (body.state !== 'json' || !isMapValue(body.value)) return [];
   const list = body.value[field];
   return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : [];
 }

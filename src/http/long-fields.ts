@@ -1,16 +1,17 @@
 import type * as z from 'zod';
 import { explain } from '../desired/explain.ts';
+import type { Fields } from '../desired/values.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
-import type { Refusal, Tree } from './body.ts';
+import type { Refusal } from './body.ts';
 import { inOneSentence, within } from './reasons.ts';
 
 /** Entries of a field that are checked at once: a body has room for half a million, and each bad one takes long. */
 const PORTION = 1000;
 
-/** Fields without those long ones that nobody need go through any more. */
+/** Fields of a body, of which the long ones that need no further check are emptied. */
 interface Shortened {
   /** With empty lists and maps in the place of the long fields that are bad, or that no file can hold. */
-  short: Tree;
+  short: Fields;
   /** The long fields that are bad, each with its first problems: further ones are not looked for. */
   bad: Refusal[];
   /** Whether no file can hold all of the fields; then only the first entries of long ones were looked at. */
@@ -19,7 +20,7 @@ interface Shortened {
 
 /** Looks at the long ones of some fields first, in portions. `bytes` is the size of the body that they came in. */
 export function shortened(
-  fields: Tree,
+  fields: Fields,
   bytes: number,
   shape: Readonly<Record<string, z.ZodType>>,
 ): Shortened {
@@ -38,12 +39,13 @@ export function shortened(
   };
 }
 
+/** The names of the fields that are refused. */
 export function fieldsOf(refused: readonly Refusal[]): Set<string> {
   return new Set(refused.map(([field]) => field));
 }
 
 /** The fields with empty lists and maps in the place of some. */
-export function emptied(fields: Tree, some: ReadonlySet<string>): Tree {
+export function emptied(fields: Fields, some: ReadonlySet<string>): Fields {
   const empty = (value: unknown): unknown => {
     if (sizeOf(value) === 0) return value;
     return Array.isArray(value) ? [] : {};
@@ -75,7 +77,7 @@ function portionsOf(value: object): (start: number) => unknown {
   if (Array.isArray(value)) return (start) => value.slice(start, start + PORTION);
   const keys = Object.keys(value);
   return (start) =>
-    Object.fromEntries(keys.slice(start, start + PORTION).map((key) => [key, (value as Tree)[key]]));
+    Object.fromEntries(keys.slice(start, start + PORTION).map((key) => [key, (value as Fields)[key]]));
 }
 
 function sizeOf(value: unknown): number {
@@ -88,7 +90,7 @@ function leastBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (typeof value !== 'object' || value === null) return 1;
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + leastBytes(item) + 1, 0);
-  const map = value as Tree;
+  const map = value as Fields;
   return Object.keys(map).reduce((sum, key) => sum + Buffer.byteLength(key) + leastBytes(map[key]) + 1, 0);
 }
 

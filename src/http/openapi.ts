@@ -129,9 +129,10 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   const header = (description: string): object => ({ description, schema: TEXT });
   const [body] = Object.values(content ?? {});
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
+  const use = path.endsWith('/info') ? 'alone' : 'and If-Match';
   return {
     'X-Request-Id': header('The id of the request in the log.'),
-    ...(isTagged ? { ETag: header('Changes whenever the body does; for If-None-Match and If-Match.') } : {}),
+    ...(isTagged ? { ETag: header(`Changes whenever the body does; for If-None-Match ${use}.`) } : {}),
     ...(status === '401' && path.startsWith('/api/')
       ? { 'WWW-Authenticate': header('The scheme of credentials to send.') }
       : {}),

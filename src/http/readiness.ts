@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { HoldfastError } from '../errors.ts';
 import type { Api } from './api.ts';
 
@@ -9,18 +9,22 @@ const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
 const READS = new Set(['GET', 'HEAD']);
 const PRUNES = /\/prune$/;
 
+/** Whether a revision was ever applied, or the branch has no commit. Rejects where only the store knows, and it does not answer. */
+export async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
+  const { state, applied } = reconciler.status();
+  return applied !== null || state === 'applied' || (await store.state()).applied !== null;
+}
+
 /**
- * Until the first revision is applied nobody knows which apps there are: "there is no such app" would be made up, and
- * whoever believes it creates the app again. Such requests are 503. A branch without a commit is a fleet of nothing.
+ * Throws the 503 of a request that nobody can answer until the first revision is applied: "there is no such app" would be
+ * made up, and whoever believes it creates the app again. A branch without a commit is a fleet of nothing.
  */
-export function useReadiness(app: FastifyInstance, { store, reconciler }: Api): void {
-  app.addHook('preHandler', async (request) => {
-    const { state, applied, error } = reconciler.status();
-    const route = request.routeOptions.url ?? '';
-    if (applied !== null || state === 'applied' || !NEEDS_REVISION.test(route)) return;
-    if (state === 'refused' && !READS.has(request.method) && !PRUNES.test(route)) return;
-    if ((await store.state()).applied !== null) return;
-    const reason = error === null ? 'try again' : error.message;
-    throw new HoldfastError('unavailable', `no revision is applied yet; ${reason}`);
-  });
+export async function refuseUnready({ method, routeOptions }: FastifyRequest, api: Api): Promise<void> {
+  const { state, error } = api.reconciler.status();
+  const route = routeOptions.url ?? '';
+  if (!NEEDS_REVISION.test(route)) return;
+  if (state === 'refused' && !READS.has(method) && !PRUNES.test(route)) return;
+  if (await isFleetKnown(api)) return;
+  const reason = error === null ? 'try again' : error.message;
+  throw new HoldfastError('unavailable', `no revision is applied yet; ${reason}`);
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { App } from '../desired/app.ts';
-import type { GroupInfo, StoredApp, StoredGroup } from '../store/store.ts';
+import type { GroupInfo, StoredApp, StoredGroup, StoredObject } from '../store/store.ts';
 
 const ObjectId = z.object({ $oid: z.string().regex(/^[0-9a-f]{24}$/) });
 const Id = z.int().min(1);
@@ -9,7 +9,7 @@ const Id = z.int().min(1);
 export const AppRecord = z
   .object({ app_name: z.string(), ...App.shape, app_id: Id, _id: ObjectId })
   .meta({ id: 'App' });
-export type AppRecord = z.infer<typeof AppRecord>;
+type AppRecord = z.infer<typeof AppRecord>;
 
 /** A device group as the API shows it (contract, 2.2). */
 export const DeviceGroupRecord = z
@@ -21,18 +21,23 @@ export const DeviceGroupRecord = z
     _id: ObjectId,
   })
   .meta({ id: 'DeviceGroup' });
-export type DeviceGroupRecord = z.infer<typeof DeviceGroupRecord>;
+type DeviceGroupRecord = z.infer<typeof DeviceGroupRecord>;
 
 /** What devices poll (contract, 2.3). */
 export const InfoRecord = z
   .object({ prune_id: Id, apps_list: z.array(z.string()), apps: z.array(AppRecord), device_group_id: Id })
   .meta({ id: 'DeviceGroupInfo' });
 
+/** An object of either kind as the API shows it. */
+export function objectRecord(object: StoredObject): AppRecord | DeviceGroupRecord {
+  return 'appId' in object ? appRecord(object) : deviceGroupRecord(object);
+}
+
 export function appRecord({ name, content, appId, oid }: StoredApp): AppRecord {
   return { app_name: name, ...content, app_id: appId, _id: { $oid: oid } };
 }
 
-export function deviceGroupRecord(group: StoredGroup): DeviceGroupRecord {
+function deviceGroupRecord(group: StoredGroup): DeviceGroupRecord {
   return {
     device_group: group.name,
     apps: group.content.apps,

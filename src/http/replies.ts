@@ -1,5 +1,9 @@
+import type { FastifyContextConfig } from 'fastify';
 import * as z from 'zod';
-import type { Kind } from '../desired/name.ts';
+import { type Kind, Name } from '../desired/name.ts';
+import { NAME_PARAMETERS } from './api.ts';
+import type { RouteObject } from './checks.ts';
+import type { BodyRule } from './fields.ts';
 
 /** The groups of routes, as clients and pages of the document sort them. */
 export const TAGS = {
@@ -9,7 +13,7 @@ export const TAGS = {
   reports: 'What devices report.',
   manager: 'The manager itself: probes, figures, and how far it has followed git.',
 } as const;
-type Tag = keyof typeof TAGS;
+export type Tag = keyof typeof TAGS;
 
 /** A reply as the OpenAPI document tells it. */
 interface ReplyDocs {
@@ -86,7 +90,10 @@ const BadParameters = z
 /** Error replies that every route behind credentials can give. */
 export const commonErrors = {
   401: json('Credentials are missing or wrong.', Denied),
-  403: json('No permission: the request comes from a page of another site.', Denied),
+  403: json(
+    'No permission: the account is for devices, or the request comes from a page of another site.',
+    Denied,
+  ),
   500: json('A fault inside; the request id leads to the log.', Unavailable),
   503: json('git, origin or the store cannot be reached; try again later.', Unavailable),
 };
@@ -137,14 +144,11 @@ function writeErrors(kind: Kind) {
 /** The reply to a delete. */
 export const Empty = z.object({}).meta({ id: 'Empty' });
 
-/** The schema of a body that may also hold fields which are ignored: a record that was read can be sent back. */
-export function withIgnored(
-  schema: z.ZodObject,
-  ignored: readonly string[],
-  meta: { id: string; minProperties?: number },
-): z.ZodType {
+/** The schema of a body under the name `id`, with the fields that it may hold and that are ignored. */
+export function bodyDocs({ schema, ignored, required }: BodyRule<unknown>, id: string): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
-  return schema.extend(Object.fromEntries(ignored.map((name) => [name, field]))).meta(meta);
+  const extended = schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
+  return extended.meta({ id, ...(required === null && { minProperties: 1 }) });
 }
 
 /** What the OpenAPI document says of a route. */
@@ -157,29 +161,35 @@ export interface RouteDocs {
   errors: Readonly<Record<number, ReplyDocs | z.ZodNull>>;
   /** Whether it needs no credentials. */
   isPublic?: true;
-  params?: z.ZodType;
+  /** Whether the account of devices may use it. */
+  isForDevices?: true;
+  /** The object whose name is in the path. */
+  object?: RouteObject;
   querystring?: z.ZodType;
   body?: z.ZodType;
 }
 
 /** The schema of a route in the form that fastify takes. */
-export function documented({ operationId, summary, tag, reply, errors, isPublic, ...parts }: RouteDocs): {
-  schema: object;
-} {
+export function documented(docs: RouteDocs): { schema: object; config: FastifyContextConfig } {
+  const { operationId, summary, tag, reply, errors, isPublic, isForDevices, object, ...bodies } = docs;
   const [status, success] = reply;
   const security = isPublic ? { security: [] } : {};
   const response = { ...errors, [status]: success };
-  return { schema: { operationId, summary, tags: [tag], ...security, ...parts, response } };
+  const description = isForDevices ? { description: 'The account of devices may use it, too.' } : {};
+  const params = object && { params: z.object({ [NAME_PARAMETERS[object.kind]]: Name }) };
+  const parts = { ...params, ...bodies };
+  const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };
+  return { schema, config: { ...(isForDevices && { isForDevices }), ...(object && { object }) } };
 }
 
 /** Makes what the document says of each route that changes one kind of object. */
-export function documentedWrites(tag: Tag, kind: Kind, params: z.ZodType) {
-  const errors = writeErrors(kind);
+export function documentedWrites(tag: Tag, object: RouteObject) {
+  const errors = writeErrors(object.kind);
   return (
     operationId: string,
     summary: string,
     reply: RouteDocs['reply'],
     body?: z.ZodType,
-  ): { schema: object } =>
-    documented({ operationId, summary, tag, params, reply, errors, ...(body && { body }) });
+  ): ReturnType<typeof documented> =>
+    documented({ operationId, summary, tag, object, reply, errors, ...(body && { body }) });
 }

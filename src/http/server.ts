@@ -12,13 +12,12 @@ import type { Authenticator } from './access/authentication.ts';
 import { passGate, useGate } from './access/gate.ts';
 import { type Api, REVISION_HEADER, TELLS_REVISION, withRevision } from './api.ts';
 import { useJsonBodies } from './body.ts';
+import { useChecks } from './checks.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
 import { completeMethods } from './methods.ts';
 import { useOpenApi } from './openapi.ts';
 import { useProtocolRules } from './protocol.ts';
-import { useReadiness } from './readiness.ts';
-import { useBodyRefusals } from './refused-body.ts';
 import { requestId } from './request-id.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
@@ -51,7 +50,7 @@ const HEADERS_TIMEOUT = 20_000;
 const REQUEST_TIMEOUT = 30_000;
 /** Longer than devices usually wait between two polls, so that they keep their connection. */
 const KEEP_ALIVE_TIMEOUT = 75_000;
-/** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`main`). */
+/** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`program.ts`). */
 const CLOSE_GRACE = 5000;
 /** As long as Node lets headers be: the rule of names is the one that tells what is wrong with a name. */
 const MAX_PARAM_LENGTH = maxHeaderSize;
@@ -83,8 +82,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useProtocolRules(app);
   useGate(app, authenticator);
   useHeaders(app, api);
-  useReadiness(app, api);
-  useBodyRefusals(app, api);
+  useChecks(app, api);
   useShutdown(app, CLOSE_GRACE);
   const complete = completeMethods(app);
   await useOpenApi(app, version);
@@ -128,24 +126,26 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
     const revision = reconciler.status().applied?.revision;
     if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
   });
+  app.decorateRequest('refusal', null);
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url, user } = request;
+    const { method, url, user, refusal } = request;
     const facts = {
       method,
       url,
       status: reply.statusCode,
       user: user?.name,
       ms: Math.round(reply.elapsedTime * 10) / 10,
+      ...(refusal === null ? {} : { reason: refusal }),
     };
     request.log[isRoutine(request, reply.statusCode) ? 'debug' : 'info'](facts, 'request');
   });
 }
 
-/** Whether every device sends such requests all the time: reads and accepted reports would bury everything else in the log. */
+/** Whether every device sends such requests all the time: reads and reports would bury everything else in the log. */
 function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
-  // Of polls that are refused, their own error handler tells.
+  // Of polls and reports that meet a fault, their own error handlers tell.
   if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
-  return routeOptions.url === '/api/v2/reports' && status < 400;
+  return routeOptions.url === '/api/v2/reports' && (status < 400 || status >= 500);
 }
 
 /** A URL that cannot be decoded never reaches the hooks, so credentials are checked and headers are set here. */

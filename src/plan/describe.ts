@@ -1,10 +1,9 @@
 import type { Content } from '../desired/content.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
-import { isEmpty, isMapValue } from '../desired/values.ts';
-import { changedFields, sameContent } from './content.ts';
+import { isEmpty, isMapValue, sameValue } from '../desired/values.ts';
 import { printable } from './printable.ts';
-import { changeTypeOf, type Step } from './step.ts';
+import type { Step } from './step.ts';
 
 /** The name of each kind in sentences. */
 export const KIND_NOUNS: Readonly<Record<Kind, string>> = { app: 'app', device_group: 'device group' };
@@ -54,6 +53,12 @@ function summaries(step: Step): string[] {
   ];
 }
 
+/** Names of the top-level fields in which two contents of one kind differ, in the order of the fields. */
+export function changedFields(before: Content, after: Content): string[] {
+  const fields = Object.keys(after) as (keyof Content)[];
+  return fields.filter((field) => !sameValue(before[field], after[field]));
+}
+
 /** Without the values of lists and maps, which are long, and which in env_vars can be secrets. */
 function summarizeField(field: string, before: unknown, after: unknown): string {
   if (field === 'container_image') return `${field} ${imageChange(String(before), String(after))}`;
@@ -75,8 +80,9 @@ function splitTag(image: string): [string, string] {
 }
 
 function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
-  const added = after.apps.filter((app) => !before.apps.includes(app));
-  const removed = before.apps.filter((app) => !after.apps.includes(app));
+  const [old, now] = [new Set(before.apps), new Set(after.apps)];
+  const added = after.apps.filter((app) => !old.has(app));
+  const removed = before.apps.filter((app) => !now.has(app));
   const parts = [
     ...(added.length > 0 ? [`add ${added.join(', ')}`] : []),
     ...(removed.length > 0 ? [`remove ${removed.join(', ')}`] : []),
@@ -88,19 +94,18 @@ function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
 export function describeStep(step: Step): PlanLine[] {
   const before = (step.before ?? {}) as Record<string, unknown>;
   const after = (step.after ?? {}) as Record<string, unknown>;
-  return diffMaps(before, after, changeTypeOf(step) === 'update' ? 'all' : 'filled', 1);
+  return diffMaps(before, after, 1);
 }
 
 function diffMaps(
   before: Record<string, unknown>,
   after: Record<string, unknown>,
-  show: 'all' | 'filled',
   indent: number,
 ): PlanLine[] {
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return keys.flatMap((key) => {
     const [a, b] = [before[key], after[key]];
-    if (sameContent(a, b) || (show === 'filled' && isNothing(a) && isNothing(b))) return [];
+    if (sameValue(a, b) || (isNothing(a) && isNothing(b))) return [];
     return diffField(key, a, b, indent);
   });
 }
@@ -108,18 +113,17 @@ function diffMaps(
 function diffField(key: string, before: unknown, after: unknown, indent: number): PlanLine[] {
   const heading: PlanLine = { mark: ' ', indent, text: `${key}:` };
   if (isList(before) && isList(after)) return [heading, ...diffLists(before, after, indent + 1)];
-  if (isMapValue(before) && isMapValue(after))
-    return [heading, ...diffMaps(before, after, 'all', indent + 1)];
+  if (isMapValue(before) && isMapValue(after)) return [heading, ...diffMaps(before, after, indent + 1)];
   return [...sideLines('-', key, before, indent), ...sideLines('+', key, after, indent)];
 }
 
 function diffLists(before: readonly unknown[], after: readonly unknown[], indent: number): PlanLine[] {
-  const gone = before.filter((item) => !after.some((other) => sameContent(item, other)));
-  const come = after.filter((item) => !before.some((other) => sameContent(item, other)));
+  const gone = before.filter((item) => !after.some((other) => sameValue(item, other)));
+  const come = after.filter((item) => !before.some((other) => sameValue(item, other)));
   const other = new Set<unknown>([...gone, ...come]);
   const stay = (items: readonly unknown[]): unknown[] => items.filter((item) => !other.has(item));
   // What only has another place is shown in whole lists: a line for it alone would tell nothing.
-  const reordered = !sameContent(stay(before), stay(after));
+  const reordered = !sameValue(stay(before), stay(after));
   const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
     items.map((item) => ({ mark, indent, text: `- ${show(item)}` }));
   return reordered
@@ -129,11 +133,11 @@ function diffLists(before: readonly unknown[], after: readonly unknown[], indent
 
 function sideLines(mark: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
   if (value === undefined) return [];
-  if (isList(value) && value.length > 0) {
+  if (isList(value)) {
     const items = value.map((item): PlanLine => ({ mark, indent: indent + 1, text: `- ${show(item)}` }));
     return [{ mark, indent, text: `${key}:` }, ...items];
   }
-  if (isMapValue(value) && Object.keys(value).length > 0) {
+  if (isMapValue(value)) {
     const entries = Object.entries(value).map(
       ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${show(item)}` }),
     );

@@ -24,7 +24,7 @@ export function effectsOf(steps: readonly Step[], applied: AppliedView): Effect[
     for (const { app, action, group } of moves) {
       const key = `${app}/${action}`;
       const effect = found.get(key) ?? { app, action, groups: [] };
-      if (!effect.groups.includes(group)) effect.groups.push(group);
+      effect.groups.push(group);
       found.set(key, effect);
     }
   }

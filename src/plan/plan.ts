@@ -1,9 +1,10 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
 import { type Kind, keyOf, NAME_PATTERN, parseKey } from '../desired/name.ts';
-import { inFile, type Problem } from '../desired/problem.ts';
+import { fileProblem, inFile, type Problem } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
+import { sameValue } from '../desired/values.ts';
+import { wholly } from '../desired/wholly.ts';
 import type { AppliedState } from './applied.ts';
-import { sameContent } from './content.ts';
 import { type FileOrigin, orderSteps, type Step } from './step.ts';
 
 /** What planning reads of what the files say. */
@@ -30,13 +31,10 @@ export interface Plan {
  * the delete of an app, while the last good content of a group that is held back lists it.
  */
 export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
-  const work = planning(keys, desired, applied);
-  let piece = work.next();
-  while (piece.done !== true) piece = work.next();
-  return piece.value;
+  return wholly(planning(keys, desired, applied));
 }
 
-/** `makePlan` in pieces, one for each object, for callers that give way to others. Neither state may change meanwhile. */
+/** `makePlan` in pieces, of which none looks at more than one group's list, for callers that give way to others. Neither state may change meanwhile. */
 export function* planning(
   keys: Iterable<string>,
   desired: DesiredView,
@@ -44,9 +42,11 @@ export function* planning(
 ): Generator<undefined, Plan, undefined> {
   const steps: Step[] = [];
   const problems = new Map<string, Problem[]>();
+  const after = groupsAfter(desired, applied);
   for (const key of yield* dependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
-    const verdict = PLANNERS[kind](name, desired, applied);
+    const verdict =
+      kind === 'app' ? yield* planApp(name, desired, applied, after) : planGroup(name, desired, applied);
     if (verdict.step !== null) steps.push(verdict.step);
     problems.set(key, verdict.problems);
     yield;
@@ -60,9 +60,8 @@ interface Verdict {
   problems: Problem[];
 }
 
-const PLANNERS: Readonly<
-  Record<Kind, (name: string, desired: DesiredView, applied: AppliedView) => Verdict>
-> = { app: planApp, device_group: planGroup };
+/** The content that a group has once the plan is applied. */
+type GroupAfter = (group: string) => DeviceGroup | undefined;
 
 /**
  * The keys, and those of what depends on them: groups whose files list one of the apps, and apps without a file that one of
@@ -90,20 +89,29 @@ function namesOf(keys: Iterable<string>, kind: Kind): string[] {
   return Array.from(keys, parseKey).flatMap((key) => (key.kind === kind ? [key.name] : []));
 }
 
-function planApp(name: string, desired: DesiredView, applied: AppliedView): Verdict {
+type Planning = Generator<undefined, Verdict, undefined>;
+
+function* planApp(name: string, desired: DesiredView, applied: AppliedView, after: GroupAfter): Planning {
   const file = desired.app(name);
   const before = applied.app(name) ?? null;
-  if (file === undefined) return planAppRemoval(name, desired, applied);
-  if (file.content === undefined || sameContent(before, file.content)) return { step: null, problems: [] };
+  if (file === undefined) return yield* planAppRemoval(name, desired, applied, after);
+  if (file.content === undefined || sameValue(before, file.content)) return { step: null, problems: [] };
   return { step: { kind: 'app', name, before, after: file.content, origin: originOf(file) }, problems: [] };
 }
 
-function planAppRemoval(name: string, desired: DesiredView, applied: AppliedView): Verdict {
+function* planAppRemoval(
+  name: string,
+  desired: DesiredView,
+  applied: AppliedView,
+  after: GroupAfter,
+): Planning {
   const before = applied.app(name);
   if (before === undefined) return { step: null, problems: [] };
-  const holders = [...applied.groupsListing(name)].filter((group) =>
-    groupAfter(group, desired, applied)?.apps.includes(name),
-  );
+  const holders: string[] = [];
+  for (const group of applied.groupsListing(name)) {
+    if (after(group)?.apps.includes(name)) holders.push(group);
+    yield;
+  }
   if (holders.length === 0) {
     return { step: { kind: 'app', name, before, after: null, origin: null }, problems: [] };
   }
@@ -115,7 +123,7 @@ function retainedProblem(app: string, group: string, desired: DesiredView): Prob
   const file = desired.group(group);
   if (file === undefined || file.content?.apps.includes(app)) return [];
   const message = `app "${app}" was removed, but this group's last good content lists it; mend this file, and the app goes`;
-  return [inFile(file.path, { line: 1, column: 1, code: 'app-retained', message })];
+  return [inFile(file.path, fileProblem('app-retained', message))];
 }
 
 function planGroup(name: string, desired: DesiredView, applied: AppliedView): Verdict {
@@ -129,11 +137,19 @@ function planGroup(name: string, desired: DesiredView, applied: AppliedView): Ve
   const after = file.content;
   if (after === undefined) return { step: null, problems: [] };
   const problems = memberProblems(file, after, desired, applied);
-  if (problems.length > 0 || sameContent(before, after)) return { step: null, problems };
+  if (problems.length > 0 || sameValue(before, after)) return { step: null, problems };
   return { step: { kind: 'device_group', name, before, after, origin: originOf(file) }, problems };
 }
 
-/** The content that a group has once the plan is applied. */
+/** Each group is looked at once, however many apps it loses: every look goes through all of its apps. */
+function groupsAfter(desired: DesiredView, applied: AppliedView): GroupAfter {
+  const known = new Map<string, DeviceGroup | undefined>();
+  return (group) => {
+    if (!known.has(group)) known.set(group, groupAfter(group, desired, applied));
+    return known.get(group);
+  };
+}
+
 function groupAfter(name: string, desired: DesiredView, applied: AppliedView): DeviceGroup | undefined {
   const file = desired.group(name);
   if (file === undefined) return undefined;
@@ -171,7 +187,7 @@ function memberProblems(
 /** Says what to write instead of a path or a file's name, which people take for the name of an app. */
 function unknownApp(app: string, isThere: (name: string) => boolean): string {
   const name = app.replace(/^.*\//s, '').replace(/\.ya?ml$/, '');
-  const isPath = app.includes('/') || (name !== app && isThere(name));
+  const isPath = app.includes('/') || isThere(name);
   if (isPath)
     return `there is no app "${app}": an app is named like its file, without folder and ending; ${isThere(name) ? `write "${name}"` : 'take it off this list'}`;
   return NAME_PATTERN.test(app)

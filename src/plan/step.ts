@@ -52,5 +52,5 @@ function rank(step: Step): number {
 
 /** Sorts steps into the order in which they are applied and shown, which is the same for the same steps. */
 export function orderSteps(steps: readonly Step[]): Step[] {
-  return [...steps].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return [...steps].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
 }

@@ -7,15 +7,15 @@ import type { Faults } from '../faults.ts';
 import { planning } from '../plan/plan.ts';
 import type { FileOrigin, Step } from '../plan/step.ts';
 import type { Reader } from '../source/source.ts';
-import type { ApplyBatch, GivenId, Store } from '../store/store.ts';
+import type { ApplyBatch, GivenId, PassStore } from '../store/store.ts';
 import { refuseEmptied, refuseInvalid, refuseMisplaced } from './guard.ts';
-import type { Memory } from './memory.ts';
+import { followOrigin, type Memory } from './memory.ts';
 import type { TellProgress } from './progress.ts';
 
 /** What bringing the store to a revision needs. */
 export interface AdvanceContext {
   reader: Reader;
-  store: Store;
+  store: PassStore;
   strict: boolean;
   /** Unix milliseconds. */
   now(): number;
@@ -53,7 +53,7 @@ export async function advanceStore(context: AdvanceContext, revision: string | n
     if (problems.length === 0) memory.problems.delete(key);
     else memory.problems.set(key, problems);
   }
-  if (strict) refuseInvalid(errorsOf(desired, memory));
+  if (strict) refuseInvalid(await errorsOf(desired, memory));
   if (revision === null) return NOTHING;
   const origins = await inPieces(movedOrigins(memory, desired, plan.steps));
   const isHere = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
@@ -91,8 +91,8 @@ async function applyPlan(
   return { steps, ids, rewrittenFrom: isRewritten ? before : null };
 }
 
-function errorsOf(desired: DesiredState, memory: Memory): Problem[] {
-  const own = desired.problems().filter(({ severity }) => severity === 'error');
+async function errorsOf(desired: DesiredState, memory: Memory): Promise<Problem[]> {
+  const own = (await inPieces(desired.listingProblems())).filter(({ severity }) => severity === 'error');
   return [...own, ...[...memory.problems.values()].flat()].sort(compareProblems);
 }
 
@@ -122,12 +122,4 @@ function originOf(desired: DesiredState, kind: Kind, name: string): FileOrigin |
 
 function isSameOrigin(a: FileOrigin | undefined, b: FileOrigin): boolean {
   return a?.path === b.path && a.blob === b.blob;
-}
-
-function followOrigin(
-  { origins }: Memory,
-  { kind, name, origin }: Pick<Step, 'kind' | 'name' | 'origin'>,
-): void {
-  if (origin === null) origins.delete(keyOf(kind, name));
-  else origins.set(keyOf(kind, name), origin);
 }

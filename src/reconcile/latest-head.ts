@@ -1,5 +1,5 @@
 import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
-import type { Store, StoreState } from '../store/store.ts';
+import type { StoreProgress, StoreState } from '../store/store.ts';
 
 /** Whether nobody else has claimed, applied or seeded since. */
 export function isCurrent(known: StoreState, now: StoreState): boolean {
@@ -22,7 +22,7 @@ export interface BothLooks {
 
 /** Where is looked. */
 export interface LookParts {
-  store: Store;
+  store: StoreProgress;
   reader: Reader;
   origin: SourceOrigin | null;
   record: IdsRecord;

@@ -4,8 +4,8 @@ import { NO_PLACES } from '../desired/parse.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { StateFile } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
-import type { FileOrigin } from '../plan/step.ts';
-import type { AppliedObject, ChangedObjects, Store, StoreState } from '../store/store.ts';
+import type { FileOrigin, Step } from '../plan/step.ts';
+import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../store/store.ts';
 
 /** What a manager keeps of the store from pass to pass, so that a pass reads only what changed. */
 export interface Memory {
@@ -46,7 +46,7 @@ export function knownFiles({ store, origins, applied }: Memory, rules: string): 
 }
 
 /** Reads all that is applied. Everything is pending: the store may have changed in any way. */
-export async function loadMemory(store: Store): Promise<Memory> {
+export async function loadMemory(store: PassStore): Promise<Memory> {
   const state = await store.state();
   const memory: Memory = {
     store: state,
@@ -82,9 +82,17 @@ function touch({ applied, pending }: Memory, { kind, name }: ObjectKey): void {
   for (const app of membersOf(applied.content(kind, name))) pending.add(keyOf('app', app));
 }
 
-function remember({ applied, origins }: Memory, object: AppliedObject): void {
-  const { kind, name, origin, content } = object;
-  applied.set(kind, name, content);
+function remember(memory: Memory, object: AppliedObject): void {
+  const { kind, name, content } = object;
+  memory.applied.set(kind, name, content);
+  followOrigin(memory, object);
+}
+
+/** Remembers which file an object comes from now; none for null. */
+export function followOrigin(
+  { origins }: Memory,
+  { kind, name, origin }: Pick<Step, 'kind' | 'name' | 'origin'>,
+): void {
   if (origin === null) origins.delete(keyOf(kind, name));
   else origins.set(keyOf(kind, name), origin);
 }

@@ -1,4 +1,4 @@
-import { HoldfastError, messageOf } from '../errors.ts';
+import { asHoldfastError } from '../errors.ts';
 import type { SourceOrigin } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
@@ -50,8 +50,7 @@ export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
       await origin?.refresh();
       reached();
     } catch (error) {
-      const known =
-        error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
+      const known = asHoldfastError(error);
       if (status === null) return;
       const told = describeError(known, status.error, now(), random());
       status = { ...status, error: told, cause: known.cause };

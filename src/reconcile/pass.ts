@@ -1,10 +1,11 @@
+import { inPieces } from '../async/pace.ts';
 import { type AppDefaults, readingRules } from '../desired/app.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
+import type { PassStore } from '../store/store.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import { refuseMissing } from './guard.ts';
 import { lookAtBoth } from './latest-head.ts';
@@ -13,14 +14,14 @@ import { createPast } from './past.ts';
 import type { TellProgress } from './progress.ts';
 import { createRecall } from './recall.ts';
 import type { Seeding } from './seed.ts';
-import { createSnapshot } from './snapshot.ts';
+import { createSnapshot, type Reading } from './snapshot.ts';
 
 /** What a pass works with. */
 export interface PassDependencies {
   reader: Reader;
   origin: SourceOrigin | null;
   record: IdsRecord;
-  store: Store;
+  store: PassStore;
   defaults: AppDefaults;
   strict: boolean;
   isFolderMade: Source['isFolderMade'];
@@ -50,12 +51,14 @@ export type PassOutcome =
 /** One manager's passes, and what they remember from one to the next. */
 export interface PassRunner {
   readonly desired: DesiredState;
+  /** See `Snapshot.reading`. */
+  reading(): Reading | null;
   /** Null before the store was read, and after it failed in the middle of something. */
   memory(): Memory | null;
   /** The head that the last pass looked at. */
   head(): Head | null;
   /** Every problem that is known, at the revision that was looked at last. */
-  problems(): Problem[];
+  problems(): Promise<Problem[]>;
   /** Says that a commit is made here on a branch without one; resolves to null where none is. */
   began(revision: Promise<string | null>): void;
   /**
@@ -78,11 +81,10 @@ export interface PassRunner {
 const MAX_LOST = 3;
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, store, now, faults } = dependencies;
+  const { reader, store, defaults, now, faults, onProgress } = dependencies;
   const past = createPast(dependencies);
-  const snapshot = createSnapshot(reader, dependencies.defaults, dependencies.onProgress);
-  const desired = snapshot.state;
-  const rules = readingRules(dependencies.defaults);
+  const { state: desired, reading, advance: bringTo } = createSnapshot(reader, defaults, onProgress);
+  const rules = readingRules(defaults);
   const { recall, memory, forget, followed } = createRecall(store, desired, past);
   let head: Head | null = null;
   let lastProblems: Problem[] = [];
@@ -96,7 +98,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
-    const touched = await snapshot.advance(revision, () => knownFiles(known, rules));
+    const touched = await bringTo(revision, () => knownFiles(known, rules));
     for (const key of touched) known.pending.add(key);
     return advanceStore({ ...dependencies, desired, memory: known, rules }, revision);
   };
@@ -125,9 +127,10 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
 
   return {
     desired,
+    reading,
     memory,
     head: () => head,
-    problems: () => [...desired.problems(), ...lastProblems],
+    problems: async () => [...(await inPieces(desired.listingProblems())), ...lastProblems],
     prepare: async () => {
       const state = await store.state();
       await past.takeOver(await reader.head(), state);
@@ -137,7 +140,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   };
 }
 
-async function markAttempted(store: Store, revision: string, at: number) {
+async function markAttempted(store: PassStore, revision: string, at: number) {
   await store.markAttempted(revision, at);
   return { revision, at };
 }

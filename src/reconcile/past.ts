@@ -1,8 +1,8 @@
 import type { Faults } from '../faults.ts';
-import type { Head, IdsRecord, Reader, RecordText, SourceOrigin } from '../source/source.ts';
-import type { Followed, Store, StoreState } from '../store/store.ts';
+import type { Head, IdsRecord, Reader } from '../source/source.ts';
+import type { Followed, IdStore, StoreState } from '../store/store.ts';
 import { type Breach, findBreach } from './continuity.ts';
-import { type Seeding, seedStore } from './seed.ts';
+import { type Sections, type Seeding, seedStore } from './seed.ts';
 
 /** What was served before this process, as far as it decides ids. */
 export interface Past {
@@ -23,10 +23,9 @@ export interface Past {
 
 /** What the past is looked up in. */
 export interface PastDependencies {
-  store: Store;
+  store: IdStore;
   reader: Reader;
   record: IdsRecord;
-  origin: SourceOrigin | null;
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
@@ -35,11 +34,12 @@ export interface PastDependencies {
 }
 
 export function createPast(dependencies: PastDependencies): Past {
-  const { reader, record, origin, now, faults, onSeeded } = dependencies;
+  const { reader, record, now, faults, onSeeded } = dependencies;
   const versions = createVersions(record);
   let last: string | null = null;
   const begun: Promise<string | null>[] = [];
   let emptySince: number | null = null;
+  let comesFrom: string | null = null;
   let untold: Seeding | null = null;
 
   const breachAt = async (followed: Followed, state: StoreState): Promise<Breach | null> => {
@@ -51,9 +51,8 @@ export function createPast(dependencies: PastDependencies): Past {
 
   /** Seeds where the record has a version that was not taken into account, or where the history was not followed. */
   const seed = async (followed: Followed, breach: Breach | null): Promise<Seeding | null> => {
-    const { text, isNew, settle } = await versions.read();
-    const known = { ...record, read: async () => text };
-    const parts = { ...dependencies, record: known, followed, breach, now: now() };
+    const { sections, isNew, settle } = await versions.read(comesFrom ?? record.line);
+    const parts = { ...dependencies, sections, followed, breach, now: now() };
     const seeding = isNew || breach !== null ? await seedStore(parts) : null;
     settle();
     if (seeding === null) return null;
@@ -66,9 +65,11 @@ export function createPast(dependencies: PastDependencies): Past {
   return {
     takeOver: async (head, state) => {
       if (head.revision === null) emptySince ??= now();
+      comesFrom ??= state.followed?.line ?? record.line;
       const isNewHead = head.revision !== null && head.revision !== last;
       if (!versions.isDue() && !isNewHead) return false;
-      const followed = followedAt(head, record, origin);
+      const { line, source } = record;
+      const followed = { line, source, revision: head.revision };
       const breach = await breachAt(followed, state);
       const seeding = versions.isDue() || breach !== null ? await seed(followed, breach) : null;
       last = head.revision;
@@ -83,40 +84,36 @@ export function createPast(dependencies: PastDependencies): Past {
   };
 }
 
-/** Which versions of the record were taken into account. */
+/** Which versions of the sections were taken into account. */
 interface Versions {
   /** Whether the record is to be read: for the first time, or for the first time since origin was reached. */
   isDue(): boolean;
-  /** `settle` says that this version is taken into account; `isNew`: it was not yet. */
-  read(): Promise<{ text: RecordText | null; isNew: boolean; settle(): void }>;
+  /**
+   * `comesFrom` is the line that the store followed when this process began. `settle` says that what was read is taken into account;
+   * `isNew`: it was not yet.
+   */
+  read(comesFrom: string): Promise<{ sections: Sections; isNew: boolean; settle(): void }>;
 }
 
 function createVersions(record: IdsRecord): Versions {
   let isTaken = false;
-  /** The version that was taken into account before origin was reached; undefined before any was. */
-  let guessed: string | null | undefined;
+  /** What was taken into account before origin was reached; undefined before anything was. */
+  let guessed: string | undefined;
   return {
     isDue: () => !isTaken && (guessed === undefined || record.isCurrent()),
-    read: async () => {
+    read: async (comesFrom) => {
       // Asked first: what is read afterwards is at least as new.
       const isCurrent = record.isCurrent();
       // Read before the store is: ids that rise meanwhile must not make it look older than its own record.
-      const text = await record.read();
-      const tip = text?.tip ?? null;
+      const own = await record.read();
+      const isLeft = comesFrom !== record.line && !isTaken;
+      const left = isLeft ? { line: comesFrom, text: await record.read(comesFrom) } : null;
+      const version = JSON.stringify([own?.version, left?.text?.version]);
       const settle = (): void => {
-        guessed = tip;
+        guessed = version;
         isTaken ||= isCurrent;
       };
-      return { text, isNew: tip !== guessed, settle };
+      return { sections: { own, left }, isNew: version !== guessed, settle };
     },
   };
-}
-
-function followedAt(
-  { revision, branch }: Head,
-  { place, source }: IdsRecord,
-  origin: SourceOrigin | null,
-): Followed {
-  // A checkout has all its branches; of a repository elsewhere there is only the one of the settings.
-  return { line: origin === null ? place : `${place}:${branch}`, source, revision };
 }

@@ -1,6 +1,6 @@
 import type { DesiredState } from '../desired/state.ts';
 import type { Head } from '../source/source.ts';
-import type { Store, StoreState } from '../store/store.ts';
+import type { PassStore, StoreState } from '../store/store.ts';
 import { isCurrent } from './latest-head.ts';
 import { followChanges, loadMemory, type Memory } from './memory.ts';
 import type { Past } from './past.ts';
@@ -20,7 +20,7 @@ export interface Recall {
   forget(): void;
 }
 
-export function createRecall(store: Store, desired: DesiredState, past: Past): Recall {
+export function createRecall(store: PassStore, desired: DesiredState, past: Past): Recall {
   let memory: Memory | null = null;
   /** The last memory, also when it is not to be trusted any more. */
   let previous: Memory | null = null;

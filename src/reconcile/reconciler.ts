@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { keyOf } from '../desired/name.ts';
-import { HoldfastError, kindOf, messageOf } from '../errors.ts';
+import { asHoldfastError, HoldfastError, kindOf } from '../errors.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
-import type { Store } from '../store/store.ts';
+import type { PassStore } from '../store/store.ts';
 import { describeError } from './backoff.ts';
 import { createOriginPasses } from './origin-passes.ts';
 import { createOriginWatch, type OriginWatch } from './origin-watch.ts';
@@ -15,13 +15,13 @@ import {
   type PassReport,
   type PassRunner,
 } from './pass.ts';
-import { ageProblems, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
+import { createAging, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
 export interface ReconcilerDependencies
   extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderMade'> {
   source: Source;
-  store: Store;
+  store: PassStore;
   /** Null where no other manager asks origin for this one. */
   lease: PollLease | null;
   /** Milliseconds between looks by the clock; 0 turns them off. */
@@ -67,8 +67,8 @@ export interface Reconciler {
   /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */
   look(): Promise<PassOutcome>;
   status(): Status;
-  /** What passes know; the write road reads it between two passes, in one turn. */
-  readonly passes: Pick<PassRunner, 'desired' | 'memory' | 'head' | 'problems' | 'began'>;
+  /** What passes know. It can change whenever others had a turn: who looks at `desired` for longer compares `reading` before and after. */
+  readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'began'>;
   /** Ends the pass that is under way and begins no more. */
   close(): Promise<void>;
 }
@@ -79,6 +79,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const clock = createClock(() => void originPasses.byClock());
+  const ageProblems = createAging();
   let status: Status = { ...STARTING, origin: origin.status() };
   let passError: PassError | null = null;
   let isClosed = false;
@@ -94,7 +95,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     // One look at the clock: were it set between two, the next look could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
-    status = summarize({ passes, outcome, passError, before: status, origin, now: at });
+    status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
     await onPass(outcome, status);
     clock.set(nextLook({ passError, origin: origin.status() }, pollInterval, origin.lookedAt(), at));
     return outcome;
@@ -137,9 +138,7 @@ async function attempt(passes: PassRunner): Promise<PassOutcome> {
   try {
     return { ok: true, report: await passes.run() };
   } catch (error) {
-    const known =
-      error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
-    return { ok: false, error: known, head: passes.head() };
+    return { ok: false, error: asHoldfastError(error), head: passes.head() };
   }
 }
 
@@ -149,12 +148,14 @@ interface Ending {
   outcome: PassOutcome;
   passError: PassError | null;
   before: Status;
+  ageProblems: ReturnType<typeof createAging>;
   origin: OriginWatch;
   now: number;
 }
 
 /** The one place where a status is made: at the end of every pass, also of a failed one. */
-function summarize({ passes, outcome, passError, before, origin: watch, now }: Ending): Status {
+async function summarize(ending: Ending): Promise<Status> {
+  const { passes, outcome, passError, before, ageProblems, origin: watch, now } = ending;
   const store = passes.memory()?.store;
   const head = passes.head();
   const origin = watch.status();
@@ -167,7 +168,7 @@ function summarize({ passes, outcome, passError, before, origin: watch, now }: E
     applied: store?.applied ?? before.applied,
     error: passError ?? origin?.error ?? null,
     ...found(outcome, before, now),
-    problems: ageProblems(passes.problems(), before.problems, now),
+    problems: await ageProblems(await passes.problems(), now),
   };
 }
 

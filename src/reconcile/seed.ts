@@ -1,11 +1,17 @@
 import { startFloor } from '../plan/ids.ts';
-import type { FolderHistory, IdsRecord, Reader } from '../source/source.ts';
-import type { CounterRow, Followed, Store, StoreState } from '../store/store.ts';
+import {
+  type FolderHistory,
+  type IdsRecord,
+  lineOf,
+  type Reader,
+  type RecordText,
+} from '../source/source.ts';
+import type { CounterRow, Followed, IdStore, StoreState } from '../store/store.ts';
 import type { Breach } from './continuity.ts';
-import { counterKey, type RecordContent } from './record/format.ts';
-import { highestId, seedsOf } from './record/seeds.ts';
+import { counterKey, decodeHead, highestId, META, type RecordContent } from './record/format.ts';
+import { seedsOf } from './record/seeds.ts';
 import { mayKnowMore, type Standing, standingOf } from './record/standing.ts';
-import { trustOf } from './record/trust.ts';
+import { type Trust, trustOf } from './record/trust.ts';
 
 /** What seeding did, for log and status. */
 export interface Seeding {
@@ -15,9 +21,9 @@ export interface Seeding {
    * history of the head from its beginning.
    */
   cause: 'no-counters' | 'older-than-record' | 'another-store' | 'other-history';
-  /** What was found at the record's ref; only of `used` the ids were taken. */
-  record: 'used' | 'none' | 'damaged' | 'elsewhere';
-  /** The tip of the record that was used, where that was another store's. */
+  /** What was found in the record; only of `used` the ids were taken. */
+  record: 'used' | 'none' | 'damaged';
+  /** The version of the section that was used, where that was another store's. */
   adopted: string | null;
   /** How many counters were seeded, and how many recorded contents keep their id. */
   names: number;
@@ -27,14 +33,31 @@ export interface Seeding {
   isComplete: boolean;
 }
 
+/** What was read of the record. */
+export interface Sections {
+  /** The section of the line; null where there is none. */
+  own: RecordText | null;
+  /** That of the line which the store comes from, where that is another one. */
+  left: { line: string; text: RecordText | null } | null;
+}
+
 /** What seeding works with. `now` is Unix milliseconds; `followed` names the head; `breach` says what its history is to the store. */
 export interface SeedContext {
-  store: Store;
+  store: IdStore;
   reader: Reader;
-  record: IdsRecord;
+  record: Pick<IdsRecord, 'line' | 'read' | 'readOfEach'>;
+  sections: Sections;
   followed: Followed;
   breach: Breach | null;
   now: number;
+}
+
+/** What was found in the record, and why it is taken over; null for a section that says nothing which the store does not know. */
+interface Found {
+  standing: Standing;
+  cause: Seeding['cause'];
+  own: RecordContent | null;
+  left: RecordContent | null;
 }
 
 /**
@@ -44,13 +67,55 @@ export interface SeedContext {
  * null where the store knows best itself.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {
-  const { store, record, breach } = context;
+  const { store, sections, breach } = context;
   const state = await store.state();
-  const text = await record.read();
-  if (state.seeded && breach === null && !mayKnowMore(text, state)) return null;
-  const standing = standingOf(text, record.place, state.fleet);
-  const cause = causeOf(state, standing) ?? (breach === null ? null : 'other-history');
-  return cause === null ? null : seed(context, standing, cause);
+  const texts = [sections.own, sections.left?.text ?? null];
+  if (state.seeded && breach === null && !texts.some((text) => mayKnowMore(text, state))) return null;
+  const found = findPast(context, state);
+  if (found === null) return null;
+  const heads = await readHeads(context.record);
+  const left = found.left ?? (await findMoved(found.own, heads, context.record));
+  return seed(context, { ...found, left }, heads);
+}
+
+/**
+ * A store that comes from another folder or branch brings its devices along. What happened to it there, since the data that it has
+ * were written, the section of that line knows.
+ */
+function findPast({ record, sections, breach }: SeedContext, state: StoreState): Found | null {
+  const standing = standingOf(sections.own, record.line, state.fleet);
+  const ofLeft = standingOf(sections.left?.text ?? null, sections.left?.line ?? '', state.fleet);
+  const [cause, causeOfLeft] = [causeOf(state, standing), state.seeded ? causeOf(state, ofLeft) : null];
+  const first = cause ?? causeOfLeft ?? (breach === null ? null : 'other-history');
+  if (first === null) return null;
+  const own = cause === null ? null : recordIn(standing);
+  return { standing, cause: first, own, left: causeOfLeft === null ? null : recordIn(ofLeft) };
+}
+
+type Head = NonNullable<ReturnType<typeof decodeHead>>;
+
+/** What all sections say of themselves. */
+async function readHeads(record: SeedContext['record']): Promise<Head[]> {
+  return (await record.readOfEach(META)).map(decodeHead).filter((head) => head !== null);
+}
+
+/**
+ * What is recorded where the store that wrote the section of this line went on later: its devices went along, and may have come back. Without rows
+ * where that cannot be read.
+ */
+async function findMoved(
+  own: RecordContent | null,
+  heads: readonly Head[],
+  record: SeedContext['record'],
+): Promise<RecordContent | null> {
+  if (own === null) return null;
+  const { fleet, idSequence } = own.meta;
+  const moved = heads.find(
+    (head) => head.fleet === fleet && lineOf(head) !== record.line && head.idSequence > idSequence,
+  );
+  if (moved === undefined) return null;
+  const line = lineOf(moved);
+  return recordIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
 }
 
 /**
@@ -64,31 +129,25 @@ function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seedin
   return isOlder ? 'older-than-record' : null;
 }
 
-async function seed(
-  context: SeedContext,
-  standing: Standing,
-  cause: Seeding['cause'],
-): Promise<Seeding | null> {
-  const { store, reader, followed } = context;
-  const known = recordFor(cause, standing);
-  const recorded = known?.rows ?? [];
+async function seed(context: SeedContext, found: Found, heads: readonly Head[]): Promise<Seeding | null> {
+  const { store, reader, followed, breach } = context;
+  const { standing, cause, own, left } = found;
+  const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove(context, history, [stored, 'record' in standing ? standing.record.rows : []]);
-  const isTrusted = known === null ? () => false : await trustOf(known, followed.revision, reader);
-  const scope = cause === 'other-history' || context.breach === 'retake' ? context.breach : null;
-  const seeds = seedsOf(
-    { paths: history.paths, stored, recorded, scope: scope ?? 'raise' },
-    isTrusted,
-    floor,
-  );
+  const floor = floorAbove(context, history, stored, heads);
+  const isTrusted = await trustIn(found, context);
+  const scope = cause === 'other-history' || breach === 'retake' ? breach : null;
+  const past = { paths: history.paths, stored, recorded, left: left?.rows ?? [], scope: scope ?? 'raise' };
+  const seeds = await seedsOf(past, isTrusted, floor);
   const { isComplete } = history;
-  await store.seedCounters(seeds, known?.meta.idSequence ?? 0, isComplete ? 0 : floor, followed);
+  const idSequence = Math.max(...[own, left].map((one) => one?.meta.idSequence ?? 0));
+  await store.seedCounters(seeds, idSequence, isComplete ? 0 : floor, followed);
   if (cause === 'other-history' && seeds.length === 0) return null;
   return {
     cause,
-    record: known === null ? unused(standing) : 'used',
-    adopted: standing.kind === 'another' ? standing.tip : null,
+    record: foundAs(found),
+    adopted: standing.kind === 'another' ? standing.version : null,
     names: seeds.length,
     kept: recorded.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
     floor,
@@ -96,22 +155,31 @@ async function seed(
   };
 }
 
-/** The record whose ids count; the store's own says nothing that the store does not know, unless it is ahead. */
-function recordFor(cause: Seeding['cause'], standing: Standing): RecordContent | null {
-  if (cause === 'other-history') return null;
-  return standing.kind === 'ours' || standing.kind === 'another' ? standing.record : null;
+/** Where devices can have come from two lines, neither section knows all that they can have seen. */
+async function trustIn({ own, left }: Found, { followed, reader }: SeedContext): Promise<Trust> {
+  return own === null || left !== null ? () => false : trustOf(own, followed.revision, reader);
 }
 
+function foundAs({ standing, own, left }: Found): Seeding['record'] {
+  if (own !== null || left !== null) return 'used';
+  return standing.kind === 'damaged' ? 'damaged' : 'none';
+}
+
+function recordIn(standing: Standing): RecordContent | null {
+  return 'record' in standing ? standing.record : null;
+}
+
+/**
+ * Above what any line of the repository has: the devices can have been served from another folder or branch before, by a store that is lost.
+ * Only the floor knows of those; an id of another line says nothing about what the devices of this one saw before it was given.
+ */
 function floorAbove(
   { now }: SeedContext,
   { newestCommit }: FolderHistory,
-  [stored, others]: readonly [readonly CounterRow[], readonly CounterRow[]],
+  stored: readonly CounterRow[],
+  heads: readonly Head[],
 ): number {
   // One more than the recorded id may have been given before the store was lost.
-  const highest = Math.max(highestId(stored), highestId(others) + 1);
+  const highest = Math.max(highestId(stored), ...heads.map((head) => head.highest + 1));
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
-}
-
-function unused({ kind }: Standing): Seeding['record'] {
-  return kind === 'damaged' || kind === 'elsewhere' ? kind : 'none';
 }

@@ -3,6 +3,7 @@ import { inTurns, Pace } from '../async/pace.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
+import { fileProblem } from '../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../desired/state.ts';
 import type { Reader, TreeChange } from '../source/source.ts';
 import type { KnownFiles } from './memory.ts';
@@ -11,9 +12,19 @@ import type { TellProgress } from './progress.ts';
 /** How many files are on their way at once. */
 const LANES = 200;
 
+/** Which revision was read; null: a branch without a commit. */
+export interface Reading {
+  revision: string | null;
+}
+
 /** The desired state of one revision, kept from pass to pass. */
 export interface Snapshot {
   readonly state: DesiredState;
+  /**
+   * What the state says. Another object after each change of the state, also where a change was taken back; null before anything
+   * was read, and in the middle of a change.
+   */
+  reading(): Reading | null;
   /**
    * Brings the state to a revision (null: a branch without a commit), reading only the files that differ,
    * and of those only what is not remembered. Resolves to the keys of the objects that may mean something else now. A
@@ -25,10 +36,14 @@ export interface Snapshot {
 export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: TellProgress): Snapshot {
   const state = new DesiredState();
   let tree: string | null = null;
+  let reading: Reading | null = null;
 
   const advance = async (revision: string | null, remembered: () => KnownFiles): Promise<Set<string>> => {
     const next = revision === null ? null : await reader.folder(revision);
-    if (next === tree) return new Set();
+    if (next === tree) {
+      if (reading?.revision !== revision) reading = { revision };
+      return new Set();
+    }
     const read = paced((blob, maxBytes) => reader.blob(blob, maxBytes));
     // Only the first look reads everything; later ones read what differs, which nobody remembers.
     const known: KnownFiles = tree === null ? remembered() : () => undefined;
@@ -36,10 +51,13 @@ export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: Tell
       (entry.type === 'file' ? known(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
     const changes = await loadChanges(await treeChanges(reader, state, tree, next), load, tell);
     tree = next;
-    return applyChanges(state, changes);
+    reading = null;
+    const touched = await applyChanges(state, changes);
+    reading = { revision };
+    return touched;
   };
 
-  return { state, advance };
+  return { state, reading: () => reading, advance };
 }
 
 /** What differs between two trees of the folder; null is a folder that is not there. */
@@ -120,12 +138,8 @@ async function refuseTwins(changes: readonly FileChange[]): Promise<FileChange[]
 }
 
 function twinFile(file: StateFile): StateFile {
-  const problem = {
-    line: 1,
-    column: 1,
-    code: 'file-unreadable',
-    message: 'stands twice in the tree of this commit; write the tree anew with git',
-  } as const;
+  const message = 'stands twice in the tree of this commit; write the tree anew with git';
+  const problem = fileProblem('file-unreadable', message);
   if (file.kind === null) return { ...file, problem };
   return { ...file, parsed: { ok: false, problems: [problem] } };
 }

@@ -1,3 +1,4 @@
+import { inTurns } from '../async/pace.ts';
 import type { Problem } from '../desired/problem.ts';
 import { compareProblems } from '../desired/problem.ts';
 import type { ErrorKind } from '../errors.ts';
@@ -71,16 +72,35 @@ export const STARTING: Status = {
   problems: [],
 };
 
-/** Gives each problem its age: one that was there before keeps its time, whatever line it moved to. */
-export function ageProblems(
-  problems: readonly Problem[],
-  before: readonly StandingProblem[],
-  now: number,
-): StandingProblem[] {
-  const known = new Map(before.map((problem) => [identity(problem), problem.since]));
-  return [...problems]
-    .sort(compareProblems)
-    .map((problem) => ({ ...problem, since: known.get(identity(problem)) ?? now }));
+/**
+ * Gives each problem its age, from pass to pass: one that was there before keeps its time, whatever line it moved to. Gives way to
+ * others on its way: a folder that is the top of a large repository has as many problems as it has other files. While the
+ * problems are the very ones of the pass before, so is the list, as after most passes.
+ */
+export function createAging(): (problems: readonly Problem[], now: number) => Promise<StandingProblem[]> {
+  let last: readonly Problem[] = [];
+  let aged: StandingProblem[] = [];
+  /** By the problem that each was made of. */
+  let known = new Map<Problem, StandingProblem>();
+
+  return async (problems, now) => {
+    if (problems.length === last.length && problems.every((one, index) => one === last[index])) return aged;
+    const [gone, standing, fresh] = [known, new Map<Problem, StandingProblem>(), [] as Problem[]];
+    await inTurns(problems, (problem) => {
+      const old = gone.get(problem);
+      if (old === undefined) fresh.push(problem);
+      else standing.set(problem, old);
+      gone.delete(problem);
+    });
+    const since = new Map<string, number>();
+    await inTurns(gone.values(), (problem) => since.set(identity(problem), problem.since));
+    await inTurns(fresh, (problem) =>
+      standing.set(problem, { ...problem, since: since.get(identity(problem)) ?? now }),
+    );
+    [last, known] = [problems, standing];
+    aged = [...standing.values()].sort(compareProblems);
+    return aged;
+  };
 }
 
 function identity({ file, code, message }: Problem): string {

@@ -74,7 +74,7 @@ export async function makeFolder(folder: string): Promise<string | null> {
   return (await make()) === null ? above : (above ?? folder);
 }
 
-/** A new folder: nothing but the umask can have changed its mode, and git shall not offer what is in it. */
+/** Completes a new folder: its mode whatever the umask, a file that hides it from git, and its name on the disk. */
 async function settleFolder(folder: string, made: string): Promise<void> {
   await chmod(folder, OWNER_ONLY);
   await writeFile(`${folder}/.gitignore`, '*\n', { mode: 0o600 });

@@ -5,7 +5,7 @@ import { createWriter } from '../change/writer.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
-import { infoRecord } from '../http/records.ts';
+import { renderInfo } from '../http/info/render.ts';
 import { tellingRoots } from '../reconcile/own-roots.ts';
 import type { TellProgress } from '../reconcile/progress.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
@@ -54,10 +54,8 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const onStatus = recordListener(metrics, logger);
   const recorder = createRecorder({ record, store: given, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
-    groupInfo: (name) => store.groupInfo(name),
-    state: () => store.state(),
-    changedForDevices: (since) => store.changedForDevices(since),
-    render: (group) => JSON.stringify(infoRecord(group)),
+    store,
+    render: renderInfo,
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
     patience: () => wait(PATIENCE, undefined, { ref: false }),
@@ -77,15 +75,15 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     onSeeded: () => info.invalidate(null),
     onPass: passListener(recorder, metrics, logger),
   });
-  const { STRICT: strict } = config;
-  const patience = config.GIT_TIMEOUT * 2000;
+  // Seconds to milliseconds, for a fetch and a push.
+  const patience = 2 * config.GIT_TIMEOUT * 1000;
   const writer = createWriter({
     reconciler,
     reader,
     publisher: tellingRoots(publisher, reconciler.passes.began),
     store,
     defaults,
-    strict,
+    strict: config.STRICT,
     now,
     faults,
     patience,
@@ -121,7 +119,7 @@ function passListener(
 ): ReconcilerDependencies['onPass'] {
   const log = createPassLog(logger);
   return async (outcome, status) => {
-    log(outcome, status);
+    await log(outcome, status);
     metrics.countPass(outcome, status);
     const seeding = outcome.ok ? outcome.report.seeding : null;
     if (seeding === null) return recorder.touch();

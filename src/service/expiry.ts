@@ -1,16 +1,23 @@
 import type { Logger } from 'pino';
 import { messageOf } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { ReportStore } from '../store/store.ts';
 
-/** Milliseconds between two sweeps. */
-const INTERVAL = 60_000;
+/** Milliseconds between two sweeps, at the least and at the most. */
+const SHORTEST_INTERVAL = 1000;
+const LONGEST_INTERVAL = 60_000;
 
 /**
- * Drops reports that arrived longer ago than `lifetime` milliseconds, now and again; returns how to stop. `now` is
- * Unix milliseconds, by which arrivals are kept.
+ * Drops reports that arrived longer ago than `lifetime` milliseconds: each tenth of that time, but at most each second and at least
+ * each minute. Returns how to stop. `now` is Unix milliseconds, by which arrivals are kept.
  */
-export function expireReports(store: Store, lifetime: number, now: () => number, logger: Logger): () => void {
+export function expireReports(
+  store: ReportStore,
+  lifetime: number,
+  now: () => number,
+  logger: Logger,
+): () => void {
   let lastReason: string | null = null;
+  let isSweeping = false;
 
   const sweep = async (): Promise<void> => {
     try {
@@ -24,7 +31,15 @@ export function expireReports(store: Store, lifetime: number, now: () => number,
       lastReason = reason;
     }
   };
-  const timer = setInterval(() => void sweep(), INTERVAL).unref();
-  void sweep();
+  // Millions take longer than an interval, and writes wait for each sweep that is under way.
+  const sweepAlone = async (): Promise<void> => {
+    if (isSweeping) return;
+    isSweeping = true;
+    await sweep();
+    isSweeping = false;
+  };
+  const interval = Math.max(SHORTEST_INTERVAL, Math.min(LONGEST_INTERVAL, lifetime / 10));
+  const timer = setInterval(() => void sweepAlone(), interval).unref();
+  void sweepAlone();
   return () => clearInterval(timer);
 }

@@ -1,13 +1,14 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
+import { printable } from '../plan/printable.ts';
 
-/** Where a value of this name stands in an object that is logged, it is not written. */
+/** Fields of these names are masked in whatever object is logged. */
 const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'MONGODB_URI', 'token', 'secret'];
 
 /** Bytes of the log that may wait for a reader who does not read; lines beyond that are left out. */
 const MAX_WAITING = 1_048_576;
 
-/** One line of JSON an event; on a terminal, lines for people. Never a credential. */
+/** One line of JSON an event; on a terminal, lines for people. Never a credential, nor what a terminal takes for an order. */
 export async function createLogger(
   level: string,
   out: Writable & { isTTY?: boolean; hasColors?(): boolean },
@@ -22,17 +23,31 @@ export async function createLogger(
     },
   };
   if (out.isTTY !== true) {
-    const write = (line: string): void => void (out.writableLength <= MAX_WAITING && out.write(line));
+    const write = (line: string): void =>
+      void (out.writableLength <= MAX_WAITING && out.write(printableLine(line)));
     return pino(options, { write });
   }
   const { default: pretty } = await import('pino-pretty');
-  return pino(
-    options,
-    pretty({
-      destination: out,
-      colorize: out.hasColors?.() === true,
-      sync: true,
-      translateTime: 'SYS:HH:MM:ss',
-    }),
-  );
+  const people = pretty({
+    destination: out,
+    colorize: out.hasColors?.() === true,
+    sync: true,
+    translateTime: 'SYS:HH:MM:ss',
+  });
+  // It parses the line and prints what the escapes in it stand for; an escape that is doubled is printed as one.
+  const write = (line: string): void => void people.write(printableLine(line).replace(ESCAPE, shown));
+  return pino(options, { write });
+}
+
+/** An escape in a line of JSON. */
+const ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
+
+/** Doubles the escape of a control character. Line breaks and tabs do no harm, and stacks of errors are laid out by them. */
+function shown(text: string): string {
+  return /^\\[ubfr]/.test(text) ? `\\${text}` : text;
+}
+
+/** JSON leaves some control characters as they are: names of files come from whoever may push. */
+function printableLine(line: string): string {
+  return `${printable(line.trimEnd())}\n`;
 }

@@ -64,7 +64,7 @@ function createCounts() {
   };
 }
 
-/** How a pass can end. Each is told from the start on, so that the first of them is a rise, and none at all is no gap. */
+/** How a pass can end. Each is exposed as 0 from the start, so that the first of its kind is a rise and no new series. */
 const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
   'ok',
   'unavailable',

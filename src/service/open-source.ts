@@ -85,9 +85,10 @@ function openOrigin(
     branch: config.GIT_BRANCH ?? 'main',
     prefix: posix.join('.', config.DESIRED_STATE, '.').replace(/^\.$|\/$/, ''),
     access: {
-      url,
+      url: /^\.{1,2}\//.test(url) ? resolve(url) : url,
       username: config.GIT_USERNAME,
       token: config.GIT_TOKEN,
+      tokenFile: config.GIT_TOKEN_FILE,
       sshKey: config.GIT_SSH_KEY,
       knownHosts: config.GIT_KNOWN_HOSTS,
       caFile: config.GIT_CA_FILE,

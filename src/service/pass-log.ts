@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { inTurns } from '../async/pace.ts';
 import { keyOf } from '../desired/name.ts';
 import { summarizeStep } from '../plan/describe.ts';
 import type { PassOutcome, PassReport } from '../reconcile/pass.ts';
@@ -19,31 +20,37 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
     'the branch has a history that this store did not follow: ids of names that are known only there go on above the floor',
 };
 
-/** Tells the log what passes did: a line for each changed object, for each problem and each fault when it comes and when it goes. */
-export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => void {
+/**
+ * Tells the log what passes did: a line for each changed object, for each problem and each fault when it comes and when it goes. Gives
+ * way to others between problems; a call waits until the one before is over.
+ */
+export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => Promise<void> {
   let told = new Map<string, { file: string; code: string; problem: string }>();
+  let seen: Status['problems'] | null = null;
   let lastError: string | null = null;
 
   const tellOrigin = createOriginLog(logger);
 
-  const tellProblems = ({ problems }: Status): void => {
-    const now: typeof told = new Map();
-    for (const { file, line, column, code, message, severity } of problems) {
+  const tellProblems = async ({ problems }: Status): Promise<void> => {
+    if (problems === seen) return;
+    seen = problems;
+    const [before, now]: [typeof told, typeof told] = [told, new Map()];
+    told = now;
+    await inTurns(problems, ({ file, line, column, code, message, severity }) => {
       const id = JSON.stringify([file, code, message]);
+      const isTold = before.delete(id) || now.has(id);
       now.set(id, { file, code, problem: message });
-      if (told.has(id)) continue;
+      if (isTold) return;
       logger[severity === 'error' ? 'error' : 'warn'](
         { file, line, column, code, problem: message },
         'problem in desired state',
       );
-    }
-    const solved = [...told].filter(([id]) => !now.has(id));
-    for (const [, problem] of solved) logger.info(problem, 'problem in desired state is solved');
-    told = now;
+    });
+    await inTurns(before.values(), (problem) => logger.info(problem, 'problem in desired state is solved'));
   };
 
-  return (outcome, status) => {
-    tellProblems(status);
+  return async (outcome, status) => {
+    await tellProblems(status);
     tellOrigin(status);
     if (outcome.ok) {
       if (lastError !== null) logger.info({ after: lastError }, 'reconciling works again');

@@ -4,7 +4,7 @@ import type { Progress, TellProgress } from '../reconcile/progress.ts';
 /** Milliseconds between two lines of the log, and between two drawings. */
 const LOG_INTERVAL = 3000;
 const DRAW_INTERVAL = 100;
-/** Milliseconds after which a work is no new one: progress is told of long works only. */
+/** A silence of more milliseconds than this ends a piece of work: what is told next is the beginning of another. */
 const PAUSE = 1000;
 const WIDTH = 30;
 

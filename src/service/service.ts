@@ -2,16 +2,16 @@ import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { type AppDefaults, appDefaults } from '../desired/app.ts';
+import { appDefaults } from '../desired/app.ts';
 import { createFaults } from '../faults.ts';
-import { administrator, identity } from '../http/access/admin.ts';
-import { type Authenticator, allowEverybody, createAuthenticator } from '../http/access/authentication.ts';
+import type { Authenticator } from '../http/access/authentication.ts';
 import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import { readingAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoreProgress } from '../store/store.ts';
+import { openAuthenticator } from './accounts.ts';
 import type { Clock } from './clock.ts';
 import { lockDataFolder, openDataFolder } from './data-folder.ts';
 import { buildEngine, type Engine } from './engine.ts';
@@ -48,6 +48,7 @@ export interface Service {
 const LAST_RECORD_LIMIT = 3000;
 /** Milliseconds that a stopping manager lets pushes go on; before the server cuts off those who wait for them. */
 const LAST_PUSHES = 3000;
+
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -126,7 +127,7 @@ function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
 }
 
 /** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */
-async function prepare(store: Store, reconciler: Reconciler): Promise<void> {
+async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<void> {
   const isSeeded = await store.state().then(
     ({ seeded }) => seeded,
     () => false,
@@ -147,30 +148,8 @@ async function beginReconciling(
   stopping?.removeEventListener('abort', abandon);
 }
 
-async function openAuthenticator(
-  config: Config,
-  data: string,
-  { logger, announce, clock }: ServiceEnvironment,
-): Promise<{ authenticator: Authenticator; settle(): Promise<void> }> {
-  if (!config.AUTH_ENABLED) {
-    logger.warn('authentication is off: everybody who reaches this server can do everything');
-    const authenticator = allowEverybody(identity('anonymous', null));
-    return { authenticator, settle: () => Promise.resolve() };
-  }
-  const { account, settle } = await administrator({
-    user: config.BASIC_AUTH_USER,
-    password: config.BASIC_AUTH_PASSWORD,
-    email: config.BASIC_AUTH_EMAIL,
-    file: `${data}/admin.json`,
-    announce: (user, password) =>
-      announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
-  });
-  return { authenticator: createAuthenticator([account], clock.elapsed), settle };
-}
-
 interface ServerParts extends Engine {
   store: Store;
-  defaults: AppDefaults;
   authenticator: Authenticator;
   logger: Logger;
   metrics: ServiceMetrics;

@@ -6,9 +6,9 @@ const MOST_FILES = 64;
 const MOST_BYTES = 32 * 1024;
 
 /**
- * The same source. While commits are published, which is git's work alone, the answers are read that the pass which applies
- * them will ask for: all of them are about ids, and will not be others then. Each is given once, and of what was missing the
- * repository is asked again.
+ * The same source, which reads ahead: while git publishes commits, it asks what the pass that applies them will ask. All
+ * questions are about object ids, so their answers cannot change in between. An answer is given out once; where something
+ * was missing, the repository is asked again.
  */
 export function readingAhead(source: Source): Source {
   const { reader, publisher } = source;

@@ -1,4 +1,5 @@
 import type { BlobContent, TreeEntry } from '../desired/entry.ts';
+import { HoldfastError } from '../errors.ts';
 
 /** What HEAD says: which branch is followed, and the commit it is at. */
 export interface Head {
@@ -64,12 +65,12 @@ export interface Reader {
   history(): Promise<FolderHistory>;
   /**
    * Paths below the folder that any commit touched which `to` has and `from` has not; null where that cannot be
-   * told, in a clone made with a depth. `from` is an ancestor of `to`.
+   * told: in a clone made with a depth, and where there are more than fit into memory. `from` is an ancestor of `to`.
    */
   touched(from: string, to: string): Promise<Set<string> | null>;
   /**
-   * Every commit that descends from `from` and leads to `to`, which is the first of them: where a branch can have been that was
-   * only ever moved forward. Null where that cannot be told, in a clone made with a depth.
+   * Every commit on a way from `from` (without it) to `to` (which comes first): where a branch can have been that only ever
+   * moved forward. Null where that cannot be told, in a clone made with a depth.
    */
   between(from: string, to: string): Promise<string[] | null>;
   /**
@@ -99,16 +100,23 @@ export interface CommitDraft {
 /** Told of commits that are made, and not published yet. */
 type OnMade = (commits: readonly string[]) => void;
 
+/** A `conflict` over the repository itself and not over what is written: every other draft would meet it, too. */
+export class RepositoryConflict extends HoldfastError {
+  constructor(message: string, cause?: unknown) {
+    super('conflict', message, {}, cause);
+  }
+}
+
 /** Makes commits and brings them to where they belong. */
 export interface Publisher {
   /**
-   * Makes one commit a draft, each on top of the one before, the first on `base`, and publishes all of them
+   * Makes one commit for each draft, each on top of the one before, the first on `base`, and publishes all of them
    * at once. Resolves to their ids when they are durable.
    *
    * Rejects as `moved-on` when the branch is not at `base` any more, as `conflict` when the checkout or the
-   * branch refuses (with `details.paths`, the paths of the drafts), as `unavailable` when git or origin cannot
-   * be reached. After a rejection nothing is published, except with `details.commits`: nobody knows whether these
-   * commits, one a draft, arrived.
+   * branch refuses (with `details.paths`, the paths of the drafts; as a RepositoryConflict whatever the drafts), as
+   * `unavailable` when git or origin cannot be reached. After a rejection nothing is published, except with
+   * `details.commits`: whether these commits (one for each draft) have arrived is not known.
    *
    * `onMade` is told of the commits once they are in the repository that is read, before they are published.
    */
@@ -116,14 +124,25 @@ export interface Publisher {
   close(): Promise<void>;
 }
 
-/** What stands at the ref of the ids record, by file name; `damage` says why it cannot be read, in a sentence. */
-export type RecordText = { tip: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
+/**
+ * A line as one text, which stores keep and the record is kept by: the folder of a repository whose history is followed, and of a
+ * repository elsewhere also the branch, by its full name. A checkout has all its branches (null): which one is served is a matter of a switch.
+ */
+export function lineOf({ place, branch }: { place: string; branch: string | null }): string {
+  return branch === null ? place : `${place}:${branch}`;
+}
 
-/** One version of the ids record. */
+/**
+ * What the ids record says for a line, by file name; `damage` says why it cannot be read, in a sentence. `version` tells it from
+ * everything else that could stand there.
+ */
+export type RecordText = { version: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
+
+/** One version of what the ids record says for a line. */
 export interface RecordDraft {
   /** Texts by file name (lower-case letters, digits, dots). */
   files: ReadonlyMap<string, string>;
-  /** What stands there now: null for nothing. */
+  /** The version that stands there now: null for nothing. */
   expected: string | null;
   /** Whether files of `expected` that are not among `files` stay; otherwise they go. */
   keepsOthers: boolean;
@@ -131,10 +150,17 @@ export interface RecordDraft {
   at: number;
 }
 
-/** Keeps the record of ids beside the commits (decisions, "Ids"), at `refs/holdfast/ids`. */
+/**
+ * Keeps the record of ids beside the commits (decisions, "Ids"), at `refs/holdfast/ids`: a section for each line. What is read and
+ * written is the section of the manager's own line unless said otherwise; what others do in theirs does not concern it.
+ */
 export interface IdsRecord {
-  /** Which folder of the repository the record is about; the same for every clone. */
+  /** Which folder of the repository the section is about; the same for every clone. */
   readonly place: string;
+  /** Which branch, by its full name; null for whatever a checkout has. */
+  readonly branch: string | null;
+  /** Both: see `lineOf`. */
+  readonly line: string;
   /** A hash of where the repository is. */
   readonly source: string;
   /**
@@ -144,10 +170,14 @@ export interface IdsRecord {
   isCurrent(): boolean;
   /** Why what was read or written last stands on this machine alone, where others do not see it; null where they do. */
   aside(): string | null;
-  /** Reads the record without trusting it; null where there is none. Rejects as `unavailable`. */
-  read(): Promise<RecordText | null>;
+  /** Reads a section without trusting it; null where there is none. Rejects as `unavailable`. */
+  read(line?: string): Promise<RecordText | null>;
   /**
-   * Puts a version in the place of the one before. Resolves to its tip when it is durable. Rejects as `moved-on`
+   * The file of this name of every section, also the own one, in which it can be read, wherever the record stands. Rejects as `unavailable`.
+   */
+  readOfEach(file: string): Promise<string[]>;
+  /**
+   * Puts a version in the place of the one before. Resolves to what tells it when it is durable. Rejects as `moved-on`
    * when another version than the expected one stands there, as `conflict` when the record is refused for good, as
    * `unavailable` otherwise; after a rejection either version may stand there.
    */

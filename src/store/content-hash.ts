@@ -10,9 +10,7 @@ const HEX_DIGITS = 32;
  * The defaults that a hash leaves out, as canonical text by field. They are part of what the hash means, so
  * the setting `DEFAULT_NETWORKS` has no say here: a hash in the record outlives a change of it.
  */
-const LEFT_OUT: ReadonlyMap<string, string> = new Map(
-  Object.entries(appDefaults(['nebula', 'bridge'])).map(([field, value]) => [field, canonical(value)]),
-);
+const LEFT_OUT: ReadonlyMap<string, string> = new Map(canonicalFields(appDefaults(['nebula', 'bridge'])));
 
 /**
  * A digest of what devices see, as 32 hex digits: equal for equal contents (maps in any order of keys, lists
@@ -20,11 +18,11 @@ const LEFT_OUT: ReadonlyMap<string, string> = new Map(
  * absent, so that a product version which adds a field with a default changes no hash.
  */
 export function contentHash(kind: Kind, content: Content): string {
-  const fields = Object.entries(content).filter(
-    ([field, value]) => kind !== 'app' || canonical(value) !== LEFT_OUT.get(field),
+  const fields = canonicalFields(content).filter(
+    ([field, text]) => kind !== 'app' || text !== LEFT_OUT.get(field),
   );
   return createHash('sha256')
-    .update(`${kind} ${canonicalMap(fields)}`)
+    .update(`${kind} ${mapOf(fields)}`)
     .digest('hex')
     .slice(0, HEX_DIGITS);
 }
@@ -32,12 +30,17 @@ export function contentHash(kind: Kind, content: Content): string {
 /** JSON with sorted keys. What JSON leaves out (`undefined`) is left out here too. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value === 'object' && value !== null) return canonicalMap(Object.entries(value));
+  if (typeof value === 'object' && value !== null) return mapOf(canonicalFields(value));
   return JSON.stringify(value) ?? 'null';
 }
 
-function canonicalMap(entries: readonly [string, unknown][]): string {
-  const present = entries.filter(([, value]) => value !== undefined);
-  const sorted = present.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${sorted.map(([key, value]) => `${JSON.stringify(key)}:${canonical(value)}`).join()}}`;
+/** The fields of a map with their canonical texts, in no order. */
+function canonicalFields(map: object): [field: string, text: string][] {
+  const present = Object.entries(map).filter(([, value]) => value !== undefined);
+  return present.map(([field, value]) => [field, canonical(value)]);
+}
+
+function mapOf(fields: [field: string, text: string][]): string {
+  const sorted = fields.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${sorted.map(([field, text]) => `${JSON.stringify(field)}:${text}`).join()}}`;
 }

@@ -21,6 +21,9 @@ export interface StoredGroup {
   content: DeviceGroup;
 }
 
+/** An applied object of either kind. */
+export type StoredObject = StoredApp | StoredGroup;
+
 /** A group with its apps, all read at one moment. `apps` follows the order of the group's list. */
 export interface GroupInfo {
   group: StoredGroup;
@@ -148,24 +151,68 @@ export interface OperationContext {
   at: number;
 }
 
-/**
- * What the manager keeps besides git. Every call is atomic: it has happened whole when it resolves and not at
- * all when it rejects, except that a call which rejects as `unavailable` may have happened, and that
- * `expireReports` works in portions.
- *
- * All methods reject with a HoldfastError of kind `unavailable` when the store cannot be reached. A read sees
- * every write that resolved before it was called, and never a part of one.
- */
-export interface Store {
+/** Whether the store can be reached. */
+export interface Reachable {
   /** Resolves when the store answers. */
   ping(): Promise<void>;
-  /**
-   * Waits for the calls under way that change something. Every later call rejects as `unavailable`, except
-   * that a second `close` resolves.
-   */
-  close(): Promise<void>;
+}
 
+/** How far the store has come. */
+export interface StoreProgress {
   state(): Promise<StoreState>;
+}
+
+/** Applied objects, as the API shows them and as writes depend on them. */
+export interface ObjectReads {
+  /** Names in ascending order. */
+  appNames(): Promise<AtRevision<string[]>>;
+  groupNames(): Promise<AtRevision<string[]>>;
+  app(name: string): Promise<AtRevision<StoredApp | null>>;
+  group(name: string): Promise<AtRevision<StoredGroup | null>>;
+}
+
+/** What devices are told, and when that may be something else than before. */
+export interface DeviceReads extends StoreProgress {
+  /**
+   * A group and its apps of one moment; null where there is no such group. Rejects as `unavailable` while the
+   * group lists an app that is not stored (see `seedCounters`): devices that were told the rest would stop it.
+   */
+  groupInfo(name: string): Promise<GroupInfo | null>;
+  /**
+   * The objects of which devices may have to be told something else than when this state was read, and perhaps more: every
+   * group whose `groupInfo` is another now is among them, or an app that it had. The applied revision, which comes with
+   * each `groupInfo`, does not count. Null where the store cannot tell; then every group may have changed.
+   */
+  changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
+}
+
+/** The ids that were given out: what the record outside the store keeps, and gives back after a loss. */
+export interface IdStore extends StoreProgress {
+  /**
+   * Takes over what the past knows of ids, and marks the store as seeded. For each seed `last` and `floor`
+   * become the higher of the stored and the given value. An object that is stored with an id below the seed's
+   * `last`, or with that very id while the seed has the hash of another content, is outdated: where its content
+   * has the seed's hash it gets `last` as its id, otherwise it is dropped, so that the next pass applies it again.
+   * A stored group's prune id rises to the seed's `last`. The `hash` of an object that is not stored (any more)
+   * is kept for the next `apply` where the seed's `last` is the higher one. `floorOfOthers` is the floor of every
+   * name without a counter, now and later: for a past that cannot name all that ever was. `followed` says which history
+   * the seeds are of; without it, what was said before stays.
+   *
+   * Where something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
+   * The store's `idSequence` ends above the given one, and every counter counts as changed.
+   */
+  seedCounters(
+    seeds: readonly CounterSeed[],
+    idSequence: number,
+    floorOfOthers?: number,
+    followed?: Followed | null,
+  ): Promise<void>;
+  /** The counters that changed after `idSequence`; 0 gives all. */
+  counters(sinceIdSequence: number): Promise<CounterRow[]>;
+}
+
+/** What a pass brings into the store, and what it has to know for that. */
+export interface PassStore extends IdStore {
   /** Remembers the revision that a pass looked at and did not apply. */
   markAttempted(revision: string, at: number): Promise<void>;
   /**
@@ -188,24 +235,10 @@ export interface Store {
    * it keeps no marks, the mark is too old, or the store was restored since. Then everything may have changed.
    */
   changedObjects(mark: string): Promise<ChangedObjects | null>;
-  /**
-   * The objects of which devices may have to be told something else than when this state was read, and perhaps more: every
-   * group whose `groupInfo` is another now is among them, or an app that it had. The applied revision, which comes with
-   * each `groupInfo`, does not count. Null where the store cannot tell; then every group may have changed.
-   */
-  changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
+}
 
-  /** Names in ascending order. */
-  appNames(): Promise<AtRevision<string[]>>;
-  groupNames(): Promise<AtRevision<string[]>>;
-  app(name: string): Promise<AtRevision<StoredApp | null>>;
-  group(name: string): Promise<AtRevision<StoredGroup | null>>;
-  /**
-   * A group and its apps of one moment; null where there is no such group. Rejects as `unavailable` while the
-   * group lists an app that is not stored (see `seedCounters`): devices that were told the rest would stop it.
-   */
-  groupInfo(name: string): Promise<GroupInfo | null>;
-
+/** What raises ids without a commit, and the log of it. */
+export interface OperationStore {
   /**
    * Raises the app's id and logs it. Resolves to null where there is no such app; rejects as `moved-on`, and
    * changes nothing, when it has none of the tags `ifMatch` (see `tagsOf`); null allows any.
@@ -228,31 +261,12 @@ export interface Store {
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */
   logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void>;
-  /** Entries with an id below `before` (all where null), newest first. */
+  /** Entries with an id below `before` (all where null), newest first: at most `limit`, and at least one where there is any. */
   operations(before: number | null, limit: number): Promise<OperationEntry[]>;
+}
 
-  /**
-   * Takes over what the past knows of ids, and marks the store as seeded. For each seed `last` and `floor`
-   * become the higher of the stored and the given value. An object that is stored with an id below the seed's
-   * `last`, or with that very id while the seed has the hash of another content, is outdated: where its content
-   * has the seed's hash it gets `last` as its id, otherwise it is dropped, so that the next pass applies it again.
-   * A stored group's prune id rises to the seed's `last`. The `hash` of an object that is not stored (any more)
-   * is kept for the next `apply` where the seed's `last` is the higher one. `floorOfOthers` is the floor of every
-   * name without a counter, now and later: for a past that cannot name all that ever was. `followed` says which history
-   * the seeds are of; without it, what was said before stays.
-   *
-   * Where something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
-   * The store's `idSequence` ends above the given one, and every counter counts as changed.
-   */
-  seedCounters(
-    seeds: readonly CounterSeed[],
-    idSequence: number,
-    floorOfOthers?: number,
-    followed?: Followed | null,
-  ): Promise<void>;
-  /** The counters that changed after `idSequence`; 0 gives all. */
-  counters(sinceIdSequence: number): Promise<CounterRow[]>;
-
+/** Reports of devices. */
+export interface ReportStore {
   /**
    * Keeps reports and gives each its `_id`, above all that were given before, in the order of the list; all of
    * them or none. `at` is Unix milliseconds.
@@ -262,4 +276,20 @@ export interface Store {
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>>;
   /** Drops reports that arrived before `before` (Unix milliseconds), in portions; resolves to how many. */
   expireReports(before: number): Promise<number>;
+}
+
+/**
+ * What the manager keeps besides git: the parts above, each of which is what some part of the program works with. Every
+ * call is atomic: it has happened whole when it resolves and not at all when it rejects, except that a call which rejects as
+ * `unavailable` may have happened, and that `expireReports` works in portions.
+ *
+ * All methods reject with a HoldfastError of kind `unavailable` when the store cannot be reached. A read sees
+ * every write that resolved before it was called, and never a part of one.
+ */
+export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore, ReportStore {
+  /**
+   * Waits for the calls under way that change something. Every later call rejects as `unavailable`, except
+   * that a second `close` resolves.
+   */
+  close(): Promise<void>;
 }

@@ -1,18 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { type Output, outputOf } from '../support/output.ts';
 import type { Bench } from './bench.ts';
 
 /** The top of this project. */
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
 /** A child process and what it has said. */
-export interface Child {
+export interface Child extends Output {
   process: ChildProcess;
   pid: number;
-  output(): string;
-  /** Resolves with the first match of what it has said; rejects when it ends without one. */
-  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
-  ended: Promise<number | null>;
   /** Asks it to end, and waits. */
   stop(): Promise<void>;
 }
@@ -30,43 +27,13 @@ export function startChild(
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  let output = '';
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of [...listeners]) listener();
-  };
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk;
-      tell();
-    });
-  }
-  let isOver = false;
-  const ended = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => {
-      isOver = true;
-      tell();
-      resolve(code);
-    });
-  });
-  const waitFor = (pattern: RegExp): Promise<RegExpExecArray> =>
-    new Promise((resolve, reject) => {
-      const look = (): void => {
-        const match = pattern.exec(output);
-        if (match === null && !isOver) return;
-        listeners.delete(look);
-        if (match === null) reject(new Error(`${args.join(' ')} ended without ${pattern}:\n${output}`));
-        else resolve(match);
-      };
-      listeners.add(look);
-      look();
-    });
+  const output = outputOf(child);
   const stop = async (): Promise<void> => {
-    if (!isOver) child.kill('SIGTERM');
-    await ended;
+    if (!output.isOver()) child.kill('SIGTERM');
+    await output.ended;
   };
   bench.whenDone(stop);
-  return { process: child, pid: child.pid ?? 0, output: () => output, waitFor, ended, stop };
+  return { process: child, pid: child.pid ?? 0, ...output, stop };
 }
 
 /** Starts one of our own helper processes, in `processes/`; plain JavaScript, so that nothing but it takes time. */

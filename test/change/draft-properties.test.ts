@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Draft, draftWrite } from '../../src/change/draft.ts';
+import { type Draft, drafting } from '../../src/change/draft.ts';
 import { filesOf } from '../../src/change/view.ts';
 import type { Write } from '../../src/change/write.ts';
 import { type AppChange, type AppFields, completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
 import type { DeviceGroup } from '../../src/desired/device-group.ts';
 import { DesiredState } from '../../src/desired/state.ts';
-import { readOnce } from '../../src/desired/yaml/document.ts';
+import { wholly } from '../../src/desired/wholly.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
@@ -95,9 +95,10 @@ class Fleet {
   draft(write: Write): Draft | HoldfastError | null {
     const { desired, applied, faulty } = this;
     const texts = new Map(filesOf(write, desired).map((path) => [path, this.files.get(path) ?? '']));
-    const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts, read: readOnce() };
+    const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts };
     try {
-      return draftWrite(write, CONTEXT, view, { strict: this.strict, allowEmpty: ALLOW_EMPTY, at: 0 });
+      const rules = { strict: this.strict, allowEmpty: ALLOW_EMPTY, at: 0 };
+      return wholly(drafting(write, CONTEXT, view, rules));
     } catch (error) {
       if (error instanceof HoldfastError) return error;
       throw error;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { draftWrite } from '../../src/change/draft.ts';
-import type { WriteView } from '../../src/change/view.ts';
+import { drafting } from '../../src/change/draft.ts';
+import { filesOf, type WriteView } from '../../src/change/view.ts';
 import type { Write } from '../../src/change/write.ts';
-import { readOnce } from '../../src/desired/yaml/document.ts';
+import { wholly } from '../../src/desired/wholly.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';
 
@@ -20,12 +20,11 @@ function viewOf(files: Files, applied: Files = files): WriteView {
     faulty: [],
     defaults: DEFAULTS,
     texts: new Map(texts),
-    read: readOnce(),
   };
 }
 
 function draft(write: Write, view: WriteView, rules = RULES, context = CONTEXT) {
-  return draftWrite(write, context, view, rules);
+  return wholly(drafting(write, context, view, rules));
 }
 
 function refusal(write: Write, view: WriteView, rules = RULES): HoldfastError {
@@ -65,6 +64,49 @@ describe('what is wrong elsewhere', () => {
     const error = refusal(setImage, viewOf(files, SOUND), { ...RULES, strict: true });
     expect(error.kind).toBe('conflict');
   });
+});
+
+describe('where STRICT refuses the head for several files', () => {
+  const TWO_BAD: Files = { ...SOUND, 'apps/web.yaml': '[', 'apps/cron.yaml': '[' };
+  const STRICT = { ...RULES, strict: true };
+
+  it.each<[string, Write]>([
+    ['a full update', { kind: 'app', op: 'replace', name: 'web', fields: { container_image: 'n:2' } }],
+    ['a delete', { kind: 'device_group', op: 'delete', name: 'edge' }],
+  ])('%s that leaves fewer problems is drafted', (_name, write) => {
+    const files = { ...TWO_BAD, 'device-groups/edge.yaml': '[' };
+    expect(draft(write, viewOf(files, SOUND), STRICT)?.commit.edits).toHaveLength(1);
+  });
+
+  it.each<[string, Write]>([
+    ['a full update', { kind: 'app', op: 'replace', name: 'new', fields: { container_image: 'n:2' } }],
+    ['a delete', { kind: 'app', op: 'delete', name: 'new' }],
+    ['a change', { kind: 'app', op: 'change', name: 'new', fields: { running: false } }],
+  ])('%s that leaves as many is refused', (_name, write) => {
+    const files = { ...TWO_BAD, 'apps/new.yaml': 'container_image: n:1\n' };
+    const error = refusal(write, viewOf(files, SOUND), STRICT);
+    expect(error.message).toMatch(/^apps\/cron\.yaml:1:\d+: .*[^)] \(and 1 more\)$/);
+  });
+
+  it('a delete of an app leaves the file of a group alone that lists it no more, though devices are told so', () => {
+    const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
+    const files = { ...SOUND, 'apps/cron.yaml': '[', 'device-groups/edge.yaml': '# Ask Pat\napps: [web]\n' };
+    const view = viewOf(files, SOUND);
+    const read = new Set(filesOf(write, view.desired));
+    const texts = new Map([...view.texts].filter(([path]) => read.has(path)));
+    expect(draft(write, { ...view, texts }, STRICT)?.commit.edits).toEqual([
+      { path: 'apps/cron.yaml', text: null },
+    ]);
+  });
+});
+
+it('a refusal tells the place of its problem, and of no more than there are', () => {
+  const error = refusal(
+    { kind: 'app', op: 'change', name: 'web', fields: { running: false } },
+    viewOf({ ...SOUND, 'apps/web.yaml': 'container_image: n:1\nrunnin: true\n' }, SOUND),
+  );
+  expect(error.message).toMatch(/^apps\/web\.yaml:2:1: runnin is not a known field/);
+  expect(error.message).not.toContain('more)');
 });
 
 describe('what the write could not reach', () => {
@@ -191,5 +233,44 @@ describe('the commit', () => {
     expect(draft(write, view)).toBeNull();
     draft(setImage, view);
     expect(view.desired.app('web')?.content?.container_image).toBe('nginx:1.26');
+  });
+});
+
+describe('the delete of an app that many groups list', () => {
+  const GROUPS = 200;
+  const apps = `apps:\n  - web\n${Array.from({ length: 30 }, (_, index) => `  - app-${index}\n`).join('')}`;
+  const files: Files = {
+    'apps/web.yaml': WEB,
+    ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`apps/app-${index}.yaml`, WEB])),
+    ...Object.fromEntries(
+      Array.from({ length: GROUPS }, (_, index) => [`device-groups/g-${index}.yaml`, apps]),
+    ),
+  };
+  const write: Write = { kind: 'app', op: 'delete', name: 'web' };
+
+  it('is drafted in pieces, of which none reads or plans more than one group', () => {
+    const seen = viewOf(files);
+    let looks = 0;
+    const counted = <T extends object>(target: T): T =>
+      new Proxy(target, {
+        get: (_, method) => {
+          const found = Reflect.get(target, method, target);
+          if (typeof found !== 'function') return found;
+          if (['get', 'group', 'trial', 'content'].includes(String(method))) looks += 1;
+          return found.bind(target);
+        },
+      });
+    const view = {
+      ...seen,
+      applied: counted(seen.applied),
+      texts: counted(seen.texts as Map<string, string>),
+    };
+    const perPiece: number[] = [];
+    for (const _ of drafting(write, CONTEXT, view, RULES)) {
+      perPiece.push(looks);
+      looks = 0;
+    }
+    expect(Math.max(...perPiece)).toBeLessThanOrEqual(2);
+    expect(perPiece.length).toBeGreaterThan(4 * GROUPS);
   });
 });

@@ -1,5 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Write } from '../../src/change/write.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { type Engine, wrap } from '../support/engine.ts';
 import { CONTEXT, failure, setImage, WEB, workshop } from '../support/workshop.ts';
@@ -19,6 +24,22 @@ function createGate(): { opened: Promise<void>; open: () => void } {
 /** Until a write that was asked for is taken from the queue: a turn or two of the event loop. */
 async function underWay(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await setImmediate();
+}
+
+function create(name: string): Write {
+  return { kind: 'app', op: 'create', name, fields: { container_image: `${name}:1` } };
+}
+
+/** Makes a file that a process of its own has open; does nothing where it is there. */
+async function openAlive(path: string): Promise<void> {
+  const file = await open(path, 'wx').catch(() => null);
+  if (file === null) return;
+  const holder = spawn('sleep', ['1000'], { stdio: [file.fd, 'ignore', 'ignore'] });
+  await file.close();
+  onTestFinished(async () => {
+    holder.kill();
+    await once(holder, 'close');
+  });
 }
 
 describe('the queue', () => {
@@ -93,6 +114,65 @@ describe('the queue', () => {
     expect(nobody).toMatchObject({ status: 'rejected', reason: { kind: 'absent' } });
   });
 
+  it.each([
+    {
+      name: 'a lock that a living process has',
+      hinder: async ({ repository }: Engine) => {
+        await openAlive(join(repository.folder, '.git/index.lock'));
+      },
+      end: ({ repository }: Engine) => rm(join(repository.folder, '.git/index.lock')),
+    },
+    {
+      name: 'a merge that is not finished',
+      hinder: async ({ repository }: Engine) => {
+        await repository.git('switch', '--quiet', '-c', 'side');
+        await repository.commit({ [WEB]: 'container_image: side:1\n' });
+        await repository.git('switch', '--quiet', 'main');
+        await repository.commit({ [WEB]: 'container_image: main:1\n' });
+        await expect(repository.git('merge', 'side')).rejects.toThrow();
+      },
+      end: ({ repository }: Engine) => repository.git('merge', '--abort'),
+    },
+  ])('asks once where all are refused for the same reason: $name', async ({ hinder, end }) => {
+    const work = await workshop();
+    await hinder(work);
+    const writes = ['one', 'two', 'three'].map(create);
+    const refused = await Promise.all(writes.map((write) => failure(work.writer.write(write, CONTEXT))));
+    expect(refused.map(({ kind }) => kind)).toEqual(['conflict', 'conflict', 'conflict']);
+    expect(work.published).toEqual([3]);
+    await end(work);
+    await work.writer.write(setImage('web', '9'), CONTEXT);
+  });
+
+  it('waits for a lock once, also where one of them is refused for its own file', async () => {
+    const work = await workshop({
+      beforePublish: ({ repository }) => openAlive(join(repository.folder, '.git/index.lock')),
+    });
+    await rm(join(work.repository.folder, 'desired-state', WEB));
+    const writes = [create('one'), create('two'), setImage('web', '2')];
+    const refused = await Promise.all(writes.map((write) => failure(work.writer.write(write, CONTEXT))));
+    expect(refused.map(({ kind }) => kind)).toEqual(['conflict', 'conflict', 'conflict']);
+    expect(work.published).toEqual([3, 1]);
+  });
+
+  it('refuses a write whose turn does not come, and makes nothing of it later', async () => {
+    const gate = createGate();
+    const work = await workshop({ patience: 100, beforePublish: () => gate.opened });
+    const first = work.writer.write(setImage('web', '2'), CONTEXT);
+    await underWay();
+    const refused = await Promise.all(
+      [setImage('web', '3'), create('new')].map((write) => failure(work.writer.write(write, CONTEXT))),
+    );
+    expect(refused.map(({ kind }) => kind)).toEqual(['unavailable', 'unavailable']);
+    gate.open();
+    await first;
+    await work.writer.write(setImage('web', '4'), CONTEXT);
+    expect(await subjects(work)).toEqual([
+      'app web: container_image 1 -> 2',
+      'app web: container_image 2 -> 4',
+    ]);
+  });
+
   it('ends what is under way when it closes, and takes nothing more', async () => {
     const work = await workshop();
     const first = work.writer.write(setImage('web', '2'), CONTEXT);
@@ -138,6 +218,34 @@ describe('a branch that moves meanwhile', () => {
     expect([refused.kind, work.published]).toEqual(['conflict', [1, 1, 1, 1, 1]]);
     expect(await subjects(work)).toEqual([1, 2, 3, 4, 5].map((move) => `person ${move}`));
     expect(await work.repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('gets no text of a commit that was there only while the write was drafted', async () => {
+    const moments: (() => Promise<unknown>)[] = [];
+    const work = await workshop({
+      store: () => ({ ping: async () => void (await moments.shift()?.()) }),
+      reader: ({ source: { reader } }) => ({
+        blob: async (blob, maxBytes) => {
+          const found = await reader.blob(blob, maxBytes);
+          await moments.shift()?.();
+          return found;
+        },
+      }),
+    });
+    const { repository, reconciler, commit } = work;
+    moments.push(
+      async () => {
+        await commit({ [WEB]: 'container_image: web:1\nprivileged: true\n' });
+        await reconciler.reconcile();
+      },
+      async () => {
+        await repository.git('reset', '--quiet', '--hard', 'HEAD~1');
+        await reconciler.reconcile();
+      },
+    );
+    await work.writer.write(setImage('web', '2'), CONTEXT);
+    expect(moments).toEqual([]);
+    expect(await repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
   });
 
   it('makes the write unnecessary: it resolves when what a person committed is applied', async () => {

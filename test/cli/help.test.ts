@@ -23,6 +23,7 @@ describe('helpText', () => {
       'serve',
       'validate',
       'plan',
+      'import --from',
       'store copy',
       '--to',
       '--against',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../support/command.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 
@@ -9,10 +9,6 @@ type Files = Readonly<Record<string, string | null>>;
 
 const BROKEN = 'container_image: nginx:1.26\nrunning: maybe\n';
 const LONGER = { ...SMALL_FLEET, 'apps/third.yaml': 'container_image: third:1\n' };
-
-function below(files: Files): Record<string, string | null> {
-  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
-}
 
 interface Planned {
   steps: string[];
@@ -79,12 +75,12 @@ describe('plan, where the base has invalid files', () => {
     const manager = await startManager({ files: LONGER });
     const { repository } = manager;
     for (const files of commits) {
-      await repository.commit(below(files));
+      await repository.commit(inDesiredState(files));
       await manager.reconcile();
     }
     const base = await repository.git('rev-parse', 'HEAD');
     const logged = manager.log.length;
-    await repository.commit(below(work));
+    await repository.commit(inDesiredState(work));
     const { steps: said, err } = await planOf(repository, '--against', base);
     expect(said).toEqual(steps);
     expect(err).toContain(`${base} has invalid files: `);
@@ -98,9 +94,9 @@ describe('plan, where the base has invalid files', () => {
 
   it('a file that was never valid was never applied: no more is said than that', async () => {
     const repository = await testRepository();
-    await repository.commit(below({ ...SMALL_FLEET }));
-    await repository.commit(below({ 'apps/new.yaml': BROKEN }));
-    await repository.commit(below({ 'apps/new.yaml': 'container_image: new:1\n' }));
+    await repository.commit(inDesiredState({ ...SMALL_FLEET }));
+    await repository.commit(inDesiredState({ 'apps/new.yaml': BROKEN }));
+    await repository.commit(inDesiredState({ 'apps/new.yaml': 'container_image: new:1\n' }));
     const { steps, err } = await planOf(repository, '--against', 'HEAD~1');
     expect(steps).toEqual(['create new']);
     expect(err).not.toContain('incomplete');
@@ -108,8 +104,8 @@ describe('plan, where the base has invalid files', () => {
 
   it('says what it cannot know where history is cut off', async () => {
     const origin = await testRepository();
-    await origin.commit(below(SMALL_FLEET));
-    await origin.commit(below({ 'apps/web.yaml': BROKEN }));
+    await origin.commit(inDesiredState(SMALL_FLEET));
+    await origin.commit(inDesiredState({ 'apps/web.yaml': BROKEN }));
     const folder = join(await temporaryFolder(), 'clone');
     await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
     const { err } = await planOf({ ...origin, folder });
@@ -120,15 +116,15 @@ describe('plan, where the base has invalid files', () => {
 
   it('says nothing where all is valid', async () => {
     const repository = await testRepository();
-    await repository.commit(below(SMALL_FLEET));
+    await repository.commit(inDesiredState(SMALL_FLEET));
     expect((await planOf(repository)).err).toBe('');
   });
 });
 
 it('a revision that a shallow clone lacks: says what to do', async () => {
   const repository = await testRepository();
-  await repository.commit(below(SMALL_FLEET));
-  await repository.commit(below(LONGER));
+  await repository.commit(inDesiredState(SMALL_FLEET));
+  await repository.commit(inDesiredState(LONGER));
   const clone = join(await temporaryFolder(), 'clone');
   await repository.git('clone', '--quiet', '--depth', '1', `file://${repository.folder}`, clone);
   const planAgainst = (revision: string) =>
@@ -145,7 +141,7 @@ it('a revision that a shallow clone lacks: says what to do', async () => {
 describe('plan against what is no commit', () => {
   async function refusal(revision: string): Promise<string> {
     const origin = await testRepository();
-    await origin.commit(below(SMALL_FLEET));
+    await origin.commit(inDesiredState(SMALL_FLEET));
     await origin.git('branch', 'topic');
     await origin.git('tag', 'v1');
     const clone = join(await temporaryFolder(), 'clone');
@@ -178,11 +174,11 @@ describe('plan against a branch that went on', () => {
   /** A branch `topic` that changes `web`, and `main`, on which others made a commit meanwhile. */
   async function parted(others: Files): Promise<{ repository: TestRepository; began: string }> {
     const repository = await testRepository();
-    const began = await repository.commit(below(SMALL_FLEET));
+    const began = await repository.commit(inDesiredState(SMALL_FLEET));
     await repository.git('switch', '--quiet', '--create', 'topic');
-    await repository.commit(below({ 'apps/web.yaml': 'container_image: nginx:1.27\n' }));
+    await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: nginx:1.27\n' }));
     await repository.git('switch', '--quiet', 'main');
-    await repository.commit(below(others));
+    await repository.commit(inDesiredState(others));
     await repository.git('switch', '--quiet', 'topic');
     return { repository, began };
   }
@@ -209,7 +205,7 @@ describe('plan against a branch that went on', () => {
     const planned = { steps: ['update web'], err: '' };
     expect(await planOf(repository, '--against', 'main')).toEqual(planned);
     await repository.git('switch', '--quiet', 'main');
-    await repository.commit(below({ 'apps/cron.yaml': 'container_image: cron:4\n' }));
+    await repository.commit(inDesiredState({ 'apps/cron.yaml': 'container_image: cron:4\n' }));
     await repository.git('switch', '--quiet', 'topic');
     await repository.git('merge', '--quiet', '--no-edit', 'main');
     expect(await planOf(repository, '--against', 'main')).toEqual(planned);
@@ -223,7 +219,7 @@ describe('plan against a branch that went on', () => {
     const { err } = await planOf(clone, '--against', 'origin/main');
     expect(err).toMatch(/origin\/main and HEAD have no commit in common, .* \(git fetch --unshallow/);
     await repository.git('switch', '--quiet', '--orphan', 'other');
-    await repository.commit(below(LONGER));
+    await repository.commit(inDesiredState(LONGER));
     expect((await planOf(repository, '--against', 'main')).err).toContain('is it the right one?');
   });
 

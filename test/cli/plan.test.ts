@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../support/command.ts';
+import { inDesiredState } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 
 const BEFORE = {
@@ -23,14 +24,10 @@ const AFTER = {
   'device-groups/lab.yaml': null,
 };
 
-function below(files: Readonly<Record<string, string | null>>): Record<string, string | null> {
-  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
-}
-
 async function changedFleet(): Promise<TestRepository> {
   const repository = await testRepository();
-  await repository.commit(below(BEFORE));
-  await repository.commit(below(AFTER));
+  await repository.commit(inDesiredState(BEFORE));
+  await repository.commit(inDesiredState(AFTER));
   return repository;
 }
 
@@ -137,8 +134,8 @@ describe('plan', () => {
 
   it('warns that managers refuse a folder without any object', async () => {
     const repository = await testRepository();
-    await repository.commit(below({ 'apps/web.yaml': 'container_image: web:1\n' }));
-    await repository.commit(below({ 'apps/web.yaml': null, 'apps/README.md': '' }));
+    await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }));
+    await repository.commit(inDesiredState({ 'apps/web.yaml': null, 'apps/README.md': '' }));
     const { code, out } = await planned(repository);
     expect(code).toBe(0);
     expect(out).toMatch(/^desired-state:1:1: warning: no object is left .* \[folder-empty\]\n- app web\n/);

@@ -11,22 +11,24 @@ describe('runCommand', () => {
     },
   );
 
-  it.each([[['validate', '.', '-h']], [['plan', '--help']], [['store', 'copy', '--help']]])(
-    'shows the help text without the settings, which are those of serve, for %j',
-    async (argv) => {
-      const { code, out, err } = await runCli(argv);
-      expect([code, err]).toEqual([0, '']);
-      expect(helpText().startsWith(out)).toBe(true);
-      expect(out).toMatch(/ 3 {2}the command itself failed\n$/);
-    },
-  );
+  it.each([
+    [['validate', '.', '-h']],
+    [['plan', '--help']],
+    [['import', '--help']],
+    [['store', 'copy', '--help']],
+  ])('shows the help text without the settings, which are those of serve, for %j', async (argv) => {
+    const { code, out, err } = await runCli(argv);
+    expect([code, err]).toEqual([0, '']);
+    expect(helpText().startsWith(out)).toBe(true);
+    expect(out).toMatch(/ 3 {2}the command itself failed\n$/);
+  });
 
   it.each([[['--version']], [['-v']], [['plan', '--version']]])('shows the version for %j', async (argv) => {
     expect(await runCli(argv)).toEqual({ code: 0, out: '1.2.3\n', err: '', served: null });
   });
 
   it.each([
-    [[], 'holdfast: name a command: serve, validate, plan or store\nTry "holdfast --help".\n'],
+    [[], 'holdfast: name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n'],
     [['start'], 'holdfast: "start" is no command\nTry "holdfast --help".\n'],
     [['--port', '1'], 'holdfast: "--port" is no command\nTry "holdfast --help".\n'],
   ])('refuses %j', async (argv, err) => {
@@ -108,7 +110,7 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     const env = { DEFAULT_NETWORKS: 'a,,b', PORT: 'x', DESIRED_STATE: 'no-such-folder' };
     expect(await runCli([command], { env })).toMatchObject({
       code: 2,
-      err: 'holdfast: DEFAULT_NETWORKS must be names with commas between them, not "a,,b"\nTry "holdfast --help".\n',
+      err: 'holdfast: the settings have problems:\n  DEFAULT_NETWORKS must be names with commas between them, not "a,,b"\nTry "holdfast --help".\n',
     });
     expect(await runCli([command], { env: { ...env, DEFAULT_NETWORKS: 'a' } })).toMatchObject({
       code: 2,

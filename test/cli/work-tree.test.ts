@@ -2,19 +2,15 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../support/command.ts';
-import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 
 type Files = Readonly<Record<string, string>>;
 
-function below(files: Files): Files {
-  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
-}
-
 async function fleet(more: Files = {}): Promise<TestRepository> {
   const repository = await testRepository();
-  await repository.commit({ ...below(SMALL_FLEET), ...more });
+  await repository.commit({ ...inDesiredState(SMALL_FLEET), ...more });
   return repository;
 }
 

@@ -2,7 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { sendRaw } from '../support/raw.ts';
 import { suiteManager } from '../support/suite.ts';
-import { changedLines, commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import {
+  changedLines,
+  commitCount,
+  expectNothingWritten,
+  expectRefused,
+  lastCommit,
+} from '../support/world.ts';
 import { APP_DEFAULTS, appRecord, NO_NAMES } from './expected.ts';
 
 const WEB = { container_image: 'nginx:1.26', starting_ports: [80] };
@@ -95,8 +101,7 @@ describe('decisions.md: Apps, actions', () => {
   });
 
   it.each(['stop', 'start', 'restart'])('%s of an unknown app: 403 app_exists: false', async (action) => {
-    const reply = await expectNothingWritten(manager(), () => manager().post(`/api/v2/apps/nope/${action}`));
-    expect(reply.status).toBe(403);
+    const reply = await expectRefused(manager(), 403, () => manager().post(`/api/v2/apps/nope/${action}`));
     expect(reply.body).toEqual({ app_exists: false });
   });
 

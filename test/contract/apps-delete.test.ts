@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { sendRaw } from '../support/raw.ts';
 import { suiteManager } from '../support/suite.ts';
-import { changedLines, commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import { changedLines, commitCount, expectRefused, lastCommit } from '../support/world.ts';
 import { groupRecord, NO_NAMES } from './expected.ts';
 
 describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
@@ -27,8 +27,7 @@ describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
   });
 
   it('403 app_exists: false for a name that does not exist', async () => {
-    const reply = await expectNothingWritten(manager(), () => manager().delete('/api/v2/apps/nope'));
-    expect(reply.status).toBe(403);
+    const reply = await expectRefused(manager(), 403, () => manager().delete('/api/v2/apps/nope'));
     expect(reply.body).toEqual({ app_exists: false });
   });
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
 import { AUTHORIZATION, PASSWORD, SMALL_FLEET, USER } from '../support/manager.ts';
 
@@ -34,8 +34,7 @@ function start(argv: string[], env: Record<string, string>): Started {
 
 async function settings(): Promise<Record<string, string>> {
   const repository = await testRepository();
-  const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
-  await repository.commit(Object.fromEntries(files));
+  await repository.commit(inDesiredState(SMALL_FLEET));
   return {
     PORT: '0',
     DESIRED_STATE: join(repository.folder, 'desired-state'),

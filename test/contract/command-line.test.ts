@@ -1,39 +1,18 @@
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCommand } from '../../src/cli/run.ts';
-import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { runCli } from '../support/command.ts';
+import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { REASON } from './expected.ts';
 
-interface Run {
-  code: number;
-  out: string;
-  err: string;
-  json(): { problems: Record<string, unknown>[]; steps: Record<string, unknown>[] };
-}
-
-/** Runs a command line in this process. */
-async function run(argv: string[], env: Record<string, string> = {}): Promise<Run> {
-  let [out, err] = ['', ''];
-  const code = await runCommand(argv, {
-    io: {
-      env: { PATH: process.env['PATH'], ...env },
-      write: (text) => {
-        out += text;
-      },
-      complain: (text) => {
-        err += text;
-      },
-      isTerminal: false,
-      hasColors: false,
-    },
-    version: '1.2.3',
-    copyStore: () => Promise.resolve({}),
-    serve: async () => 0,
-  });
-  return { code, out, err, json: () => JSON.parse(out) };
+/** Runs a command line in this process; `json` reads what it wrote. */
+async function run(argv: string[], env: Record<string, string> = {}) {
+  const result = await runCli(argv, { env });
+  const json = (): { problems: Record<string, unknown>[]; steps: Record<string, unknown>[] } =>
+    JSON.parse(result.out);
+  return { ...result, json };
 }
 
 async function folderWith(files: Record<string, string>): Promise<string> {
@@ -150,8 +129,7 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
 describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVISION]', () => {
   async function fleet() {
     const repository = await testRepository();
-    const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
-    await repository.commit(Object.fromEntries(files));
+    await repository.commit(inDesiredState(SMALL_FLEET));
     return { repository, folder: join(repository.folder, 'desired-state') };
   }
 
@@ -244,6 +222,19 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     expect(code).toBe(3);
     expect(err).toMatch(/\S/);
     expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it('exit code 3: the command itself failed: git takes the repository for none', async () => {
+    const { repository, folder } = await fleet();
+    await writeFile(join(repository.folder, '.git/HEAD'), 'damaged');
+    const { code, err } = await run(['plan', folder]);
+    expect([code, err]).toEqual([3, expect.stringContaining('repair it')]);
+  });
+
+  it('exit code 3: the command itself failed: there is no git', async () => {
+    const { folder } = await fleet();
+    const { code, err } = await run(['plan', folder], { PATH: '/nonexistent' });
+    expect([code, err]).toEqual([3, expect.stringContaining('git cannot be run')]);
   });
 
   it.each([[['switch', '--quiet', 'main']], [['switch', '--quiet', '--detach']]])(

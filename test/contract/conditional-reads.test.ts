@@ -11,11 +11,13 @@ describe('If-None-Match on the GET of one object (RFC 9110, 13.1.2)', () => {
   const read = (path: string, tag: string) => manager().get(path, { headers: { 'if-none-match': tag } });
   const tagOf = async (path: string) => (await manager().get(path)).headers.get('etag') ?? '';
 
-  describe.each([WEB, EDGE])('%s', (path) => {
+  describe.each([WEB, EDGE, `${EDGE}/info`])('%s', (path) => {
     it.each<[string, (tag: string) => string]>([
       ['the ETag', (tag) => tag],
       ['the ETag in a list', (tag) => `"x", ${tag} , "y"`],
       ['the ETag as a weak one', (tag) => `W/${tag}`],
+      ['the ETag in a list with empty places (RFC 9110, 5.6.1)', (tag) => `,, ${tag}\t,`],
+      ['the ETag behind one with a comma in it', (tag) => `"a,b", ${tag}`],
       ['a star', () => '*'],
     ])('%s gives 304 without a body', async (_, header) => {
       const tag = await tagOf(path);
@@ -27,6 +29,8 @@ describe('If-None-Match on the GET of one object (RFC 9110, 13.1.2)', () => {
     it.each<[string, (tag: string) => string]>([
       ['another ETag', (tag) => `"9${tag.slice(1)}`],
       ['the ETag without quotes', (tag) => tag.slice(1, -1)],
+      ['the ETag inside of another one', (tag) => `"x,${tag.slice(1)}`],
+      ['the ETag with a small w before it', (tag) => `w/${tag}`],
       ['nothing', () => ''],
     ])('%s gives the object', async (_, header) => {
       const reply = await read(path, header(await tagOf(path)));

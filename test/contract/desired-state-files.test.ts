@@ -1,6 +1,7 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
 import type { TestRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { worldOf } from '../support/world.ts';
@@ -20,8 +21,7 @@ async function push(
   files: Record<string, string | Uint8Array | null>,
   message?: string,
 ) {
-  const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
-  const revision = await manager.repository.commit(Object.fromEntries(below), message);
+  const revision = await manager.repository.commit(inDesiredState(files), message);
   const { body } = await manager.reconcile();
   return { revision, body, problems: body.problems as Problem[] };
 }

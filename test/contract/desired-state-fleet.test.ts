@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { commitCount, expectNothingWritten, lastCommit, worldOf } from '../support/world.ts';
+import { commitCount, expectRefused, lastCommit, worldOf } from '../support/world.ts';
 import { groupRecord, REASON } from './expected.ts';
 
 const EDGE = '/api/v2/device_groups/edge';
@@ -8,8 +9,7 @@ const EVERYTHING = { 'apps/web.yaml': null, 'apps/cron.yaml': null, 'device-grou
 
 /** Commits files below the folder and waits until the manager has looked. */
 async function push(manager: TestManager, files: Record<string, string | null>, message?: string) {
-  const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
-  const revision = await manager.repository.commit(Object.fromEntries(below), message);
+  const revision = await manager.repository.commit(inDesiredState(files), message);
   const { body } = await manager.reconcile();
   return { revision, body, files: body.problems.map(({ file }: { file: string }) => file) as string[] };
 }
@@ -146,6 +146,12 @@ describe('decisions.md: Desired-state files: The folder missing or empty at a re
     expect((await manager.get('/api/v2/apps')).body.apps).toHaveLength(2);
   });
 
+  it('a subject is no trailer, whatever it says', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await push(manager, EVERYTHING, 'Allow-Empty: true');
+    expect((await manager.get('/api/v2/apps')).body.apps).toHaveLength(2);
+  });
+
   it('a folder that was always empty is no reason to refuse', async () => {
     const manager = await startManager({ files: { 'README.md': 'x\n' } });
     const { body } = await manager.get('/api/v2/reconcile');
@@ -154,6 +160,32 @@ describe('decisions.md: Desired-state files: The folder missing or empty at a re
       error: null,
     });
     expect((await manager.get('/readyz')).status).toBe(200);
+  });
+
+  it.each([
+    ['goes as a whole', { 'README.md': null }],
+    ['gets a folder that looks like another one', { 'fleet/apps/web.yaml': 'container_image: a\n' }],
+  ])('nor is one that %s, once it was followed', async (_, files) => {
+    const manager = await startManager({ files: { 'README.md': 'x\n' } });
+    const { body, revision } = await push(manager, files);
+    expect(body).toMatchObject({ revision_applied: revision, error: null });
+  });
+
+  it('the trailer counts in the commit that emptied the folder, whatever came on top of it', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await manager.stop();
+    await manager.repository.commit(inDesiredState(EVERYTHING), 'Close the shop\n\nAllow-Empty: true\n');
+    await manager.repository.commit({ 'notes.txt': 'closed\n' });
+    expect(await fleetOf(await manager.restart())).toEqual({ apps: {}, groups: {} });
+  });
+
+  it('it counts in the head as well, where the folder was emptied without it', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await push(manager, EVERYTHING);
+    expect((await fleetOf(manager)).apps).not.toEqual({});
+    await manager.repository.commit({ 'notes.txt': 'closed\n' }, 'It was meant\n\nAllow-Empty: true\n');
+    expect((await manager.reconcile()).body.error).toBeNull();
+    expect(await fleetOf(manager)).toEqual({ apps: {}, groups: {} });
   });
 
   it('the last object is deleted through the API: the commit carries the trailer Allow-Empty: true', async () => {
@@ -232,10 +264,7 @@ describe('decisions.md: Settings and command line: STRICT', () => {
     const manager = await startManager({ files: SMALL_FLEET, settings });
     await push(manager, { 'apps/web.yaml': '[' });
     const commits = await commitCount(manager.repository);
-    const reply = await expectNothingWritten(manager, () =>
-      manager.put('/api/v2/apps/cron/update', { privileged: true }),
-    );
-    expect(reply.status).toBe(409);
+    await expectRefused(manager, 409, () => manager.put('/api/v2/apps/cron/update', { privileged: true }));
     expect(await commitCount(manager.repository)).toBe(commits);
     expect((await manager.get(EDGE)).body).toEqual(groupRecord('edge', ['web', 'cron']));
     expect((await manager.post('/api/v2/apps/cron/restart')).status).toBe(409);

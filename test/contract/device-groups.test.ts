@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw.ts';
 import { suiteManager } from '../support/suite.ts';
-import { changedLines, commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import {
+  changedLines,
+  commitCount,
+  expectNothingWritten,
+  expectRefused,
+  lastCommit,
+} from '../support/world.ts';
 import { groupRecord, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
 
-const JSON_TYPE = { 'content-type': 'application/json' };
 const GROUPS = '/api/v2/device_groups';
 const EDGE = `${GROUPS}/edge`;
 
@@ -83,16 +88,14 @@ describe('decisions.md: Device groups', () => {
     ['PATCH', '/update'],
   ])('Unknown group on any endpoint: 403 device_group_exists: false: %s .../nope%s', async (method, rest) => {
     const body = method === 'GET' || method === 'DELETE' ? {} : { body: { apps: ['web'] } };
-    const reply = await expectNothingWritten(manager(), () =>
+    const reply = await expectRefused(manager(), 403, () =>
       manager().request(method, `${GROUPS}/nope${rest}`, body),
     );
-    expect(reply.status).toBe(403);
     expect(reply.body).toEqual({ device_group_exists: false });
   });
 
   it('Create of an existing name: 403 device_group_exists: true', async () => {
-    const reply = await expectNothingWritten(manager(), () => manager().post(EDGE, { apps: [] }));
-    expect(reply.status).toBe(403);
+    const reply = await expectRefused(manager(), 403, () => manager().post(EDGE, { apps: [] }));
     expect(reply.body).toEqual({ device_group_exists: true });
   });
 
@@ -108,15 +111,9 @@ describe('decisions.md: Device groups', () => {
       [`${EDGE}/update`, label, body] as const,
     ]),
   )('apps absent, or body absent, malformed or not an object: POST %s with %s', async (path, _, body) => {
-    const reply = await expectNothingWritten(manager(), () =>
-      sendRaw(manager(), {
-        method: 'POST',
-        path,
-        headers: JSON_TYPE,
-        ...(body === undefined ? {} : { body }),
-      }),
+    const reply = await expectRefused(manager(), 400, () =>
+      sendRaw(manager(), { method: 'POST', path, headers: JSON_TYPE, body }),
     );
-    expect(reply.status).toBe(400);
     expect(reply.body).toEqual({ missing_parameters: ['apps'] });
   });
 
@@ -135,8 +132,7 @@ describe('decisions.md: Device groups', () => {
       group: 1,
       name: 2,
     };
-    const reply = await expectNothingWritten(manager(), () => manager().request(method, path, { body }));
-    expect(reply.status).toBe(400);
+    const reply = await expectRefused(manager(), 400, () => manager().request(method, path, { body }));
     expect(reply.body).toEqual({ invalid_parameters: { group: REASON, name: REASON } });
   });
 
@@ -157,10 +153,9 @@ describe('decisions.md: Device groups', () => {
     ['PATCH', '{"device_group":"x","device_group_id":1,"prune_id":2,"_id":{}}'],
   ])('PUT/PATCH with no parameters: 400 missing_parameters, one sentence: %s %s', async (method, body) => {
     const path = `${EDGE}/update`;
-    const reply = await expectNothingWritten(manager(), () =>
-      sendRaw(manager(), { method, path, headers: JSON_TYPE, ...(body === undefined ? {} : { body }) }),
+    const reply = await expectRefused(manager(), 400, () =>
+      sendRaw(manager(), { method, path, headers: JSON_TYPE, body }),
     );
-    expect(reply.status).toBe(400);
     expect(reply.body).toEqual({ missing_parameters: REASON });
   });
 
@@ -184,10 +179,9 @@ describe('decisions.md: Device groups', () => {
       ['PUT', `${EDGE}/update`, apps] as const,
     ]),
   )('apps not an array of strings, or a name listed twice: %s %s %j', async (method, path, apps) => {
-    const reply = await expectNothingWritten(manager(), () =>
+    const reply = await expectRefused(manager(), 400, () =>
       manager().request(method, path, { body: { apps } }),
     );
-    expect(reply.status).toBe(400);
     expect(reply.body).toEqual({ invalid_parameters: { apps: REASON } });
   });
 
@@ -198,8 +192,7 @@ describe('decisions.md: Device groups', () => {
     ['PATCH', `${EDGE}/update`],
   ])('apps naming an unknown app: 403 app_exists: false with the names: %s %s', async (method, path) => {
     const body = { apps: ['web', 'nope', '../web', 'cron', '', 'Web'] };
-    const reply = await expectNothingWritten(manager(), () => manager().request(method, path, { body }));
-    expect(reply.status).toBe(403);
+    const reply = await expectRefused(manager(), 403, () => manager().request(method, path, { body }));
     expect(reply.body).toEqual({ app_exists: false, apps: ['nope', '../web', '', 'Web'] });
   });
 

@@ -17,8 +17,14 @@ async function expectNothingKnown(manager: Awaited<ReturnType<typeof startManage
     expect(reply.body.error).toMatch(why);
   }
   expect((await manager.post('/api/v2/prune')).status).toBe(503);
+  // A name that is none is told before (decisions, "Everything else").
+  for (const path of ['/api/v2/apps/-x', '/api/v2/device_groups/-x', '/api/v2/device_groups/-x/info'])
+    expect([path, (await manager.get(path)).status]).toEqual([path, 400]);
   const info = await manager.get('/api/v2/device_groups/edge/info');
   expect([info.status, info.headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
+  const status = await manager.get('/api/v2/status');
+  // Workers that start ask for it, and stop all their containers when it says true.
+  expect([status.status, status.body]).toEqual([503, { api_available: false }]);
   const ready = await manager.get('/readyz');
   expect(ready.status).toBe(503);
   expect(ready.body.reason).toMatch(why);

@@ -198,6 +198,15 @@ describe('the description at /openapi.json tells what the tables tell', () => {
   });
 
   it.each([
+    ['/api/v2/apps/{app_name}', true],
+    ['/api/v2/device_groups/{device_group_name}', true],
+    ['/api/v2/device_groups/{device_group_name}/info', false],
+  ])('GET %s: whether its ETag is one for If-Match: %s', async (path, isOne) => {
+    const header = (await operation('GET', path))?.responses['200']?.headers?.['ETag'];
+    expect(/for If-None-Match and If-Match/.test(JSON.stringify(header))).toBe(isOne);
+  });
+
+  it.each([
     ['POST', '/api/v2/prune', ['202', '401', '403', '413', '415', '500', '503']],
     [
       'POST',

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw.ts';
 import { suiteManager } from '../support/suite.ts';
 import { commitCount } from '../support/world.ts';
 import { OID, report } from './expected.ts';
 
 const REPORTS = '/api/v2/reports';
-const JSON_TYPE = { 'content-type': 'application/json' };
 
 describe('decisions.md: Reports: POST /api/v2/reports', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
@@ -82,8 +81,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     ['malformed', '[{'],
   ])('a body that is %s: 400, nothing kept', async (_, body) => {
     const before = await count();
-    const given = body === undefined ? {} : { body };
-    const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, ...given });
+    const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, body });
     expect(reply.status).toBe(400);
     expect(reply.body).toBeTypeOf('object');
     expect(await count()).toBe(before);
@@ -105,6 +103,9 @@ describe('decisions.md: Reports: Keeping', () => {
     expect((await kept.get(REPORTS)).body.data).toHaveLength(2);
     await new Promise((resolve) => setTimeout(resolve, 1100));
     const expired = await kept.restart({ REPORT_TTL: '1' });
+    await expect.poll(async () => (await expired.get(REPORTS)).body.data, { timeout: 5000 }).toEqual([]);
+    await expired.post(REPORTS, report('short-lived', 0));
+    expect((await expired.get(REPORTS)).body.data).toHaveLength(1);
     await expect.poll(async () => (await expired.get(REPORTS)).body.data, { timeout: 5000 }).toEqual([]);
   });
 });

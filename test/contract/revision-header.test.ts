@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw.ts';
 import { suiteManager } from '../support/suite.ts';
 
-const JSON_TYPE = { 'content-type': 'application/json' };
 const REPORT = '{"hostname":"h","device_group":"edge","report_creation_time":1}';
 
 /** Requests about apps, groups and reports, whatever they are answered with. */

@@ -117,6 +117,72 @@ describe('decisions.md: Settings and command line: settings', () => {
     expect(problems.join()).not.toContain('secret-word');
   });
 
+  describe('a secret can stand in a file that NAME_FILE names', () => {
+    const FILES: Record<string, string> = {
+      '/run/password': 'secret-word\n',
+      '/run/crlf': 'secret-word\r\n',
+      '/run/inner': ' two\nlines \n\n',
+      '/run/empty': '\n',
+      '/run/mongo': 'mongodb://store\n',
+    };
+    const read = (env: Env, argv: string[] = []) =>
+      parseConfig(env, argv, (path) => {
+        const text = FILES[path];
+        if (text === undefined) throw new Error(`ENOENT: no such file, open '${path}'`);
+        return text;
+      });
+
+    it.each([
+      ['WEBHOOK_SECRET', '/run/password', 'secret-word'],
+      ['WEBHOOK_SECRET', '/run/crlf', 'secret-word'],
+      ['WEBHOOK_SECRET', '/run/inner', ' two\nlines \n'],
+      ['MONGODB_URI', '/run/mongo', 'mongodb://store'],
+    ])('%s in %s: all of it but for the end of its last line', (name, path, value) => {
+      expect(read({ [`${name}_FILE`]: path })).toMatchObject({ ok: true, config: { [name]: value } });
+      const flag = `--${name.toLowerCase().replaceAll('_', '-')}-file`;
+      expect(read({}, [flag, path])).toMatchObject({ ok: true, config: { [name]: value } });
+    });
+
+    it.each([
+      ['BASIC', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD_FILE: '/run/password' }],
+      ['DEVICE', { DEVICE_AUTH_USER: 'a', DEVICE_AUTH_PASSWORD_FILE: '/run/password' }],
+    ])('counts as the password of the account: %s', (account, env) => {
+      expect(read(env)).toMatchObject({ ok: true, config: { [`${account}_AUTH_PASSWORD`]: 'secret-word' } });
+    });
+
+    it.each([
+      ['one that is not there', { WEBHOOK_SECRET_FILE: '/run/none' }, /WEBHOOK_SECRET_FILE .*\/run\/none/],
+      ['an empty one', { WEBHOOK_SECRET_FILE: '/run/empty' }, /WEBHOOK_SECRET_FILE must not be empty/],
+      [
+        'one beside the secret itself',
+        { WEBHOOK_SECRET: 'x', WEBHOOK_SECRET_FILE: '/run/password' },
+        /WEBHOOK_SECRET and WEBHOOK_SECRET_FILE are both set/,
+      ],
+      ['a wrong one', { MONGODB_URI_FILE: '/run/password' }, /MONGODB_URI_FILE must be a mongodb/],
+      [
+        'a token and its file',
+        { GIT_TOKEN: 'x', GIT_TOKEN_FILE: '/run/none' },
+        /GIT_TOKEN and GIT_TOKEN_FILE are both/,
+      ],
+    ])('%s is a problem that names the place, and tells no secret', (_, env, problem) => {
+      const result = read(env as Env);
+      const problems = result.ok ? [] : result.problems;
+      expect(problems).toEqual([expect.stringMatching(problem)]);
+      expect(problems.join()).not.toContain('secret-word');
+    });
+
+    it('GIT_TOKEN_FILE is not read at the start: what is in it changes', () => {
+      expect(read({ GIT_TOKEN_FILE: '/run/none' })).toMatchObject({
+        ok: true,
+        config: { GIT_TOKEN: null, GIT_TOKEN_FILE: '/run/none' },
+      });
+    });
+
+    it('what is no secret is in no file', () => {
+      expect(read({}, ['--port-file', '/run/password'])).toMatchObject({ ok: false });
+    });
+  });
+
   it('turning authentication off must be asked for in so many words', () => {
     for (const env of [{}, { AUTH_ENABLED: '' }, { AUTH_ENABLED: 'true' }])
       expect(configOf(env)['AUTH_ENABLED']).toBe(true);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
-import { commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/world.ts';
 import { appRecord, groupRecord, REASON } from './expected.ts';
 
 const WEB = '/api/v2/apps/web';
@@ -22,10 +22,9 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
     ['a delete', 'DELETE', WEB, undefined],
   ])('412 when the app has moved on: %s', async (_, method, path, body) => {
     for (const tag of [(await id()) - 1, (await id()) + 1, 0, '9'.repeat(30)]) {
-      const reply = await expectNothingWritten(manager(), () =>
+      const reply = await expectRefused(manager(), 412, () =>
         manager().request(method, path, { body, headers: { 'if-match': `"${tag}"` } }),
       );
-      expect(reply.status).toBe(412);
       expect(reply.body).toMatchObject({ error: REASON });
     }
   });
@@ -67,8 +66,7 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
     'If-Match never holds for what is still to be created (RFC 9110, 13.1.1): %s',
     async (_, path, tag, body) => {
       const headers = { 'if-match': tag };
-      const reply = await expectNothingWritten(manager(), () => manager().post(path, body, { headers }));
-      expect(reply.status).toBe(412);
+      const reply = await expectRefused(manager(), 412, () => manager().post(path, body, { headers }));
       expect(reply.body).toMatchObject({ error: REASON });
     },
   );
@@ -132,14 +130,19 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     },
   );
 
+  it('the log says why a write was refused, so that who looks there need not ask the one who sent it', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
+    const { status, body } = await manager.put(`${WEB}/update`, { privileged: true });
+    const line = () => manager.log.find(({ msg, method }) => msg === 'request' && method === 'PUT');
+    await expect.poll(line).toMatchObject({ status, reason: body.error });
+  });
+
   it('a file that nobody committed lies where a new one would go: 409, and it stays', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const path = join(manager.repository.folder, 'desired-state/apps/new.yaml');
     await writeFile(path, 'container_image: mine:1\n');
-    const reply = await expectNothingWritten(manager, () =>
-      manager.post('/api/v2/apps/new', { container_image: 'a' }),
-    );
-    expect(reply.status).toBe(409);
+    await expectRefused(manager, 409, () => manager.post('/api/v2/apps/new', { container_image: 'a' }));
     expect(await readFile(path, 'utf8')).toBe('container_image: mine:1\n');
   });
 
@@ -155,8 +158,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     const manager = await startManager({ files: SMALL_FLEET });
     const path = 'desired-state/device-groups/edge.yaml';
     await writeFile(join(manager.repository.folder, path), 'apps: [cron, web]\n');
-    const reply = await expectNothingWritten(manager, () => manager.delete(WEB));
-    expect(reply.status).toBe(409);
+    const reply = await expectRefused(manager, 409, () => manager.delete(WEB));
     expect(reply.body.error).toContain('device-groups/edge.yaml');
   });
 
@@ -242,6 +244,10 @@ describe('decisions.md: Writes through the API: Detached HEAD; branch without a 
     expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: [] });
     expect((await manager.get('/api/v2/device_groups')).body).toEqual({ device_groups: [] });
     expect((await manager.get(WEB)).body).toEqual({ app_exists: false });
+    expect((await manager.get('/api/v2/device_groups/edge')).body).toEqual({ device_group_exists: false });
+    // A device that asks shows that there was a fleet.
+    const info = await manager.get('/api/v2/device_groups/edge/info');
+    expect([info.status, info.text]).toEqual([503, 'nothing is applied yet; try again\n']);
     expect((await manager.post('/api/v2/prune')).body).toEqual({ prune_ids: {} });
     const reply = await manager.post(WEB, { container_image: 'first:1' });
     expect(reply.status).toBe(200);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
 import { startManager, type TestManager } from '../support/manager.ts';
 import { expectNothingWritten } from '../support/world.ts';
 
@@ -11,8 +12,7 @@ const FLEET = {
 
 async function managerAt(files: Readonly<Record<string, string | null>>): Promise<TestManager> {
   const manager = await startManager({ files: FLEET });
-  const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
-  await manager.repository.commit(Object.fromEntries(below));
+  await manager.repository.commit(inDesiredState(files));
   await manager.reconcile();
   return manager;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
 import { startManager, type TestManager } from '../support/manager.ts';
-import { commitCount, expectNothingWritten, lastCommit } from '../support/world.ts';
+import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/world.ts';
 
 const APPS = '/api/v2/apps';
 const GROUPS = '/api/v2/device_groups';
@@ -14,9 +15,7 @@ const FLEET = {
 /** A manager with STRICT whose head it refuses because of these files. */
 async function refusing(files: Readonly<Record<string, string | null>>): Promise<TestManager> {
   const manager = await startManager({ files: FLEET, settings: { STRICT: 'true' } });
-  await manager.repository.commit(
-    Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text])),
-  );
+  await manager.repository.commit(inDesiredState(files));
   const { body } = await manager.reconcile();
   expect(body.state).toBe('refused');
   return manager;
@@ -38,10 +37,7 @@ describe('a write at a head that STRICT refuses', () => {
     ['an update of a group', 'POST', `${GROUPS}/edge/update`, { apps: ['web'] }],
   ])('%s: 409 that names file and problem, and nothing is written', async (_, method, path, body) => {
     const manager = await refusing({ 'apps/bad.yaml': 'container_image: [\n' });
-    const reply = await expectNothingWritten(manager, () =>
-      manager.request(method, path, body === undefined ? {} : { body }),
-    );
-    expect(reply.status).toBe(409);
+    const reply = await expectRefused(manager, 409, () => manager.request(method, path, { body }));
     expect(reply.body.error).toContain('apps/bad.yaml:');
     expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
   });
@@ -54,9 +50,7 @@ describe('a write at a head that STRICT refuses', () => {
     ['a create of a group', 'POST', `${GROUPS}/new`, { apps: ['web'] }],
   ])('%s where only what a group lists is wrong: 409 too', async (_, method, path, body) => {
     const manager = await refusing({ 'device-groups/edge.yaml': 'apps: [web, bad, no]\n' });
-    const reply = await expectNothingWritten(manager, () =>
-      manager.request(method, path, body === undefined ? {} : { body }),
-    );
+    const reply = await expectNothingWritten(manager, () => manager.request(method, path, { body }));
     expect([reply.status, namesOf(reply.body.problems)]).toEqual([409, ['device-groups/edge.yaml']]);
   });
 
@@ -119,7 +113,7 @@ describe('a write at a head that STRICT refuses', () => {
     ],
   ])('%s mends it: committed, applied', async (_, files, method, path, body, status) => {
     const manager = await refusing(files);
-    const reply = await manager.request(method, path, body === undefined ? {} : { body });
+    const reply = await manager.request(method, path, { body });
     expect([reply.status, reply.body.error]).toEqual([status, undefined]);
     const { body: after } = await manager.get('/api/v2/reconcile');
     expect(after).toMatchObject({ state: 'applied', revision_applied: await head(manager), problems: [] });
@@ -197,7 +191,7 @@ describe('a first head that STRICT refuses', () => {
     ] as const) {
       expect((await manager.get(`${APPS}/web`)).status).toBe(503);
       expect((await manager.get(`${GROUPS}/lab/info`)).text).not.toContain('{');
-      const reply = await manager.request(method, path, body === undefined ? {} : { body });
+      const reply = await manager.request(method, path, { body });
       expect(reply.status).toBe(left.length === 0 ? 200 : 503);
       if (left.length === 0) continue;
       expect(reply.body).toMatchObject({ revision: await head(manager), applied: false });
@@ -217,7 +211,7 @@ describe('a first head that STRICT refuses', () => {
   ])('%s: 409 with all that is to be mended', async (_, method, path, body) => {
     const manager = await start();
     const before = await head(manager);
-    const reply = await manager.request(method, path, body === undefined ? {} : { body });
+    const reply = await manager.request(method, path, { body });
     expect(reply.status).toBe(409);
     expect(new Set(namesOf(reply.body.problems ?? []))).toEqual(BAD);
     expect(await head(manager)).toBe(before);

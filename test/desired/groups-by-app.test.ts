@@ -33,4 +33,16 @@ describe('GroupsByApp', () => {
       }),
     );
   });
+
+  it('forgets very many groups of one app in a layer, each in the same time', () => {
+    const names = Array.from({ length: 40_000 }, (_, index) => `group-${index}`);
+    const groups = new GroupsByApp();
+    for (const group of names) groups.add('web', group);
+    const layer = new GroupsByApp(groups);
+    // Were the groups that are gone looked at each time, this would take half a minute.
+    for (const group of names) layer.remove('web', group);
+    expect([[...layer.of('web')].length, [...groups.of('web')].length]).toEqual([0, names.length]);
+    layer.add('web', 'late');
+    expect([...layer.of('web')]).toEqual(['late']);
+  }, 10_000);
 });

@@ -82,6 +82,28 @@ describe('DesiredState', () => {
     ]);
   });
 
+  it('goes through its problems again only after a file that has some has changed', () => {
+    const state = stateOf({ 'apps/a.yaml': A, 'apps/b.yaml': BROKEN, 'notes.txt': 'x' });
+    const before = state.problems();
+    state.apply(changesOf({ 'apps/a.yaml': 'container_image: web:2\n', 'apps/c.yaml': A }));
+    state.trial().apply(changesOf({ 'apps/b.yaml': null, 'apps/c.yaml': null }));
+    expect(state.problems()).toBe(before);
+    state.apply(changesOf({ 'apps/b.yaml': A }));
+    expect(state.problems().map(placeOf)).toEqual(['notes.txt:1:1 file-unexpected']);
+  });
+
+  it('lists the problems of a large folder in pieces, and in the same order', () => {
+    const others = Array.from({ length: 5000 }, (_, index) => [`notes/${index}.txt`, 'x'] as const);
+    const state = stateOf(Object.fromEntries(others));
+    const pieces = [...state.listingProblems()].length;
+    expect(pieces).toBeGreaterThan(1);
+    expect(state.problems().map(({ file }) => file)).toEqual(others.map(([path]) => path).sort());
+    state.apply(changesOf({ 'notes/17.txt': null, 'apps/a b.yaml': A, 'zz.txt': 'x' }));
+    expect([...state.listingProblems()]).toHaveLength(1);
+    expect(state.problems()).toHaveLength(5001);
+    expect(state.problems()).toEqual(state.trial().problems());
+  });
+
   describe('with two files of one name', () => {
     const TWINS: Files = { 'apps/a.yaml': A, 'apps/x/a.yaml': A, 'apps/a.yml': BROKEN };
 
@@ -169,34 +191,21 @@ describe('DesiredState, after any changes', () => {
     );
   });
 
-  it('shows a preview as if it were applied, and keeps no trace of it', () => {
+  it('shows in a trial what is tried as if it were applied, and keeps no trace of it', () => {
     fc.assert(
-      fc.property(histories, anyCommit, (commits, preview) => {
+      fc.property(histories, anyCommit, anyCommit, (commits, first, second) => {
         const files: Record<string, string | null> = Object.assign({}, ...commits);
         const state = stateOf(files);
         const expected = contentsOf(state);
-        const seen = state.preview(changesOf(preview), (touched) => [contentsOf(state), [...touched].sort()]);
+        const outer = state.trial();
+        outer.apply(changesOf(first));
+        const trial = outer.trial();
+        const tried = trial.apply(changesOf(second));
         const applied = stateOf(files);
-        const touched = applied.apply(changesOf(preview));
-        expect(seen).toEqual([contentsOf(applied), [...touched].sort()]);
-        expect(contentsOf(state)).toEqual(expected);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it('keeps no trace of a preview that fails, or of one within another', () => {
-    fc.assert(
-      fc.property(histories, anyCommit, anyCommit, (commits, outer, inner) => {
-        const state = stateOf(Object.assign({}, ...commits));
-        const expected = contentsOf(state);
-        const fail = () =>
-          state.preview(changesOf(outer), () =>
-            state.preview(changesOf(inner), () => {
-              throw new Error('refused');
-            }),
-          );
-        expect(fail).toThrow('refused');
+        applied.apply(changesOf(first));
+        expect(contentsOf(outer)).toEqual(contentsOf(applied));
+        const touched = applied.apply(changesOf(second));
+        expect([contentsOf(trial), [...tried].sort()]).toEqual([contentsOf(applied), [...touched].sort()]);
         expect(contentsOf(state)).toEqual(expected);
       }),
       { numRuns: 500 },

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { cp, readdir, readFile, symlink } from 'node:fs/promises';
+import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { parseDocument } from 'yaml';
-import { flagOf } from '../../src/config.ts';
+import { parseAllDocuments, parseDocument } from 'yaml';
+import { flagOf, parseConfig } from '../../src/config.ts';
 import { createExposition } from '../../src/service/exposition.ts';
 import { SETTINGS, type SettingName } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -26,6 +26,14 @@ async function readYaml(name: string): Promise<any> {
   return document.toJS();
 }
 
+interface Named {
+  name: string;
+}
+
+function nameOf({ name }: Named): string {
+  return name;
+}
+
 /** The fleet of this project on a branch with one commit of its own, as CI has a pull request; `origin/main` has gone on since it began. */
 async function pullRequest(): Promise<TestRepository> {
   const repository = await testRepository();
@@ -44,12 +52,11 @@ async function pullRequest(): Promise<TestRepository> {
  * Runs a shell line with the variables that CI sets; rejects where its exit code is not 0. What `npx` would find is
  * named here: npm takes seconds, and the test of the README's longer examples shows that it finds it.
  */
-function runner({ folder }: TestRepository): (line: string) => Promise<string> {
-  const branch = {
-    BASE_BRANCH: 'main',
-    CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main',
-    GITHUB_STEP_SUMMARY: join(folder, 'summary'),
-  };
+function runner(
+  { folder }: TestRepository,
+  variables: Record<string, string> = {},
+): (line: string) => Promise<string> {
+  const branch = { BASE_BRANCH: 'main', GITHUB_STEP_SUMMARY: join(folder, 'summary'), ...variables };
   const npx = `npx() { shift; '${process.execPath}' '${join(PROJECT, 'dist/main.js')}' "$@"; }`;
   return async (line) => {
     const env = { PATH: process.env['PATH'], ...branch };
@@ -108,13 +115,25 @@ describe('commands of holdfast in documents and examples run as they stand there
     expect(summary).toMatch(/bad\.yaml:2:1: error: .*~ app spring-sale /s);
   });
 
-  it('in gitlab-ci.yaml', async () => {
+  it.each([
+    { name: 'of the branch alone', isMerged: false },
+    { name: 'of merged results', isMerged: true },
+  ])('in gitlab-ci.yaml, in a pipeline $name, also in a fork, whose main is old', async ({ isMerged }) => {
     const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
     const [install, ...commands]: string[] = job.script;
     expect(install).toBe('npm ci');
     expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
     const clone = await pullRequest();
-    await runner(clone)(commands.join('\n').replace(' || true', ''));
+    const target = await clone.git('rev-parse', 'origin/main');
+    const base = await clone.git('merge-base', target, 'HEAD');
+    await clone.git('update-ref', '-d', 'refs/remotes/origin/main');
+    if (isMerged) await clone.git('merge', '--quiet', '--no-edit', target);
+    const run = runner(clone, {
+      CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main',
+      CI_MERGE_REQUEST_DIFF_BASE_SHA: base,
+      CI_MERGE_REQUEST_TARGET_BRANCH_SHA: isMerged ? target : '',
+    });
+    await run(commands.join('\n').replace(' || true', ''));
     for (const file of job.artifacts.paths) {
       const report = JSON.parse(await readFile(join(clone.folder, file), 'utf8'));
       expect(report).toMatchObject({ problems: [], steps: [{ name: 'spring-sale' }] });
@@ -138,6 +157,46 @@ describe('settings in examples are settings of the manager', () => {
       security_opt: ['no-new-privileges:true'],
     };
     for (const [name, service] of managers) expect(service, name).toMatchObject(closed);
+  });
+
+  it('kubernetes.yaml', async () => {
+    const text = await readFile(join(EXAMPLES, 'kubernetes.yaml'), 'utf8');
+    const [set, service] = parseAllDocuments(text).map((document) => document.toJS());
+    const { spec } = set.spec.template;
+    const [manager] = spec.containers;
+    const mounts = new Map<string, string>(
+      manager.volumeMounts.map((mount: { name: string; mountPath: string }) => [mount.name, mount.mountPath]),
+    );
+    const secrets = [...text.matchAll(/--from-literal=([\w-]+)=/g)].map(
+      ([, key]) => `${mounts.get('secrets')}/${key}`,
+    );
+    const env = Object.fromEntries(
+      manager.env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+    );
+    const result = parseConfig(env, [], (path) => {
+      if (!secrets.includes(path)) throw new Error('not in the secret');
+      return path;
+    });
+    expect(result).toMatchObject({ ok: true });
+    expect(
+      unknownSettings(Object.keys(env).map((name) => name.replace(/_PASSWORD_FILE$/, '_PASSWORD'))),
+    ).toEqual([]);
+    expect(secrets).toContain(env.GIT_TOKEN_FILE);
+    expect(env.DATA_DIR).toMatch(new RegExp(`^${mounts.get('data')}/.`));
+    const volumes = [
+      ...spec.volumes.map(nameOf),
+      ...set.spec.volumeClaimTemplates.map(({ metadata }: { metadata: Named }) => metadata.name),
+    ];
+    expect(volumes.sort()).toEqual([...mounts.keys()].sort());
+    expect([set.spec.replicas, set.spec.serviceName]).toEqual([1, service.metadata.name]);
+    expect(service.spec.selector).toEqual(set.spec.template.metadata.labels);
+    expect(manager.ports.map(nameOf)).toContain(service.spec.ports[0].targetPort);
+    expect(manager.securityContext).toMatchObject({
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+    });
+    const probes = [manager.readinessProbe, manager.livenessProbe].map(({ httpGet }) => httpGet.path);
+    expect(probes).toEqual(['/readyz', '/healthz']);
   });
 
   it('holdfast.service', async () => {
@@ -217,6 +276,37 @@ describe('Dockerfile', async () => {
       .map((pair) => pair.split('=')[0] ?? '');
     expect(names).toContain('DATA_DIR');
     expect(unknownSettings(names)).toEqual([]);
+  });
+});
+
+describe('nebula-worker.Dockerfile', async () => {
+  const text = await readFile(join(EXAMPLES, 'nebula-worker.Dockerfile'), 'utf8');
+  const command = /^RUN ([\s\S]*)$/m.exec(text)?.[1] ?? '';
+  const WORKER = `image = app["docker_image"]
+for job in local["reply"]["cron_jobs"]:
+    place = local["reply"]["cron_jobs_list"].index(job["cron_job_name"])
+    start(local["reply"]["cron_jobs"][place])
+for app in local["reply"]["apps"]:
+`;
+
+  async function change(worker: string): Promise<string> {
+    const file = join(await temporaryFolder(), 'worker.py');
+    await writeFile(file, worker);
+    await execute('sh', ['-euc', command.replaceAll('/worker/worker.py', file)]);
+    return readFile(file, 'utf8');
+  }
+
+  it('changes the names that a worker reads, and nothing else', async () => {
+    expect(await change(WORKER)).toBe(`image = app["container_image"]
+for job in local["reply"].get("cron_jobs", []):
+    place = local["reply"].get("cron_jobs_list", []).index(job["cron_job_name"])
+    start(local["reply"].get("cron_jobs", [])[place])
+for app in local["reply"]["apps"]:
+`);
+  });
+
+  it('fails for a worker that reads other names', async () => {
+    await expect(change('image = app["picture"]\n')).rejects.toThrow('Command failed');
   });
 });
 

@@ -1,17 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changeMeta, forgeRecord, recordFiles } from '../support/forge.ts';
+import { changeMeta, forgeRecord, inSection, recordFiles, sectionOf } from '../support/forge.ts';
+import { expectFollows, logged, PATIENCE, recordedFleet, statusOf, webId } from '../support/lived-fleet.ts';
 import { loseStore, RECORD } from '../support/loss.ts';
 import type { TestManager } from '../support/manager.ts';
-import {
-  expectFollows,
-  logged,
-  PATIENCE,
-  recordedFleet,
-  statusOf,
-  webId,
-} from '../support/recorded-fleet.ts';
 
 type Damage = [what: string, damage: (manager: TestManager) => Promise<unknown>];
 
@@ -22,10 +15,8 @@ const DAMAGES: Damage[] = [
     async ({ repository }) => {
       const { '00.json': _, ...files } = await recordFiles(repository);
       const [gone] = Object.keys(files).filter((name) => name !== 'meta.json');
-      await forgeRecord(
-        repository,
-        Object.fromEntries(Object.entries(files).filter(([name]) => name !== gone)),
-      );
+      const left = Object.entries(files).filter(([name]) => name !== gone);
+      await forgeRecord(repository, inSection(Object.fromEntries(left)));
     },
   ],
   ['is of a later version', ({ repository }) => changeMeta(repository, { format: 2 })],
@@ -41,13 +32,24 @@ const DAMAGES: Damage[] = [
   [
     'has folders',
     async ({ repository }) =>
-      forgeRecord(repository, { ...(await recordFiles(repository)), 'more/of.it': 'x' }),
+      forgeRecord(repository, inSection({ ...(await recordFiles(repository)), 'more/of.it': 'x' })),
   ],
   [
     'is too large',
     async ({ repository }) =>
-      forgeRecord(repository, { ...(await recordFiles(repository)), 'aa.json': ' '.repeat(2 ** 24 + 1) }),
+      forgeRecord(
+        repository,
+        inSection({ ...(await recordFiles(repository)), 'aa.json': ' '.repeat(2 ** 24 + 1) }),
+      ),
   ],
+  ['has no sections', async ({ repository }) => forgeRecord(repository, await recordFiles(repository))],
+  [
+    'has a file in the place of the section',
+    ({ repository }) => forgeRecord(repository, { [sectionOf()]: 'x' }),
+  ],
+  ['is about another folder', ({ repository }) => changeMeta(repository, { place: 'other' })],
+  ['is about another branch', ({ repository }) => changeMeta(repository, { branch: 'refs/heads/main' })],
+  ['has other ids than it says', ({ repository }) => changeMeta(repository, { highest: 7 })],
 ];
 
 describe('a damaged record', () => {

@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { changeMeta, forgeRecord, recordFiles } from '../support/forge.ts';
-import { loseStore, RECORD, recordTip } from '../support/loss.ts';
-import { startManager, type TestManager } from '../support/manager.ts';
+import { changeMeta, forgeRecord, inSection, recordFiles } from '../support/forge.ts';
 import {
   expectFollows,
   logged,
@@ -12,11 +10,13 @@ import {
   statusOf,
   WEB,
   webId,
-} from '../support/recorded-fleet.ts';
+} from '../support/lived-fleet.ts';
+import { loseStore, RECORD, recordTip } from '../support/loss.ts';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import type { Worker } from '../support/worker.ts';
 
-function foreignMeta(files: Readonly<Record<string, string>>): string {
-  return JSON.stringify({ ...JSON.parse(files['meta.json'] ?? ''), fleet: 'f'.repeat(32) });
+function foreignMeta(files: Readonly<Record<string, string>>, highest: number): string {
+  return JSON.stringify({ ...JSON.parse(files['meta.json'] ?? ''), fleet: 'f'.repeat(32), highest });
 }
 
 describe('the record of another store', () => {
@@ -27,7 +27,7 @@ describe('the record of another store', () => {
     const theirs = ids_seeded.floor + 1000;
     for (const [name, text] of Object.entries(files))
       files[name] = text.replace(new RegExp(`"web",${ids_seeded.floor}`), `"web",${theirs}`);
-    await forgeRecord(manager.repository, { ...files, 'meta.json': foreignMeta(files) });
+    await forgeRecord(manager.repository, inSection({ ...files, 'meta.json': foreignMeta(files, theirs) }));
     const tip = await recordTip(manager);
     await expectFollows(worker, manager);
     await expect
@@ -57,17 +57,6 @@ describe('the record of another store', () => {
     expect(await recordTip(manager)).not.toBe('');
   });
 
-  it('about another folder: a store without counters neither takes ids from it nor writes over it', async () => {
-    const [manager] = await recordedFleet();
-    await manager.stop();
-    const tip = await changeMeta(manager.repository, { place: 'elsewhere' });
-    const next = await loseStore(manager);
-    const { ids_seeded, ids_record } = await statusOf(next);
-    expect(ids_seeded).toMatchObject({ record: 'elsewhere', kept: 0 });
-    expect(ids_record.problem.message).toMatch(/another folder/);
-    expect(await recordTip(next)).toBe(tip);
-  });
-
   it('a second manager on the repository takes it over; the first goes on above it at its next start', async () => {
     const [first, worker] = await recordedFleet();
     await first.post(`${WEB}/restart`);
@@ -84,6 +73,22 @@ describe('the record of another store', () => {
     expect((await statusOf(again)).ids_seeded).toMatchObject({ cause: 'another-store', record: 'used' });
     expect(await webId(again)).toBe(await lastId(worker, again));
     await expectFollows(worker, again);
+  });
+
+  it('of another folder of the same checkout: both record, and none raises an id of the other', async () => {
+    const [first] = await recordedFleet();
+    const { repository } = first;
+    const beside = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
+    await repository.commit(Object.fromEntries(beside));
+    const settings = { DESIRED_STATE: join(repository.folder, 'production') };
+    const dataFolder = join(await temporaryFolder(), 'data');
+    const second = await startManager({ repository, dataFolder, settings });
+    await Promise.all([first.post(`${WEB}/restart`), second.post(`${WEB}/restart`)]);
+    const ids = [await webId(first), await webId(second)];
+    await Promise.all([first.stop(), second.stop()]);
+    for (const manager of [first, second]) expect(logged(manager, 'ids are not recorded')).toEqual([]);
+    const lost = [await loseStore(first), await loseStore(second, undefined, { settings })];
+    expect(await Promise.all(lost.map(webId))).toEqual(ids);
   });
 
   it('two managers at once: the one whose record was taken over says so', async () => {

@@ -2,7 +2,6 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { recordFiles } from '../support/forge.ts';
-import { loseStore, RECORD, recordTip } from '../support/loss.ts';
 import {
   expectFollows,
   logged,
@@ -11,7 +10,8 @@ import {
   statusOf,
   WEB,
   webId,
-} from '../support/recorded-fleet.ts';
+} from '../support/lived-fleet.ts';
+import { loseStore, RECORD, recordTip } from '../support/loss.ts';
 
 describe('a record that cannot be written', () => {
   it('is said once in log and status, fails no pass, and heals by itself', async () => {

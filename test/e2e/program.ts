@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { PROJECT, startProcess, type TestProcess } from '../support/project.ts';
@@ -73,9 +73,7 @@ export interface Place {
 
 export async function makePlace(files: Readonly<Record<string, string>> = SMALL_FLEET): Promise<Place> {
   const repository = await testRepository();
-  await repository.commit(
-    Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text])),
-  );
+  await repository.commit(inDesiredState(files));
   const dataFolder = join(await temporaryFolder(), 'data');
   const env = { PORT: '0', DESIRED_STATE: join(repository.folder, 'desired-state'), DATA_DIR: dataFolder };
   return { repository, dataFolder, env };

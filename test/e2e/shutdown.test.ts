@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { recordFiles } from '../support/forge.ts';
 import { AUTHORIZATION, PASSWORD, USER } from '../support/manager.ts';
 import { lastCommit } from '../support/world.ts';
 import { makePlace, type Place, type Program, serve } from './program.ts';
@@ -143,7 +144,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
     expect((await replyTo(sent)).status).toBe(202);
     process.kill(-(program.child.pid as number), signal);
     expect(await program.ended).toBe(0);
-    const { revision } = JSON.parse(await place.repository.show('meta.json', 'refs/holdfast/ids'));
+    const { revision } = JSON.parse((await recordFiles(place.repository))['meta.json'] ?? '');
     expect(revision).toBe(await place.repository.git('rev-parse', 'HEAD'));
   },
 );

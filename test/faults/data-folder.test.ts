@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import {
@@ -13,9 +13,7 @@ import {
 } from '../support/process-manager.ts';
 import { WAYS } from './full-disk.ts';
 
-const FLEET = Object.fromEntries(
-  Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]),
-);
+const FLEET = inDesiredState(SMALL_FLEET);
 const WEB = '/api/v2/apps/web';
 
 async function place() {
@@ -168,11 +166,11 @@ describe('a read-only folder', () => {
   });
 
   it.each([
-    ['of objects', '.git/objects/pack'],
-    ['of the branch', '.git/refs/heads'],
-    ['of the git folder', '.git'],
-    ['of the files', 'desired-state/apps'],
-  ])('%s: a write is refused, nothing is half written, and it heals', async (_name, folder) => {
+    ['of objects', '.git/objects/pack', 'git could not publish the commit'],
+    ['of the branch', '.git/refs/heads', 'git could not publish the commit'],
+    ['of the git folder', '.git', 'git could not publish the commit'],
+    ['of the files', 'desired-state/apps', 'git could not write apps/web.yaml in the checkout'],
+  ])('%s: a write is refused, nothing is half written, and it heals', async (_name, folder, what) => {
     const { repository, where } = await ownPlace();
     const git = foreign(repository);
     const manager = await startProcessManager(where);
@@ -181,7 +179,9 @@ describe('a read-only folder', () => {
     await chmod(path, 0o500);
     const reply = await changeWeb(manager, 'refused:1');
     expect(reply.status, reply.text).toBe(503);
-    expect(reply.text).toContain('the user who runs the manager may not write there; look at owners');
+    expect(reply.text).toContain(
+      `${what}: the user who runs the manager may not write there; look at owners`,
+    );
     expect(await git('rev-parse', 'HEAD')).toBe(head);
     expect(await readFile(join(repository.folder, 'desired-state/apps/web.yaml'), 'utf8')).toBe(
       SMALL_FLEET['apps/web.yaml'],

@@ -2,15 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type ProcessManager, spawnManager, startProcessManager } from '../support/process-manager.ts';
 import { works } from '../support/tools.ts';
 
-const FLEET = Object.fromEntries(
-  Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]),
-);
+const FLEET = inDesiredState(SMALL_FLEET);
 const WEB = '/api/v2/apps/web';
 const WHAT_TO_DO = 'raise the limit of open files (ulimit -n; LimitNOFILE= in a unit)';
 

@@ -1,12 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FAULT_POINTS, type FaultPoint } from '../../src/faults.ts';
-import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import type { FaultPoint } from '../../src/faults.ts';
+import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startProcessManager, tryStart } from '../support/process-manager.ts';
-import { beginWork, Client, expectSoundRepository } from './fleet-model.ts';
+import {
+  beginWork,
+  Client,
+  dieAt,
+  expectSoundRepository,
+  FIRST_FAULTS,
+  faultsInWrites,
+} from './fleet-model.ts';
 
 interface Place {
   repository: TestRepository;
@@ -15,18 +22,9 @@ interface Place {
 
 async function newPlace(): Promise<Place> {
   const repository = await testRepository();
-  const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
-  await repository.commit({ ...Object.fromEntries(files), 'else.txt': 'committed\n' }, 'the first fleet');
+  await repository.commit({ ...inDesiredState(SMALL_FLEET), 'else.txt': 'committed\n' }, 'the first fleet');
   await beginWork(repository);
   return { repository, dataFolder: join(await temporaryFolder(), 'data') };
-}
-
-/** Starts the manager with a fault, and writes until it is dead. */
-async function dieAt(place: Place, fault: string, client: Client): Promise<void> {
-  const manager = await tryStart({ ...place, env: { HOLDFAST_FAULT: fault } });
-  if (manager === null || !(await manager.isReady())) return;
-  expect(await client.writeUntilDeath(manager, 50), `${fault} was never passed`).toBeLessThan(50);
-  await manager.kill();
 }
 
 /** The next start finds everything as it was answered, and works. */
@@ -43,14 +41,9 @@ async function expectRecovered(place: Place, client: Client): Promise<void> {
 
 /** Points that only a start after a death comes by, or that a start in a folder without git does. */
 const ELSEWHERE: readonly FaultPoint[] = ['repository-begun', 'undo-begins', 'undo-done'];
-/** Points that come by at the first start already, so that two deaths are of interest. */
-const AT_START: readonly FaultPoint[] = ['pass-begins', 'claim-begins', 'claim-done', 'apply-done'];
-const ONCE: readonly FaultPoint[] = ['seed-done'];
-
-const inWrites = FAULT_POINTS.filter((point) => ![...ELSEWHERE, ...ONCE].includes(point));
 
 describe('the process is killed', () => {
-  it.each(inWrites.map((point) => (AT_START.includes(point) ? `${point}:6` : `${point}:2`)))(
+  it.each(faultsInWrites(ELSEWHERE))(
     'at %s, in the middle of writes: what was answered is there',
     async (fault) => {
       const place = await newPlace();
@@ -60,7 +53,7 @@ describe('the process is killed', () => {
     },
   );
 
-  it.each([...AT_START, ...ONCE])('at %s of the first start', async (fault) => {
+  it.each(FIRST_FAULTS)('at %s of the first start', async (fault) => {
     const place = await newPlace();
     const client = new Client();
     await dieAt(place, fault, client);

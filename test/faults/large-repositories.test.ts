@@ -5,10 +5,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { plumbingOf } from '../support/plumbing.ts';
+import { type Plumbing, plumbingOf, type RawEntry } from '../support/plumbing.ts';
 import { startProcessManager } from '../support/process-manager.ts';
 
 /** Commits files without a work tree, as many and as large as a push can bring. */
@@ -37,8 +37,7 @@ async function importFiles(
 
 async function place() {
   const repository = await testRepository();
-  const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
-  await repository.commit(Object.fromEntries(files));
+  await repository.commit(inDesiredState(SMALL_FLEET));
   return { repository, dataFolder: join(await temporaryFolder(), 'data') };
 }
 
@@ -94,6 +93,45 @@ describe('a repository that is deep', () => {
     const next = await startProcessManager(where);
     expect((await next.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
     await next.stop();
+  });
+});
+
+/** A folder of `width ** levels` files, made of as many objects as there are levels. */
+function bombTree(git: Plumbing, width: number, levels: number): string {
+  const names = Array.from({ length: width }, (_, index) => `d${index}`);
+  let [mode, id] = ['100644', git.blob('container_image: bomb:1\n')];
+  for (let level = 0; level < levels; level++)
+    [mode, id] = ['40000', git.tree(names.map((name) => ({ mode, name, id })))];
+  return id;
+}
+
+describe('a commit of a few kilobytes that has ten billion files', () => {
+  it('does not eat the memory: what was good is served, and the next commit mends it', async () => {
+    const where = await place();
+    const { repository } = where;
+    const manager = await startProcessManager(where);
+    await manager.request('POST', '/api/v2/reconcile');
+    const good = await repository.git('rev-parse', 'main');
+    const git = plumbingOf(repository);
+    const state = git.entriesOf('main:desired-state');
+    const bomb = { mode: '40000', name: 'bomb', id: bombTree(git, 10, 10) };
+    const tree = git.tree([state[0] as RawEntry, bomb, ...state.slice(1)]);
+    git.publish(git.tree([{ mode: '40000', name: 'desired-state', id: tree }]));
+    await expect
+      .poll(async () => (await manager.request('GET', '/api/v2/reconcile')).body.error?.message, {
+        timeout: 120_000,
+        interval: 500,
+      })
+      .toContain('could not read the repository');
+    expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
+    await repository.git('update-ref', 'refs/heads/main', good);
+    await expect
+      .poll(async () => (await manager.request('GET', '/api/v2/reconcile')).body.error, {
+        timeout: 120_000,
+        interval: 500,
+      })
+      .toBeNull();
+    await manager.stop();
   });
 });
 

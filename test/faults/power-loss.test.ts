@@ -1,15 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
-import { testRepository } from '../support/git.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
+import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
+import { testOrigin } from '../support/origin.ts';
 import { startProcessManager } from '../support/process-manager.ts';
 import { canTrace, completedCalls } from './strace-log.ts';
 
 const CALLS = 'fsync,fdatasync,rename,renameat,renameat2,link,linkat,write,writev,sendto,sendmsg';
 
-const ANSWER = /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/;
+const ANSWER = /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 20[02]/;
+
+const REPORTS = [{ hostname: 'a', device_group: 'b', report_creation_time: 1, updated: true, report: {} }];
 
 /** The calls that did not fail: `fsync(5</path>) = 0`. */
 function successes(log: string): string[] {
@@ -26,27 +30,38 @@ function expectInOrder(calls: readonly string[], steps: readonly (readonly [stri
   }
 }
 
+/** A manager under `strace`; `callsOfLife` kills it, and resolves to the calls that succeeded since it was ready. */
+async function traced(repository: TestRepository, names = CALLS, injections: readonly string[] = []) {
+  const top = await temporaryFolder();
+  const trace = join(top, 'trace');
+  const manager = await startProcessManager({
+    repository,
+    dataFolder: join(top, 'data'),
+    wrapper: [
+      ...['strace', '-f', '-y', '-s', '200', '-e', `trace=${names}`, '-o', trace],
+      ...injections.flatMap((injection) => ['-e', `inject=${injection}`]),
+    ],
+  });
+  const before = (await readFile(trace, 'utf8')).length;
+  const callsOfLife = async () => {
+    await manager.kill();
+    return successes((await readFile(trace, 'utf8')).slice(before));
+  };
+  return { manager, callsOfLife };
+}
+
 describe('a loss of power', () => {
   // Needs strace; without it this one line is all that is said.
   it.skipIf(!canTrace()).each(['main', 'team/blue'])(
     'after an answer loses nothing: everything is on the disk before it is sent (branch %s)',
     async (branch) => {
       const repository = await testRepository();
-      const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
-      await repository.commit(Object.fromEntries(files));
+      await repository.commit(inDesiredState(SMALL_FLEET));
       if (branch !== 'main') await repository.git('switch', '--quiet', '-c', branch);
-      const top = await temporaryFolder();
-      const trace = join(top, 'trace');
-      const manager = await startProcessManager({
-        repository,
-        dataFolder: join(top, 'data'),
-        wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
-      });
-      const before = (await readFile(trace, 'utf8')).length;
+      const { manager, callsOfLife } = await traced(repository);
       const reply = await manager.request('PUT', '/api/v2/apps/web/update', { container_image: 'durable:1' });
       expect(reply.status).toBe(202);
-      await manager.kill();
-      const calls = successes((await readFile(trace, 'utf8')).slice(before));
+      const calls = await callsOfLife();
       const git = `${repository.folder}/.git`.replaceAll('/', '\\/');
       const heads = `${git}\\/refs\\/heads`;
       const folder = branch.includes('/') ? `${heads}\\/${branch.split('/')[0]}` : heads;
@@ -73,7 +88,7 @@ describe('a loss of power', () => {
   );
 
   it.skipIf(!canTrace())(
-    'after the answer to a restart loses nothing: the store is synced before',
+    'after an answer loses nothing of the commit below it: what a person has just committed is on the disk before',
     async () => {
       const repository = await testRepository();
       await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
@@ -84,13 +99,98 @@ describe('a loss of power', () => {
         dataFolder: join(top, 'data'),
         wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
       });
-      const before = (await readFile(trace, 'utf8')).length;
-      expect((await manager.request('POST', '/api/v2/apps/web/restart')).status).toBe(202);
+      const write = async (image: string): Promise<string[]> => {
+        const before = (await readFile(trace, 'utf8')).length;
+        const body = { container_image: image };
+        expect((await manager.request('PUT', '/api/v2/apps/web/update', body)).status).toBe(202);
+        return successes((await readFile(trace, 'utf8')).slice(before));
+      };
+      await write('first:1');
+      const commit = await repository.commit({ 'notes.txt': 'of a person\n' });
+      const ids = await repository.git('rev-parse', commit, `${commit}^{tree}`, `${commit}:notes.txt`);
+      const calls = await write('second:1');
+      for (const id of ids.split('\n')) {
+        const folder = `\\/objects\\/${id.slice(0, 2)}`;
+        for (const path of [`${folder}\\/${id.slice(2)}`, folder, '\\/objects']) {
+          expectInOrder(calls, [
+            ['the object and its name are synced', new RegExp(`^fsync\\(\\d+<[^>]*\\/\\.git${path}>`)],
+            ['the branch moves', /^rename.*\/main\.lock/],
+          ]);
+        }
+      }
+      expect((await write('third:1')).filter((call) => /^fsync.*\/objects\/[0-9a-f]{2}/.test(call))).toEqual(
+        [],
+      );
       await manager.kill();
-      expectInOrder(successes((await readFile(trace, 'utf8')).slice(before)), [
-        ['the store is synced', /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/],
-        ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 202/],
+    },
+  );
+
+  it.skipIf(!canTrace())(
+    'after an answer loses nothing with a repository elsewhere: neither there, at a path, nor in the mirror',
+    async () => {
+      const origin = await testOrigin({ 'apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
+      const top = await temporaryFolder();
+      const trace = join(top, 'trace');
+      const manager = await startProcessManager({
+        repository: origin.person,
+        dataFolder: join(top, 'data'),
+        env: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state' },
+        wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
+      });
+      const callsOf = async (...request: Parameters<typeof manager.request>): Promise<string[]> => {
+        const before = (await readFile(trace, 'utf8')).length;
+        expect((await manager.request(...request)).status).toBeLessThan(300);
+        return successes((await readFile(trace, 'utf8')).slice(before));
+      };
+      await origin.push({ 'desired-state/apps/cron.yaml': SMALL_FLEET['apps/cron.yaml'] });
+      const fetched = await callsOf('POST', '/api/v2/reconcile');
+      const written = await callsOf('PUT', '/api/v2/apps/web/update', { container_image: 'durable:1' });
+      await manager.kill();
+      const names = ['their name is synced', /^fsync\(\d+<[^>]*\/mirror\.git\/objects\/pack>/] as const;
+      expectInOrder(fetched, [
+        ['objects are fetched', /^(rename|link).*\/mirror\.git\/objects\/pack\/pack-/],
+        names,
+        ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 200/],
+      ]);
+      expectInOrder(written, [
+        ['the objects are synced', /^f(data)?sync\(\d+<[^>]*\/mirror\.git\/objects\/pack\/tmp_pack_/],
+        names,
+        ['they are synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/objects\//],
+        ['the ref is synced', /^fsync\(\d+<[^>]*\/fleet\.git\/refs\/heads\/main\.lock>/],
+        ['the answer is sent', ANSWER],
       ]);
     },
   );
+
+  it.skipIf(!canTrace()).each([
+    ['a restart', '/api/v2/apps/web/restart', undefined, 202],
+    ['a list of reports', '/api/v2/reports', REPORTS, 200],
+  ])('after the answer to %s loses nothing: the store is synced before', async (_, path, body, status) => {
+    const repository = await testRepository();
+    await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
+    const { manager, callsOfLife } = await traced(repository, `${CALLS},pwrite64`);
+    expect((await manager.request('POST', path, body)).status).toBe(status);
+    const calls = await callsOfLife();
+    const answered = calls.findIndex((call) => ANSWER.test(call));
+    const untilThen = calls.slice(0, answered);
+    const written = untilThen.findLastIndex((call) => /^pwrite64\(\d+<[^>]*store\.sqlite-wal>/.test(call));
+    const synced = untilThen.findLastIndex((call) => /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/.test(call));
+    expect(written).toBeGreaterThanOrEqual(0);
+    expect(synced).toBeGreaterThan(written);
+  });
+
+  it.skipIf(!canTrace())('asks a slow disk once for many lists of reports', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
+    const { manager, callsOfLife } = await traced(repository, 'fdatasync', ['fdatasync:delay_exit=100000']);
+    const posts = Array.from({ length: 40 }, async (_, index) => {
+      await setTimeout(5 * index);
+      return manager.request('POST', '/api/v2/reports', REPORTS);
+    });
+    for (const { status } of await Promise.all(posts)) expect(status).toBe(200);
+    const syncs = (await callsOfLife()).filter((call) =>
+      /^fdatasync\(\d+<[^>]*store\.sqlite-wal>/.test(call),
+    );
+    expect(syncs.length).toBeLessThan(20);
+  });
 });

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import {
@@ -20,8 +20,7 @@ async function newRepository(folder: string): Promise<TestRepository> {
   await mkdir(folder, { recursive: true });
   const repository = repositoryAt(folder);
   await repository.git('init', '--quiet', '--initial-branch=main');
-  const files = Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]);
-  await repository.commit(Object.fromEntries(files), 'the first fleet');
+  await repository.commit(inDesiredState(SMALL_FLEET), 'the first fleet');
   return repository;
 }
 

@@ -1,5 +1,10 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { initRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
 
 const UPDATE = '/api/v2/apps/web/update';
 const INFO = '/api/v2/device_groups/edge/info';
@@ -31,5 +36,37 @@ describe('a branch that is followed, and then has no commit', () => {
     expect((await next.get(INFO)).text).toBe(before);
     expect((await next.put(UPDATE, { container_image: 'web:2' })).status).toBe(202);
     expect(await next.repository.show('desired-state/apps/web.yaml')).toContain('web:2');
+  });
+});
+
+describe('a branch without a commit, and a store that was lost with it', () => {
+  it.each([
+    {
+      name: 'where the branch of a clone was deleted',
+      lose: async () => {
+        const first = await startManager({ files: SMALL_FLEET });
+        await first.stop();
+        await first.repository.git('update-ref', '-d', 'refs/heads/main');
+        return first;
+      },
+    },
+    {
+      name: 'where origin is an empty one now',
+      lose: async () => {
+        const origin = await testOrigin(SMALL_FLEET);
+        const first = await startFollower(origin);
+        await first.stop();
+        await rm(origin.url, { recursive: true });
+        await initRepository(origin.url, true);
+        return first;
+      },
+    },
+  ])('tells no device that its group was deleted, $name', async ({ lose }) => {
+    const first = await lose();
+    const next = await first.restart({ DATA_DIR: join(await temporaryFolder(), 'data') });
+    expect((await next.reconcile()).body).toMatchObject({ state: 'applied', revision_applied: null });
+    // Devices take 403 for the end of their group, and stop all that runs.
+    const { status, headers } = await next.get(INFO);
+    expect([status, headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
   });
 });

@@ -1,7 +1,8 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { runCli } from '../support/command.ts';
+import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { commitCount } from '../support/world.ts';
@@ -80,9 +81,7 @@ async function useAll(repository: TestRepository, problems: string[] = []): Prom
   expect(await commitCount(repository)).toBeGreaterThan(4);
 }
 
-const FLEET = Object.fromEntries(
-  Object.entries(SMALL_FLEET).map(([path, text]) => [`desired-state/${path}`, text]),
-);
+const FLEET = inDesiredState(SMALL_FLEET);
 
 describe('a program of the repository', () => {
   it('that is a hook never runs', async () => {
@@ -164,6 +163,78 @@ describe('a program of the repository', () => {
     expect(await bird.sung()).toBe('');
   });
 });
+
+/** A repository's settings by which git fetches what is missing, and starts a program for it. */
+function fetchingBy({ path }: Canary, url: string): string {
+  return [
+    `[core]\n\trepositoryFormatVersion = 1\n\tsshCommand = ${path} ssh`,
+    '[extensions]\n\tpartialClone = evil',
+    `[remote "evil"]\n\turl = ${url}\n\tpromisor = true\n\tuploadPack = ${path} upload-pack\n`,
+  ].join('\n');
+}
+
+const REMOTES = ['/', 'ssh://nowhere.invalid/x', 'ext::/bin/sh x'];
+
+describe('what git would fetch by itself, because an object is missing', () => {
+  it.each(REMOTES)('from %s: starts no program that the repository names', async (url) => {
+    const repository = await testRepository();
+    const base = await repository.commit(FLEET);
+    const bird = await canary();
+    await appendFile(join(repository.folder, '.git/config'), fetchingBy(bird, url));
+    const blob = await repository.git('rev-parse', `${base}:desired-state/apps/web.yaml`);
+    await rm(join(repository.folder, '.git/objects', blob.slice(0, 2), blob.slice(2)));
+    const manager = await startManager({ repository });
+    expect((await manager.reconcile()).status).toBe(200);
+    const missing = ['--against', '1'.repeat(base.length)];
+    const plan = await runCli(['plan', join(repository.folder, 'desired-state'), ...missing]);
+    expect(plan.code).toBe(2);
+    expect(await bird.sung()).toBe('');
+  });
+});
+
+/** Files that make a folder look like a bare repository, without a commit that it could read. */
+function bareLookalike(bird: Canary, url: string): Record<string, string> {
+  return {
+    HEAD: 'ref: refs/heads/main\n',
+    config: `${fetchingBy(bird, url)}[core]\n\tbare = false\n\tworktree = .\n`,
+    'objects/x': '',
+    'refs/heads/main': `${'1'.repeat(40)}\n`,
+  };
+}
+
+describe.each(['desired-state/', ''])(
+  'files of a bare repository in the folder "%s" of a commit',
+  (place) => {
+    it.each(REMOTES)('with the remote %s: are files, and no program runs', async (url) => {
+      const repository = await testRepository();
+      const base = await repository.commit(FLEET);
+      const bird = await canary();
+      const files = Object.entries(bareLookalike(bird, url)).map(([path, text]) => [place + path, text]);
+      await repository.commit({
+        ...Object.fromEntries(files),
+        'desired-state/apps/web.yaml': 'container_image: web:2\n',
+      });
+      const { code, out } = await runCli([
+        'plan',
+        join(repository.folder, 'desired-state'),
+        '--against',
+        base,
+      ]);
+      expect({ code, out }).toMatchObject({
+        code: 0,
+        out: expect.stringContaining('+   container_image: web:2'),
+      });
+      const manager = await startManager({ repository });
+      const { body } = await manager.reconcile();
+      expect(body).toMatchObject({
+        error: null,
+        revision_applied: await repository.git('rev-parse', 'HEAD'),
+      });
+      expect((await manager.put('/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
+      expect(await bird.sung()).toBe('');
+    });
+  },
+);
 
 describe('attributes that change how files are written', () => {
   it.each([

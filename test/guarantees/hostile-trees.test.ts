@@ -1,4 +1,4 @@
-import { symlink } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../support/folder.ts';
@@ -218,6 +218,26 @@ describe('a commit whose objects lie', () => {
     const again = await manager.restart();
     expect((await again.reconcile()).body.problems).toHaveLength(1);
     expect((await again.get('/api/v2/apps/web')).status).toBe(200);
+  });
+});
+
+describe('a commit whose message has no end', () => {
+  it('is not read; what was good is served, and the next commit mends it', async () => {
+    const repository = await testRepository();
+    const manager = await startManager({ repository, files: SMALL_FLEET });
+    const good = await repository.git('rev-parse', 'main');
+    const place = join(await temporaryFolder(), 'message');
+    await writeFile(place, Buffer.alloc(70_000_000, 'so '));
+    const huge = await repository.git('commit-tree', '-p', good, '-F', place, `${good}^{tree}`);
+    await repository.git('update-ref', 'refs/heads/main', huge);
+    const { body } = await manager.reconcile();
+    expect(body).toMatchObject({
+      revision_applied: good,
+      error: { message: expect.stringContaining('too much to be read') },
+    });
+    expect((await manager.get('/api/v2/device_groups/edge/info')).status).toBe(200);
+    await repository.git('update-ref', 'refs/heads/main', good);
+    expect((await manager.reconcile()).body.error).toBeNull();
   });
 });
 

@@ -6,16 +6,16 @@ import { type AppDefaults, appDefaults } from '../../src/desired/app.ts';
 import { loadFile } from '../../src/desired/load.ts';
 import { keyOf } from '../../src/desired/name.ts';
 import { DesiredState } from '../../src/desired/state.ts';
-import { NO_FAULTS } from '../../src/faults.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
 import type { Step } from '../../src/plan/step.ts';
-import { createReconciler, type Reconciler } from '../../src/reconcile/reconciler.ts';
+import type { Reconciler } from '../../src/reconcile/reconciler.ts';
 import type { CheckoutSource } from '../../src/source/git/checkout.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openSource } from '../source/git/support.ts';
 import { runCli } from '../support/command.ts';
+import { testReconciler } from '../support/engine.ts';
 import { anyCommit, DEFAULTS, type Files } from '../support/fleet.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
@@ -41,21 +41,7 @@ async function engine(): Promise<Engine> {
 
 /** A loop that remembers nothing yet, as after a start. */
 function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reconciler {
-  return createReconciler({
-    source,
-    store,
-    defaults,
-    strict: false,
-    pollInterval: 0,
-    lease: null,
-    now: Date.now,
-    random: Math.random,
-    faults: NO_FAULTS,
-    onProgress: () => undefined,
-    onApplied: () => undefined,
-    onSeeded: () => undefined,
-    onPass: async () => undefined,
-  });
+  return testReconciler({ source, store, defaults });
 }
 
 async function commit({ repository }: Engine, files: Files): Promise<void> {

@@ -1,7 +1,6 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createTurns } from '../../src/async/turns.ts';
 import { type AdminOptions, administrator } from '../../src/http/access/admin.ts';
 import { type Account, createAuthenticator } from '../../src/http/access/authentication.ts';
 import { againstHash, againstPlain, hashPassword } from '../../src/http/access/password.ts';
@@ -97,34 +96,6 @@ describe('a hash', () => {
   });
 });
 
-describe('turns', () => {
-  it('lets so many work at once, the others in their order, and goes on after a failure', async () => {
-    const takeTurns = createTurns(2, 8, () => new Error('full'));
-    const turnedAway = () => expect(takeTurns(async () => 'late')).rejects.toThrow('full');
-    const order: number[] = [];
-    let running = 0;
-    let most = 0;
-    const works = Array.from({ length: 10 }, (_, index) =>
-      takeTurns(async () => {
-        order.push(index);
-        running += 1;
-        most = Math.max(most, running);
-        await new Promise((resolve) => setImmediate(resolve));
-        running -= 1;
-        if (index % 3 === 0) throw new Error('failed');
-        return index;
-      }),
-    );
-    await turnedAway();
-    const outcomes = await Promise.allSettled(works);
-    expect(outcomes.map(({ status }) => status === 'rejected')).toEqual(
-      outcomes.map((_, index) => index % 3 === 0),
-    );
-    expect(order).toEqual(outcomes.map((_, index) => index));
-    expect(most).toBe(2);
-  });
-});
-
 /** As a start that comes to serve. */
 async function adminAccount(options: AdminOptions) {
   const { account, settle } = await administrator(options);
@@ -171,6 +142,13 @@ describe('the administrator’s file', () => {
     await expect(adminAccount(setup)).rejects.toMatchObject({ kind: 'invalid' });
     expect(await readFile(setup.file, 'utf8')).toBe(text);
     expect(told).toHaveLength(1);
+  });
+
+  it('is not taken for one that was never made where it cannot be read', async () => {
+    const { told, options: setup } = await options();
+    await mkdir(setup.file);
+    await expect(adminAccount(setup)).rejects.toThrow('EISDIR');
+    expect(told).toEqual([]);
   });
 
   it('is not there, and nothing was shown, where the start did not come to serve', async () => {

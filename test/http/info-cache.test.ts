@@ -20,19 +20,21 @@ function openCache(lifetime = 10_000) {
     revision: store.version,
   });
   const cache = createInfoCache({
-    groupInfo: () =>
-      new Promise((resolve, reject) => {
-        asked.push({ resolve: (version) => resolve(version === null ? null : infoOf(version)), reject });
-      }),
-    state: async () => {
-      store.looks += 1;
-      if (store.isAway) throw new Error('the store is away');
-      const state = { applied: { revision: store.version, at: 0 } } as StoreState;
-      await store.slowness;
-      return state;
+    store: {
+      groupInfo: () =>
+        new Promise((resolve, reject) => {
+          asked.push({ resolve: (version) => resolve(version === null ? null : infoOf(version)), reject });
+        }),
+      state: async () => {
+        store.looks += 1;
+        if (store.isAway) throw new Error('the store is away');
+        const state = { applied: { revision: store.version, at: 0 } } as StoreState;
+        await store.slowness;
+        return state;
+      },
+      changedForDevices: async () => store.changed,
     },
-    changedForDevices: async () => store.changed,
-    render: ({ apps }) => apps[0]?.oid ?? '',
+    render: async ({ apps }) => apps[0]?.oid ?? '',
     lifetime,
     elapsed: () => clock.now,
     patience: () => new Promise(() => undefined),
@@ -144,13 +146,21 @@ it('looks at the store once for all groups', async () => {
   await expect.poll(() => asked.length).toBe(20);
   for (const { resolve } of asked) resolve('one');
   await all;
+  clock.now = 9999;
+  const later = cache.read('group-20');
+  await expect.poll(() => asked.length).toBe(21);
+  asked.at(-1)?.resolve('one');
+  await later;
+  expect(store.looks).toBe(1);
   clock.now = 10_000;
   expect(groups.map((group) => cache.ready(group))).toEqual(groups.map(() => null));
   await cache.read('group-7');
   expect(groups.map((group) => cache.ready(group)?.body.toString())).toEqual(groups.map(() => 'one'));
-  expect([store.looks, asked.length]).toEqual([2, 20]);
+  expect([store.looks, asked.length]).toEqual([2, 21]);
   cache.invalidate(['device_group/group-3']);
   expect(cache.ready('group-3')).toBeNull();
+  cache.invalidate(null);
+  expect(groups.map((group) => cache.ready(group))).toEqual(groups.map(() => null));
 });
 
 it('asks again when an app or the group changed, and not for what has nothing to do with it', async () => {
@@ -187,6 +197,20 @@ it('does not put an older reply over a newer one', async () => {
   asked[0]?.resolve('before');
   await slow;
   expect([await read(), asked.length]).toEqual(['after', 2]);
+});
+
+it('does not forget a group because it was not there before it was made', async () => {
+  const { cache, asked, read } = openCache();
+  const slow = read();
+  await expect.poll(() => asked.length).toBe(1);
+  cache.invalidate(['device_group/edge']);
+  const quick = read();
+  await expect.poll(() => asked.length).toBe(2);
+  asked[1]?.resolve('made');
+  expect(await quick).toBe('made');
+  asked[0]?.resolve(null);
+  expect(await slow).toBeNull();
+  expect([await read(), asked.length]).toEqual(['made', 2]);
 });
 
 it('goes on with the last good reply while nobody answers, and with none for a group that is gone', async () => {

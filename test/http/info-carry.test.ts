@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { appDefaults } from '../../src/desired/app.ts';
 import { createInfoCache, type InfoCache } from '../../src/http/info/cache.ts';
+import { renderInfo } from '../../src/http/info/render.ts';
 import { infoRecord } from '../../src/http/records.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
@@ -64,10 +65,8 @@ it('serves no reply that is older than it may be, whatever happened to the store
       const store = await openSqliteStore({ path, defaults: appDefaults(['nebula']), random: randomBytes });
       const clock = { now: 0 };
       const cache = createInfoCache({
-        groupInfo: (name) => store.groupInfo(name),
-        state: () => store.state(),
-        changedForDevices: (since) => store.changedForDevices(since),
-        render: text,
+        store,
+        render: renderInfo,
         lifetime: LIFETIME,
         elapsed: () => clock.now,
         patience: () => new Promise(() => undefined),

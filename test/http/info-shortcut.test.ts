@@ -19,11 +19,13 @@ async function startServer({ logsRequests = false } = {}) {
     () => 0,
   );
   const info = createInfoCache({
-    groupInfo: async (name) =>
-      name === 'edge' ? ({ apps: [], revision: 'abc' } as unknown as GroupInfo) : null,
-    state: async () => ({ applied: null }) as StoreState,
-    changedForDevices: async () => null,
-    render: () => '{"apps":[]}',
+    store: {
+      groupInfo: async (name) =>
+        name === 'edge' ? ({ apps: [], revision: 'abc' } as unknown as GroupInfo) : null,
+      state: async () => ({ applied: null }) as StoreState,
+      changedForDevices: async () => null,
+    },
+    render: async () => '{"apps":[]}',
     lifetime: 1000,
     elapsed: () => 0,
     patience: () => new Promise(() => undefined),

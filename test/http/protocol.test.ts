@@ -8,11 +8,14 @@ describe('what HTTP/1.1 asks of every request', () => {
   const manager = suiteManager({ files: SMALL_FLEET, logLevel: 'info' });
 
   /** What is answered to a request with these lines after its first one, until the connection ends. */
-  async function answerTo(lines: readonly string[], { path = '/api/v2/apps', version = '1.1' } = {}) {
+  async function answerTo(
+    lines: readonly string[],
+    { path = '/api/v2/apps', version = '1.1', authorization = AUTHORIZATION } = {},
+  ) {
     const { hostname, port } = new URL(manager().service.address);
     const socket = connect(Number(port), hostname).setEncoding('utf8');
     await once(socket, 'connect');
-    const head = [`GET ${path} HTTP/${version}`, `Authorization: ${AUTHORIZATION}`, 'Connection: close'];
+    const head = [`GET ${path} HTTP/${version}`, `Authorization: ${authorization}`, 'Connection: close'];
     socket.write(`${[...head, ...lines].join('\r\n')}\r\n\r\n`);
     let text = '';
     for await (const chunk of socket) text += chunk;
@@ -47,5 +50,39 @@ describe('what HTTP/1.1 asks of every request', () => {
   ])('%s is fine', async (_, lines, version) => {
     for (const path of ['/api/v2/apps', INFO])
       expect((await answerTo(lines, { path, version })).head).toMatch(/^http\/1.1 [12]0/);
+  });
+
+  it.each([
+    ['a target with scheme and host (RFC 9112, 3.2.2)', 'http://fleet.example/api/v2/apps'],
+    ['a scheme in capitals', 'HTTP://FLEET.EXAMPLE:80/api/v2/apps?x=1'],
+    ['letters that need not be escaped, and are', '/api/v2/%61pps'],
+  ])('%s is the same path, and needs the same credentials', async (_, path) => {
+    const reply = await answerTo(['Host: a'], { path });
+    expect([reply.status, reply.body]).toEqual([200, (await manager().get('/api/v2/apps')).text]);
+    expect((await answerTo(['Host: a'], { path, authorization: 'Basic bad' })).status).toBe(401);
+  });
+
+  it('a header that goes on in the next line is refused (RFC 9112, 5.2)', async () => {
+    const reply = await answerTo(['Host: a', 'If-None-Match: "x",', ' "y"'], { path: INFO });
+    expect([reply.status, JSON.parse(reply.body)]).toEqual([400, { error: expect.any(String) }]);
+  });
+
+  it('a header that stands twice is one list (RFC 9110, 5.3)', async () => {
+    const tag = (await manager().get(INFO)).headers.get('etag');
+    const lines = ['Host: a', 'If-None-Match: "x"', `If-None-Match: ${tag}`];
+    expect((await answerTo(lines, { path: INFO })).status).toBe(304);
+  });
+
+  it('requests on one connection that do not wait are answered in their order', async () => {
+    const { hostname, port } = new URL(manager().service.address);
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    await once(socket, 'connect');
+    const requestOf = (line: string, end = '') =>
+      `${line} HTTP/1.1\r\nHost: a\r\nAuthorization: ${AUTHORIZATION}\r\n${end}\r\n`;
+    const stop = requestOf('POST /api/v2/apps/web/stop');
+    socket.write(requestOf(`GET ${INFO}`) + stop + requestOf(`GET ${INFO}`, 'Connection: close\r\n'));
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 202', 'HTTP/1.1 200']);
   });
 });

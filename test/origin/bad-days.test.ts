@@ -1,4 +1,4 @@
-import { appendFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -122,13 +122,56 @@ describe('origin', () => {
     expect((await manager.put('/api/v2/apps/web/update', { container_image: 'web:2' })).status).toBe(202);
   });
 
+  it.each([
+    {
+      name: 'that cannot write the branch',
+      spoil: async ({ bare }: TestOrigin) => {
+        await bare.git('pack-refs', '--all');
+        await rm(join(bare.folder, 'refs/heads'), { recursive: true });
+        // Like missing rights, and root has those always.
+        await symlink('nowhere/heads', join(bare.folder, 'refs/heads'));
+      },
+      heal: ({ bare }: TestOrigin) => rm(join(bare.folder, 'refs/heads')),
+      says: 'origin does not move the branch, though it is where it was: ',
+    },
+    {
+      name: 'that hides the branch from those who push',
+      spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.hideRefs', 'refs/heads'),
+      heal: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.hideRefs'),
+      says: 'origin does not show the branch to those who push; let it show refs/heads there (transfer.hideRefs, receive.hideRefs)',
+    },
+    {
+      name: 'that cannot keep objects',
+      spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.maxInputSize', '1'),
+      heal: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.maxInputSize'),
+      says: 'origin refuses the push: unpacker error: fatal: pack exceeds maximum allowed size',
+    },
+    {
+      name: 'whose reference-transaction hook refuses',
+      spoil: ({ bare }: TestOrigin) =>
+        writeFile(join(bare.folder, 'hooks/reference-transaction'), '#!/bin/sh\nexit 1\n', { mode: 0o755 }),
+      heal: ({ bare }: TestOrigin) => rm(join(bare.folder, 'hooks/reference-transaction')),
+      says: 'origin refuses the push: reference-transaction hook declined',
+    },
+  ])('$name: a write says so, and changes nothing', async ({ spoil, heal, says }) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const tip = await origin.bare.git('rev-parse', 'main');
+    await spoil(origin);
+    const reply = await manager.put(`${WEB}/update`, { container_image: 'web:2' });
+    expect([reply.status, reply.body.error]).toEqual([409, expect.stringContaining(says)]);
+    expect(await origin.bare.git('rev-parse', 'main')).toBe(tip);
+    await heal(origin);
+    expect((await manager.put(`${WEB}/update`, { container_image: 'web:2' })).status).toBe(202);
+  });
+
   it('without the branch: the last good state stays', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await origin.bare.git('branch', 'kept', 'main');
     await expectHolding(manager, () => origin.bare.git('update-ref', '-d', 'refs/heads/main'));
     expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-      'origin has no branch "main" any more',
+      'origin has no branch "main" any more; look at GIT_BRANCH, or make the branch (there are: kept)',
     );
     await origin.bare.git('branch', 'main', 'kept');
     await expectHealed(manager, origin);

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
@@ -48,9 +48,33 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
       { settings: { ...settingsFor(caFile), ...wrong } },
     );
     expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-      'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
+      'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN (or GIT_TOKEN_FILE)',
     );
     expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(503);
+    await expectNoTrace(manager);
+  });
+
+  it('is read and written with a token in a file, which is read each time: the next one needs no restart', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const { url, caFile, expect: expectFrom } = await serveHttps(origin.url, `robot:${TOKEN}`);
+    const file = join(await temporaryFolder(), "today's token");
+    await writeFile(file, `${TOKEN}\n`, { mode: 0o600 });
+    const manager = await startFollower(
+      { ...origin, url },
+      { settings: { ...settingsFor(caFile), GIT_TOKEN: '', GIT_TOKEN_FILE: file } },
+    );
+    expect((await manager.put(`${WEB}/update`, { container_image: 'https:1' })).status).toBe(202);
+
+    expectFrom('robot:next-token');
+    expect((await manager.put(`${WEB}/update`, { container_image: 'https:2' })).status).toBe(503);
+    await writeFile(file, 'next-token\r\n');
+    expect((await manager.put(`${WEB}/update`, { container_image: 'https:3' })).status).toBe(202);
+    expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toContain('https:3');
+
+    await rm(file);
+    expect((await manager.put(`${WEB}/update`, { container_image: 'https:4' })).body.error).toContain(
+      'GIT_TOKEN_FILE cannot be read',
+    );
     await expectNoTrace(manager);
   });
 

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt } from '../support/git.ts';
+import { PATIENCE, statusOf, WEB, webId } from '../support/lived-fleet.ts';
 import { copyData, RECORD } from '../support/loss.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
-import { PATIENCE, statusOf, WEB, webId } from '../support/recorded-fleet.ts';
 import { Worker } from '../support/worker.ts';
 
 const recordAt = ({ bare }: TestOrigin): Promise<string> =>

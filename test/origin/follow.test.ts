@@ -1,7 +1,8 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
+import { repositoryAt } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 
@@ -30,6 +31,22 @@ describe('a repository elsewhere', () => {
     expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toBe(
       '# the web server\ncontainer_image: nginx:1.28\nstarting_ports: [80]\n',
     );
+  });
+
+  it.each([
+    { name: 'a path with a space in it', place: (path: string) => path },
+    { name: 'a path from the current folder', place: (path: string) => relative(process.cwd(), path) },
+  ])('at $name is followed and written to', async ({ place }) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const folder = join(await temporaryFolder(), 'our fleet.git');
+    await rename(origin.url, folder);
+    const manager = await startFollower({ ...origin, url: place(folder) });
+    expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.26');
+    const reply = await manager.put(`${WEB}/update`, { privileged: true });
+    expect([reply.status, reply.headers.get('holdfast-revision')]).toEqual([
+      202,
+      await repositoryAt(folder).git('rev-parse', 'main'),
+    ]);
   });
 
   it('that has only a part of its history is followed like any other', async () => {

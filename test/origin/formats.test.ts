@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 import { HAS_REF_TABLES, REF_TABLES } from '../support/ref-tables.ts';
@@ -77,7 +78,7 @@ it.each([
   const before = (await manager.get(WEB)).body.app_id;
   await replaceOrigin(origin, [`--object-format=${to}`]);
   await origin.push({
-    ...below(SMALL_FLEET),
+    ...inDesiredState(SMALL_FLEET),
     'desired-state/apps/web.yaml': 'container_image: replaced:1\n',
   });
   await manager.reconcile();
@@ -105,7 +106,7 @@ async function originWith(
 ): Promise<TestOrigin> {
   const origin = await testOrigin();
   await replaceOrigin(origin, options);
-  if (Object.keys(files).length > 0) await origin.push(below(files));
+  if (Object.keys(files).length > 0) await origin.push(inDesiredState(files));
   return origin;
 }
 
@@ -116,8 +117,4 @@ async function replaceOrigin({ url, bare, person }: TestOrigin, options: readonl
   await person.git('init', '--quiet', '--initial-branch=main', ...options);
   await person.git('init', '--quiet', '--bare', '--initial-branch=main', ...options, url);
   await person.git('remote', 'add', 'origin', bare.folder);
-}
-
-function below(files: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]));
 }

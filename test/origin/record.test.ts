@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
@@ -71,6 +71,30 @@ describe('the record of ids at origin', () => {
     await origin.bare.git('fsck', '--strict');
   });
 
+  it('costs origin what changed, and not what is there', async () => {
+    const apps = Array.from({ length: 300 }, (_, index) => [
+      `apps/app-${index}.yaml`,
+      'container_image: a\n',
+    ]);
+    const origin = await testOrigin(Object.fromEntries(apps));
+    const objects = async (): Promise<number> => {
+      const said = await origin.bare.git('count-objects', '-v');
+      const [loose = 0, packed = 0] = ['count', 'in-pack'].map((key) =>
+        Number(new RegExp(`^${key}: (\\d+)`, 'm').exec(said)?.[1]),
+      );
+      return loose + packed;
+    };
+    const manager = await startFollower(origin);
+    const first = await recordAt(origin);
+    const before = await objects();
+    await manager.post('/api/v2/apps/app-7/restart');
+    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe(first);
+    // The commit, its tree, that of the section, what it says of itself, and one of more than a hundred files.
+    expect((await objects()) - before).toBe(5);
+    await origin.bare.git('fsck', '--strict');
+    expect(await origin.bare.git('rev-list', '--count', 'refs/holdfast/ids')).toMatch(/^1\b/);
+  });
+
   it('that somebody else moved or deleted is written again, on top of what is there', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
@@ -104,6 +128,23 @@ describe('the record of ids at origin', () => {
     await rm(join(manager.dataFolder, 'store.sqlite'));
     const next = await manager.restart();
     expect(await seenBy(next)).toBe(before);
+  });
+
+  it('that origin refuses counts for the floor, too, where the clock was set back', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
+    await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    const ahead = await startFollower(origin, { now: () => Date.now() + 86_400_000 });
+    const { body: before } = await ahead.get('/api/v2/apps/web');
+    await expect.poll(() => problemOf(ahead), PATIENCE).toContain('kept in the mirror alone');
+    await ahead.stop();
+    await rm(join(ahead.dataFolder, 'store.sqlite'));
+    await origin.push({ 'desired-state/apps/web.yaml': 'container_image: other\n' });
+    const next = await startFollower(origin, { dataFolder: ahead.dataFolder });
+    await expect
+      .poll(async () => (await next.get('/api/v2/apps/web')).body, PATIENCE)
+      .toMatchObject({ container_image: 'other' });
+    expect((await next.get('/api/v2/apps/web')).body.app_id).toBeGreaterThan(before.app_id);
   });
 
   it('that origin has not taken is a problem after a restart, too', async () => {
@@ -146,6 +187,20 @@ describe('the record of ids at origin', () => {
     // Nothing more changes: a lock goes by itself as a rule, and whoever loses this machine then needs what changed.
     await expect.poll(() => recordAt(origin), PATIENCE).not.toBe(before);
     await expect.poll(() => problemOf(manager), PATIENCE).toBe('');
+  });
+
+  it('that origin does not move, and shows where it was, is not sent again and again', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const pushes = join(origin.bare.folder, 'pushes');
+    await writeFile(join(origin.bare.folder, 'hooks/pre-receive'), `#!/bin/sh\ncat >> '${pushes}'\n`, {
+      mode: 0o755,
+    });
+    // Like missing rights, and root has those always.
+    await symlink('nowhere/holdfast', join(origin.bare.folder, 'refs/holdfast'));
+    const manager = await startFollower(origin);
+    await expect.poll(() => problemOf(manager), PATIENCE).toContain('origin does not move refs/holdfast/ids');
+    const lines = (await readFile(pushes, 'utf8')).trim().split('\n');
+    expect(lines.length).toBeLessThan(8);
   });
 
   it('that origin takes again is there again, and the log says so', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { App } from '../../src/desired/app.ts';
-import { describeStep, summarizeStep } from '../../src/plan/describe.ts';
+import { changedFields, describeStep, summarizeStep } from '../../src/plan/describe.ts';
 import { printable } from '../../src/plan/printable.ts';
 import type { Step } from '../../src/plan/step.ts';
 import { appOf } from '../support/fleet.ts';
@@ -22,6 +22,14 @@ function imageStep(before: string, after: string): Step {
   return appStep({ container_image: before }, { container_image: after });
 }
 
+it('changedFields names the fields that differ, in the order in which they are shown', () => {
+  const before = appOf({ env_vars: { A: '1', B: '2' } });
+  const after = appOf({ env_vars: { B: '2', A: '1' }, running: false, container_image: 'web:2' });
+  expect(changedFields(before, after)).toEqual(['container_image', 'running']);
+  expect(changedFields(before, before)).toEqual([]);
+  expect(changedFields({ apps: ['a', 'b'] }, { apps: ['b', 'a'] })).toEqual(['apps']);
+});
+
 describe('summarizeStep', () => {
   it.each<[string, Step, string]>([
     ['a new app', appStep(null, {}), 'app web: create'],
@@ -40,6 +48,7 @@ describe('summarizeStep', () => {
       'app web: container_image r.example:5000/web -> r.example:5001/web',
     ],
     ['a first tag', imageStep('web', 'web:2'), 'app web: container_image web -> web:2'],
+    ['a tag that goes', imageStep('web:1', 'web'), 'app web: container_image web:1 -> web'],
     ['another image', imageStep('web:1', 'shop:1'), 'app web: container_image web:1 -> shop:1'],
     [
       'digests, which are too long',
@@ -98,6 +107,16 @@ describe('summarizeStep', () => {
       'a name that is too long for the fields',
       appStep({}, { starting_ports: [1], env_vars: { A: '1' }, rolling_restart: true }, 'a'.repeat(60)),
       `app ${'a'.repeat(57)}…: 3 fields`,
+    ],
+    [
+      'a name that just fits',
+      appStep({}, { running: false }, 'a'.repeat(45)),
+      `app ${'a'.repeat(45)}: running true -> false`,
+    ],
+    [
+      'a name that is too long for the one field',
+      appStep({}, { env_vars: { A: '1' } }, 'a'.repeat(128)),
+      `app ${'a'.repeat(57)}…: env_vars`,
     ],
   ])('%s', (_name, step, expected) => {
     expect(summarizeStep(step)).toBe(expected);

@@ -105,6 +105,12 @@ const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
     effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
   },
   {
+    name: 'groups are told by name, also when one of them is deleted and the other lets the app go',
+    was: { apps: { a: ON }, groups: { deleted: ['a'], emptied: ['a'] } },
+    now: { apps: { a: ON }, groups: { emptied: [] } },
+    effects: [{ app: 'a', action: 'stop', groups: ['deleted', 'emptied'] }],
+  },
+  {
     name: 'another order of apps does nothing',
     was: { apps: { a: ON, b: ON }, groups: { g: ['a', 'b'] } },
     now: { apps: { a: ON, b: ON }, groups: { g: ['b', 'a'] } },

@@ -276,3 +276,27 @@ describe('isAvailable', () => {
     expect(isAvailable('a', stateOf(now), appliedOf(was))).toBe(expected);
   });
 });
+
+it('looks once at the apps of a group that loses many', () => {
+  const names = Array.from({ length: 400 }, (_, index) => `app-${index}`);
+  const filesOf = (kept: readonly string[]): Files => ({
+    ...Object.fromEntries(kept.map((name) => [`apps/${name}.yaml`, 'container_image: a\n'])),
+    'device-groups/g.yaml': `apps: [${kept.join(', ')}]\n`,
+  });
+  const applied = appliedOf(filesOf(names));
+  const desired = stateOf(filesOf(names.slice(200)));
+  let looks = 0;
+  const counting = {
+    app: (name: string) => {
+      looks += 1;
+      return desired.app(name);
+    },
+    group: (name: string) => desired.group(name),
+    groupsListing: (name: string) => desired.groupsListing(name),
+  };
+  const keys = [...names.slice(0, 200).map((name) => `app/${name}`), 'device_group/g'];
+  const { steps, problems } = makePlan(keys, counting, applied);
+  expect(steps).toHaveLength(201);
+  expect([...problems.values()].flat()).toEqual([]);
+  expect(looks).toBeLessThan(5 * names.length);
+});

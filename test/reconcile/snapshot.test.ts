@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { StateFile } from '../../src/desired/state.ts';
 import { HoldfastError } from '../../src/errors.ts';
@@ -69,6 +70,41 @@ describe('a snapshot', () => {
     expect((await snapshot.advance(null, nothing)).size).toBe(30);
     expect(snapshot.state.isEmpty).toBe(true);
     expect((await snapshot.advance(second, nothing)).size).toBe(30);
+  });
+
+  it('has another reading after each change, and none in the middle of one', async () => {
+    const { snapshot, head, commit, repository } = await openSnapshot(FILES);
+    const first = await head();
+    expect(snapshot.reading()).toBeNull();
+    await snapshot.advance(first, nothing);
+    const reading = snapshot.reading();
+    await snapshot.advance(first, nothing);
+    expect(snapshot.reading()).toBe(reading);
+    // So many, with so long lists, that the state is brought up in several turns.
+    const all = `apps: [${Array.from({ length: 30 }, (_, index) => `a${index}`).join(', ')}]\n`;
+    const second = await commit(
+      Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`device-groups/g${index}.yaml`, all])),
+    );
+    const during: unknown[] = [];
+    let isOver = false;
+    const advanced = snapshot.advance(second, nothing).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      const isChanging = snapshot.state.group('g0') !== undefined;
+      if (isChanging && snapshot.state.group('g1999') === undefined) during.push(snapshot.reading());
+      await setImmediate();
+    }
+    await advanced;
+    expect([during.length > 0, new Set(during)]).toEqual([true, new Set([null])]);
+    expect(snapshot.reading()).toEqual({ revision: second });
+    await snapshot.advance(first, nothing);
+    expect(snapshot.reading()).toEqual({ revision: first });
+    expect(snapshot.reading()).not.toBe(reading);
+    await repository.git('reset', '--quiet', '--hard', first);
+    const third = await repository.commit({ 'elsewhere.txt': 'a\n' });
+    await snapshot.advance(third, nothing);
+    expect(snapshot.reading()).toEqual({ revision: third });
   });
 
   it('takes from what is remembered at its first look only', async () => {

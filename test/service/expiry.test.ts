@@ -37,7 +37,7 @@ it('says why it could not, once for each reason, and when it can again', async (
     },
   });
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const stop = expireReports(away, 60_000, Date.now, logger);
+  const stop = expireReports(away, 600_000, Date.now, logger);
   for (let minute = 1; minute < trouble.length; minute++) {
     await vi.advanceTimersByTimeAsync(60_000);
     await expect.poll(() => sweeps).toBe(minute + 1);
@@ -48,5 +48,45 @@ it('says why it could not, once for each reason, and when it can again', async (
     { level: 40, msg: 'reports could not be expired', reason: 'the disk is gone' },
     { level: 30, msg: 'reports are expired again', after: 'the disk is gone' },
   ]);
+  stop();
+});
+
+it('begins no sweep while one is under way', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { store } = await buildEngine({ files: { 'apps/web.yaml': 'container_image: a\n' } });
+  const ends: (() => void)[] = [];
+  const slow = wrap(store, {
+    expireReports: () => new Promise((resolve) => void ends.push(() => resolve(0))),
+  });
+  const stop = expireReports(slow, 600_000, Date.now, silent);
+  await vi.advanceTimersByTimeAsync(300_000);
+  expect(ends).toHaveLength(1);
+  ends[0]?.();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(ends).toHaveLength(2);
+  stop();
+});
+
+it.each([
+  ['a week: each minute', 604_800_000, 60_000],
+  ['a minute: each tenth of it', 60_000, 6000],
+  ['two seconds: each second', 2000, 1000],
+])('sweeps as often as the lifetime asks for: %s', async (_, lifetime, interval) => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { store } = await buildEngine({ files: { 'apps/web.yaml': 'container_image: a\n' } });
+  let sweeps = 0;
+  const counted = wrap(store, {
+    expireReports: async () => {
+      sweeps += 1;
+      return 0;
+    },
+  });
+  const stop = expireReports(counted, lifetime, Date.now, silent);
+  await vi.advanceTimersByTimeAsync(interval - 1);
+  expect(sweeps).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(sweeps).toBe(2);
   stop();
 });

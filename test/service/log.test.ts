@@ -8,6 +8,7 @@ import { STARTING, type Status } from '../../src/reconcile/status.ts';
 import { createLogger } from '../../src/service/logger.ts';
 import { createPassLog } from '../../src/service/pass-log.ts';
 import { appliedOf, type Files, stateOf } from '../support/fleet.ts';
+import { turnsDuring } from '../support/turns.ts';
 
 type Line = Record<string, unknown>;
 
@@ -24,6 +25,10 @@ function collect(): { lines: Line[]; out: PassThrough } {
   );
   return { lines, out };
 }
+
+/** Of the kinds of characters that orders to terminals are made of, and those that turn text around. */
+const EVIL = 'a \\ "b" \u001b[31m\u009b2J\u202e\u2028\r.';
+const ORDERS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 
 describe('the logger', () => {
   it.each(['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'token', 'secret'])(
@@ -48,6 +53,32 @@ describe('the logger', () => {
     await expect.poll(() => text).toContain('here I am');
     expect(text).not.toContain('hunter-2');
     expect(() => JSON.parse(text)).toThrow();
+  });
+
+  it('says the same in its lines of JSON, with escapes for what a terminal takes for an order', async () => {
+    const { lines, out } = collect();
+    let text = '';
+    out.on('data', (chunk: string) => {
+      text += chunk;
+    });
+    (await createLogger('info', out)).info({ file: EVIL }, EVIL);
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines[0]).toMatchObject({ file: EVIL, msg: EVIL });
+    expect(text.trimEnd()).not.toMatch(ORDERS);
+  });
+
+  it('shows such characters on a terminal as escapes, wherever they stand', async () => {
+    const out = Object.assign(new PassThrough(), { isTTY: true });
+    let text = '';
+    out.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    const cause = Object.assign(new Error(EVIL), { stderr: EVIL });
+    (await createLogger('info', out)).error({ file: EVIL, err: cause, [EVIL]: { in: [EVIL] } }, EVIL);
+    await expect.poll(() => text).toContain('file');
+    expect(text.replaceAll('\n', '')).not.toMatch(ORDERS);
+    expect(text).toContain('\\u009b');
+    expect(text).toContain('a \\ "b"');
   });
 
   it.each([true, false])(
@@ -114,8 +145,8 @@ function passLog() {
   const tell = createPassLog(logger);
   return {
     lines,
-    tell: (outcome: PassOutcome, status: Partial<Status> = {}): Line[] => {
-      tell(outcome, { ...STARTING, ...status });
+    tell: async (outcome: PassOutcome, status: Partial<Status> = {}): Promise<Line[]> => {
+      await tell(outcome, { ...STARTING, ...status });
       return lines.splice(0);
     },
   };
@@ -128,12 +159,12 @@ const FLEET: Files = {
 };
 
 describe('the log of passes', () => {
-  it('says of each object what changed, by which file and which revision, and the id it got', () => {
+  it('says of each object what changed, by which file and which revision, and the id it got', async () => {
     const next = {
       'apps/team/web.yaml': 'container_image: web:2\nenv_vars: {KEY: new-value}\n',
       'device-groups/edge.yaml': 'apps: [web]\n',
     };
-    const lines = passLog().tell(passOf(FLEET, next));
+    const lines = await passLog().tell(passOf(FLEET, next));
     expect(lines).toMatchObject([
       {
         msg: 'app web: container_image 1 -> 2, env_vars',
@@ -149,53 +180,65 @@ describe('the log of passes', () => {
     expect(JSON.stringify(lines)).not.toMatch(/old-value|new-value/);
   });
 
-  it('tells nothing of a pass that changed nothing', () => {
-    expect(passLog().tell(passOf(FLEET, FLEET))).toEqual([]);
+  it('tells nothing of a pass that changed nothing', async () => {
+    expect(await passLog().tell(passOf(FLEET, FLEET))).toEqual([]);
   });
 
-  it('tells at most fifty objects of a pass one by one', () => {
+  it('tells at most fifty objects of a pass one by one', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`apps/a${index}.yaml`, 'container_image: a\n']),
     );
-    const lines = passLog().tell(passOf({}, many));
+    const lines = await passLog().tell(passOf({}, many));
     expect(lines).toHaveLength(51);
     expect(lines.at(-1)).toMatchObject({ msg: 'applied', changes: 60 });
   });
 
-  it('tells a problem once, its end once, and again when it comes back', () => {
+  it('tells a problem once, its end once, and again when it comes back', async () => {
     const { tell } = passLog();
     const [same, none] = [passOf(FLEET, FLEET), { problems: [] }];
     const problem = { file: 'apps/a.yaml', line: 1, column: 2, code: 'field-unknown', message: 'm' } as const;
     const there = { problems: [{ ...problem, severity: 'error' as const, since: 0 }] };
-    expect(tell(same, there)).toMatchObject([{ file: 'apps/a.yaml', line: 1, column: 2, problem: 'm' }]);
-    expect(tell(same, there)).toEqual([]);
-    expect(tell(same, none)).toMatchObject([
+    expect(await tell(same, there)).toMatchObject([
+      { file: 'apps/a.yaml', line: 1, column: 2, problem: 'm' },
+    ]);
+    expect(await tell(same, there)).toEqual([]);
+    expect(await tell(same, none)).toMatchObject([
       { level: 30, msg: 'problem in desired state is solved', file: 'apps/a.yaml', problem: 'm' },
     ]);
-    expect(tell(same, none)).toEqual([]);
-    expect(tell(same, there)).toHaveLength(1);
+    expect(await tell(same, none)).toEqual([]);
+    expect(await tell(same, there)).toHaveLength(1);
   });
 
-  it('tells a fault once, another one too, and its end', () => {
+  it('gives way to others where many problems come at once', async () => {
+    const problems = Array.from({ length: 10_000 }, (_, index) => ({
+      ...{ file: `other/${index}.txt`, line: 1, column: 1, code: 'file-unexpected' as const, message: 'm' },
+      ...{ severity: 'warning' as const, since: 0 },
+    }));
+    const { tell } = passLog();
+    expect(await turnsDuring(() => tell(passOf(FLEET, FLEET), { problems }))).toBeGreaterThan(5);
+    expect(await turnsDuring(() => tell(passOf(FLEET, FLEET), { problems: [] }))).toBeGreaterThan(5);
+  });
+
+  it('tells a fault once, another one too, and its end', async () => {
     const { tell } = passLog();
     const fault = (message: string): PassOutcome => ({
       ok: false,
       error: new HoldfastError('unavailable', message),
     });
-    expect(tell(fault('the disk is full'))).toMatchObject([
+    expect(await tell(fault('the disk is full'))).toMatchObject([
       { msg: 'pass failed', reason: 'the disk is full' },
     ]);
-    expect(tell(fault('the disk is full'))).toEqual([]);
-    expect(tell(fault('the disk is gone'))).toMatchObject([
+    expect(await tell(fault('the disk is full'))).toEqual([]);
+    expect(await tell(fault('the disk is gone'))).toMatchObject([
       { reason: 'the disk is gone', kind: 'unavailable' },
     ]);
-    expect(tell(passOf(FLEET, FLEET))).toMatchObject([
+    expect(await tell(passOf(FLEET, FLEET))).toMatchObject([
       { msg: 'reconciling works again', after: 'the disk is gone' },
     ]);
-    expect(tell(passOf(FLEET, FLEET))).toEqual([]);
+    expect(await tell(passOf(FLEET, FLEET))).toEqual([]);
   });
 
-  it('tells when it is tried again as it tells every time', () => {
+  it('tells when it is tried again as it tells every time', async () => {
     const error = {
       kind: 'unavailable',
       message: 'm',
@@ -205,15 +248,15 @@ describe('the log of passes', () => {
     } as const;
     const outcome: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'm') };
     const origin = { reachedAt: null, error, cause: null };
-    expect(passLog().tell(outcome, { error, origin })).toMatchObject([
+    expect(await passLog().tell(outcome, { error, origin })).toMatchObject([
       { msg: 'origin is not reached', retryAt: '2023-11-14T22:13:20.000Z' },
       { msg: 'pass failed', retryAt: '2023-11-14T22:13:20.000Z' },
     ]);
-    const refused = passLog().tell(outcome, { error: { ...error, retryAt: null } });
+    const refused = await passLog().tell(outcome, { error: { ...error, retryAt: null } });
     expect(refused).toMatchObject([{ msg: 'pass failed', retryAt: null }]);
   });
 
-  it('tells of a rewritten history, and of ids that start at the floor', () => {
+  it('tells of a rewritten history, and of ids that start at the floor', async () => {
     const pass = passOf(FLEET, FLEET);
     if (!pass.ok) throw new Error('not a pass');
     const seeding = {
@@ -225,7 +268,7 @@ describe('the log of passes', () => {
       floor: 1_700_000_000,
       isComplete: true,
     };
-    const lines = passLog().tell({
+    const lines = await passLog().tell({
       ok: true,
       report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },
     });

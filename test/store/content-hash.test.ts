@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type App, type AppFields, appDefaults, completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
 import type { DeviceGroup } from '../../src/desired/device-group.ts';
-import { sameContent } from '../../src/plan/content.ts';
+import { sameValue } from '../../src/desired/values.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
 
 const DEFAULTS = appDefaults(['nebula', 'bridge']);
@@ -67,7 +67,7 @@ describe('contentHash', () => {
     fc.assert(
       fc.property(pair, ([a, b]) => {
         const kind = 'apps' in a ? 'device_group' : 'app';
-        expect(contentHash(kind, a) === contentHash(kind, b)).toBe(sameContent(a, b));
+        expect(contentHash(kind, a) === contentHash(kind, b)).toBe(sameValue(a, b));
       }),
       { numRuns: 2000 },
     );
@@ -92,7 +92,7 @@ describe('contentHash', () => {
       fc.property(anyApp, (one) => {
         const older = Object.fromEntries(
           Object.entries(one).filter(
-            ([field, value]) => !sameContent(value, DEFAULTS[field as keyof typeof DEFAULTS]),
+            ([field, value]) => !sameValue(value, DEFAULTS[field as keyof typeof DEFAULTS]),
           ),
         );
         expect(contentHash('app', older as App)).toBe(contentHash('app', one));

@@ -4,9 +4,10 @@ import type { Contents } from '../../src/store/contents.ts';
 import { type CopyProgress, copyContents } from '../../src/store/copy.ts';
 import { sqliteContents } from '../../src/store/sqlite/contents.ts';
 import { SqliteTarget } from '../../src/store/sqlite/contents-target.ts';
+import type { Store } from '../../src/store/store.ts';
 import { wrap } from '../support/engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { AT, app, appStep, CONTEXT, everything, pass } from './contract/support.ts';
+import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass } from './contract/support.ts';
 import { openAt } from './sqlite-place.ts';
 
 const APPS = 1300;
@@ -23,15 +24,43 @@ interface CopyOptions {
   tell?: (progress: CopyProgress) => void;
 }
 
-async function newPlace(): Promise<Place> {
-  const folder = await temporaryFolder();
-  const path = join(folder, 'store.sqlite');
-  const store = await openAt(path);
+/** More apps than a copy takes at once. */
+async function fillMuch(store: Store): Promise<void> {
   await pass(
     store,
     Array.from({ length: APPS }, (_, index) => appStep(`app-${index}`, app('v1'))),
   );
   await store.restartApp('app-1', CONTEXT);
+}
+
+/** Something of every kind, and of each of its forms. */
+async function fillEveryKind(store: Store): Promise<void> {
+  await store.seedCounters(
+    [
+      { kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' },
+      { kind: 'prune', name: 'past', last: 3, floor: 1000, hash: null },
+    ],
+    40,
+    3,
+    { line: 'fleet', source: 'aa', revision: null },
+  );
+  await pass(store, [
+    appStep('web', app('v1')),
+    appStep('gone', app('x')),
+    groupStep('edge', group('web')),
+    groupStep('bare', group(), null),
+  ]);
+  await pass(store, [appStep('gone', null)], 'r2');
+  await store.restartApp('web', CONTEXT);
+  await store.pruneAll(CONTEXT);
+  await store.markAttempted('r3', AT + 1);
+}
+
+async function newPlace(fill: (store: Store) => Promise<unknown> = fillMuch): Promise<Place> {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'store.sqlite');
+  const store = await openAt(path);
+  await fill(store);
   await store.close();
   const copy: Place['copy'] = async (options = {}) => {
     const { onPut = () => undefined, from = (contents) => contents, tell = () => undefined } = options;
@@ -61,11 +90,78 @@ function stopping(): (rows: number) => void {
   };
 }
 
-async function expectCopied({ path }: Place): Promise<void> {
-  const [ours, theirs] = [await openAt(path), await openAt(join(path, '../copy.sqlite'))];
+/** The head of a store, and all of its rows. */
+async function contentsOf(path: string): Promise<unknown> {
+  const contents = sqliteContents(path);
+  const parts = [contents.head(), contents.objects(null, 5000), contents.operations(null, 5000)];
+  return Promise.all([...parts, contents.reports(null, 5000)]).finally(() => contents.close());
+}
+
+/** The `_id` of what is made later is random in part. */
+function withoutOids(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (key, part) => (key === 'oid' ? undefined : part)));
+}
+
+function copyOf({ path }: Place): string {
+  return join(path, '../copy.sqlite');
+}
+
+async function expectCopied(place: Place): Promise<void> {
+  const [ours, theirs] = [await openAt(place.path), await openAt(copyOf(place))];
   expect(await everything(theirs)).toEqual(await everything(ours));
   await Promise.all([ours.close(), theirs.close()]);
 }
+
+describe('a copy is equal to its source in everything, and goes on from it:', () => {
+  it.each<[string, (store: Store) => Promise<unknown>]>([
+    ['something of every kind, without a report', fillEveryKind],
+    [
+      'nothing but reports',
+      (store) => store.insertReports([{ hostname: 'h', device_group: 'g', report_creation_time: 1 }], AT),
+    ],
+    ['a store that never followed anything', async () => undefined],
+  ])('%s', async (_name, fill) => {
+    const place = await newPlace(fill);
+    await place.copy();
+    expect(await contentsOf(copyOf(place))).toEqual(await contentsOf(place.path));
+    const [ours, theirs] = [await openAt(place.path), await openAt(copyOf(place))];
+    for (const store of [ours, theirs]) {
+      await pass(store, [appStep('new', app('v1')), groupStep('edge', group('new'))], 'r4');
+      await store.restartApp('web', CONTEXT);
+      await store.pruneAll(CONTEXT);
+    }
+    await expect(everything(theirs).then(withoutOids)).resolves.toEqual(withoutOids(await everything(ours)));
+    await Promise.all([ours.close(), theirs.close()]);
+  });
+
+  it('gives new reports ids above those that were copied, though the source did not give these itself', async () => {
+    const place = await newPlace(fillEveryKind);
+    const late = 'a'.repeat(24);
+    const report = { hostname: 'h', device_group: 'g', report_creation_time: 1, updated: true };
+    const from = (contents: Contents): Contents =>
+      wrap(contents, {
+        reports: async (after) =>
+          after === null ? [{ oid: late, arrived: AT, body: JSON.stringify(report) }] : [],
+      });
+    await place.copy({ from });
+    const store = await openAt(copyOf(place));
+    await store.insertReports([report], AT);
+    const { value } = await store.reports({ pageSize: 10 });
+    expect(value.data.filter(({ oid }) => oid > late)).toHaveLength(1);
+    expect(value.data).toHaveLength(2);
+    await store.close();
+  });
+});
+
+it('what was begun from one fleet is not gone on with from another', async () => {
+  const [place, other] = [await newPlace(), await newPlace(fillEveryKind)];
+  await expect(place.copy({ onPut: stopping() })).rejects.toThrow('stopped');
+  const theirs = sqliteContents(other.path);
+  await expect(place.copy({ from: () => theirs })).rejects.toMatchObject({ kind: 'invalid' });
+  await theirs.close();
+  await place.copy();
+  await expectCopied(place);
+});
 
 describe('a copy that was stopped', () => {
   it('goes on after the last row, and says what was there', async () => {

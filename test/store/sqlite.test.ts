@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -137,6 +137,15 @@ describe('a long apply in SQLite', () => {
   });
 });
 
+it('the log stays small after a long apply, however much is written then', async () => {
+  await place.store.claimHead(0, 'v1', AT);
+  await place.store.apply(batchOf(1000, 'v1'));
+  const ids = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`group-${index}`, index]));
+  for (let time = 0; time < 60; time++)
+    await place.store.logOperation({ ...CONTEXT, action: 'prune-all', name: null, ids });
+  expect(statSync(`${place.path}-wal`).size).toBeLessThan(25_000_000);
+});
+
 describe('a failed write in SQLite', () => {
   it('leaves nothing behind, and no transaction open', async () => {
     await pass(place.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
@@ -235,4 +244,34 @@ it('takes reports again after another process has held the file', async () => {
   other.close();
   await place.store.insertReports([report], AT);
   expect((await place.store.reports({ pageSize: 10 })).value.data).toHaveLength(1);
+});
+
+describe('more rows than are read at once', () => {
+  const namesOf = (count: number) => Array.from({ length: count }, (_, index) => `app-${index}`);
+  const stepsTo = (names: readonly string[], image: string) => names.map((name) => appStep(name, app(image)));
+
+  it('counters gives each once', async () => {
+    const names = namesOf(1200);
+    await pass(place.store, stepsTo(names, 'nginx'));
+    const given = (await place.store.counters(0)).map(({ name, last }) => `${name} ${last}`);
+    expect(given.sort()).toEqual(names.map((name) => `${name} 1`).sort());
+  });
+
+  it('seedCounters lets every counter count as changed', async () => {
+    await pass(place.store, stepsTo(namesOf(1200), 'x'));
+    const { idSequence } = await place.store.state();
+    expect(await place.store.counters(idSequence)).toEqual([]);
+    await place.store.seedCounters([], 0);
+    const changed = await place.store.counters(idSequence);
+    expect(new Set(changed.map(({ name }) => name)).size).toBe(1200);
+  });
+
+  it.each([1000, 1200])('changedForDevices leaves out none of %i', async (count) => {
+    const names = namesOf(count);
+    await pass(place.store, stepsTo(names, 'v1'));
+    const before = await place.store.state();
+    await pass(place.store, stepsTo(names, 'v2'));
+    const changed = await place.store.changedForDevices(before);
+    if (changed !== null) expect(new Set(changed.map(({ name }) => name))).toEqual(new Set(names));
+  });
 });

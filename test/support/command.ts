@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { runCommand } from '../../src/cli/run.ts';
 import type { CopyStore } from '../../src/cli/store-copy.ts';
 import type { Config } from '../../src/settings.ts';
@@ -37,6 +38,7 @@ export async function runCli(
   result.code = await runCommand(argv, {
     io: {
       env: { PATH: process.env['PATH'], ...env },
+      readFile: (path) => readFileSync(path, 'utf8'),
       write: (text) => {
         result.out += text;
       },

@@ -14,7 +14,7 @@ import type { Source, SourceOrigin } from '../../src/source/source.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DEFAULTS } from './fleet.ts';
-import { temporaryFolder } from './folder.ts';
+import { inDesiredState, temporaryFolder } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
 
 /** A reconciler on a real repository and a real store, without a server. */
@@ -42,20 +42,32 @@ export interface EngineOptions {
 /** Builds the parts; nothing is started. Everything is closed when the test is over. */
 export async function buildEngine(options: EngineOptions = {}): Promise<Engine> {
   const repository = await testRepository();
-  const commit: Engine['commit'] = (files, message) =>
-    repository.commit(
-      Object.fromEntries(Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text])),
-      message,
-    );
+  const commit: Engine['commit'] = (files, message) => repository.commit(inDesiredState(files), message);
   if (options.files !== undefined) await commit(options.files, 'the first fleet');
   const machine = { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 };
   const source = await openCheckout(join(repository.folder, 'desired-state'), null, machine);
   const path = join(await temporaryFolder(), 'store.sqlite');
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   const passes: Engine['passes'] = [];
-  const reconciler = createReconciler({
+  const reconciler = testReconciler({
     source: { ...source, origin: options.origin ?? null },
     store: options.wrapStore?.(store) ?? store,
+    onPass: async (outcome, status) => void passes.push({ outcome, status }),
+    ...options.settings,
+  });
+  onTestFinished(async () => {
+    await reconciler.close();
+    await source.close();
+    await store.close();
+  });
+  return { repository, source, store, reconciler, passes, commit };
+}
+
+/** A reconciler that looks only when it is told to, waits as short as it may, and tells nobody. */
+export function testReconciler(
+  settings: Partial<ReconcilerDependencies> & Pick<ReconcilerDependencies, 'source' | 'store'>,
+): Reconciler {
+  return createReconciler({
     defaults: DEFAULTS,
     strict: false,
     pollInterval: 0,
@@ -66,15 +78,9 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     onProgress: () => undefined,
     onApplied: () => undefined,
     onSeeded: () => undefined,
-    onPass: async (outcome, status) => void passes.push({ outcome, status }),
-    ...options.settings,
+    onPass: async () => undefined,
+    ...settings,
   });
-  onTestFinished(async () => {
-    await reconciler.close();
-    await source.close();
-    await store.close();
-  });
-  return { repository, source, store, reconciler, passes, commit };
 }
 
 /** The same object with some of its methods replaced. */

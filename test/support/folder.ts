@@ -23,3 +23,10 @@ export async function writeFiles(
     await writeFile(join(folder, path), content);
   }
 }
+
+/** The same files, by their paths in a repository whose desired state is in `desired-state/`. */
+export function inDesiredState<T>(files: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, content]) => [`desired-state/${path}`, content]),
+  );
+}

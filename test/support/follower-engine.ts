@@ -1,17 +1,10 @@
 import { expect, onTestFinished } from 'vitest';
-import { NO_FAULTS } from '../../src/faults.ts';
-import {
-  createReconciler,
-  type Reconciler,
-  type ReconcilerDependencies,
-} from '../../src/reconcile/reconciler.ts';
+import type { Reconciler, ReconcilerDependencies } from '../../src/reconcile/reconciler.ts';
 import { openRemote } from '../../src/source/git/origin/remote.ts';
 import type { Store } from '../../src/store/store.ts';
-import { DEFAULTS } from './fleet.ts';
+import { testReconciler } from './engine.ts';
 import { temporaryFolder } from './folder.ts';
-import type { TestOrigin } from './origin.ts';
-
-const LIMIT = { total: 20_000, silence: 20_000 };
+import { remoteOptions, type TestOrigin } from './origin.ts';
 
 /** One of many managers, without a server. */
 export interface FollowerEngine {
@@ -25,32 +18,8 @@ export async function startFollowerEngine(
   store: Store,
   settings: Partial<ReconcilerDependencies> = {},
 ): Promise<FollowerEngine> {
-  const source = await openRemote({
-    dataFolder: await temporaryFolder(),
-    branch: 'main',
-    prefix: 'desired-state',
-    access: { url: origin.url, username: null, token: null, sshKey: null, knownHosts: null, caFile: null },
-    machine: { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 },
-    limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
-    onTransfer: () => undefined,
-    faults: NO_FAULTS,
-  });
-  const reconciler = createReconciler({
-    source,
-    store,
-    defaults: DEFAULTS,
-    strict: false,
-    pollInterval: 0,
-    lease: null,
-    now: Date.now,
-    random: () => 0.99,
-    faults: NO_FAULTS,
-    onProgress: () => undefined,
-    onApplied: () => undefined,
-    onSeeded: () => undefined,
-    onPass: async () => undefined,
-    ...settings,
-  });
+  const source = await openRemote(remoteOptions(origin.url, await temporaryFolder()));
+  const reconciler = testReconciler({ source, store, random: () => 0.99, ...settings });
   onTestFinished(async () => {
     await reconciler.close();
     await source.close();

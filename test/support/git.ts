@@ -9,7 +9,7 @@ import { temporaryFolder, type WhenDone, writeFiles } from './folder.ts';
 const execute = promisify(execFile);
 
 /** The environment of a person who works on a machine where nothing is set up but a name. */
-const PERSON = {
+export const PERSON = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
   LC_ALL: 'C',

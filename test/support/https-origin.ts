@@ -21,6 +21,8 @@ export interface HttpsOrigin {
   port: number;
   /** `Authorization` of every request, null where there was none. */
   seen: (string | null)[];
+  /** From now on, only these let anybody in. */
+  expect(credentials: string): void;
 }
 
 /** What is answered instead of git's own server; false lets that answer. */
@@ -46,7 +48,7 @@ export async function serveHttps(
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
   await execute('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', keyFile, '-out', caFile]);
   const seen: (string | null)[] = [];
-  const expected = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  let expected = basic(credentials);
   const server = createServer(
     { key: await readFile(keyFile), cert: await readFile(caFile) },
     (request, response) => {
@@ -58,7 +60,19 @@ export async function serveHttps(
     },
   );
   const port = await listen(server);
-  return { url: `https://localhost:${port}/fleet.git`, caFile, port, seen };
+  return {
+    url: `https://localhost:${port}/fleet.git`,
+    caFile,
+    port,
+    seen,
+    expect: (others) => {
+      expected = basic(others);
+    },
+  };
+}
+
+function basic(credentials: string): string {
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
 }
 
 async function listen(server: Server): Promise<number> {

@@ -5,6 +5,7 @@ import { Worker } from './worker.ts';
 import { worldOf } from './world.ts';
 
 export const WEB = '/api/v2/apps/web';
+export const PATIENCE = { timeout: 20_000 };
 export const WEB_FILE = 'desired-state/apps/web.yaml';
 export const CRON_FILE = 'desired-state/apps/cron.yaml';
 export const A = SMALL_FLEET['apps/web.yaml'];
@@ -21,6 +22,14 @@ export async function livedFleet(options: { now?: () => number } = {}): Promise<
   await manager.post('/api/v2/device_groups/edge/prune');
   await worker.poll(manager);
   worker.actions = [];
+  return [manager, worker];
+}
+
+/** A manager whose record is written, and a device that follows it. */
+export async function recordedFleet(): Promise<[TestManager, Worker]> {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const worker = new Worker();
+  await worker.poll(manager);
   return [manager, worker];
 }
 
@@ -42,29 +51,37 @@ export async function idsOf(manager: TestManager): Promise<Record<string, number
   return ids;
 }
 
-export async function seededOf(manager: TestManager) {
-  return (await manager.get('/api/v2/reconcile')).body.ids_seeded;
+export async function statusOf(manager: TestManager) {
+  return (await manager.get('/api/v2/reconcile')).body;
 }
 
-async function recordOf(manager: TestManager) {
-  return (await manager.get('/api/v2/reconcile')).body.ids_record;
+export async function seededOf(manager: TestManager) {
+  return (await statusOf(manager)).ids_seeded;
+}
+
+export async function webId(manager: TestManager): Promise<number> {
+  return (await manager.get(WEB)).body.app_id;
+}
+
+export function logged(manager: TestManager, msg: string): unknown[] {
+  return manager.log.filter((line) => line['msg'] === msg);
 }
 
 /** The device ends with what the manager wants, and a change after that reaches it too. */
 export async function expectFollows(worker: Worker, manager: TestManager): Promise<void> {
   expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
-  await manager.put(`${WEB}/update`, { env_vars: { LAST: 'one' } });
+  await manager.put(`${WEB}/update`, { env_vars: { LAST: String(await webId(manager)) } });
   await manager.put('/api/v2/device_groups/edge/update', { apps: ['cron', 'web'] });
   worker.actions = [];
   expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
-  expect(worker.actions).toContain('restart web');
+  expect(worker.actions).toEqual(['restart web']);
 }
 
 /** Waits until the record has everything, and gives its tip. */
 export async function recorded(manager: TestManager): Promise<string> {
-  const { body } = await manager.get('/api/v2/reconcile');
+  const { revision_applied } = await statusOf(manager);
   await expect
-    .poll(async () => (await recordOf(manager)).revision, { timeout: 20_000 })
-    .toBe(body.revision_applied);
+    .poll(async () => (await statusOf(manager)).ids_record.revision, PATIENCE)
+    .toBe(revision_applied);
   return recordTip(manager);
 }

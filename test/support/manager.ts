@@ -5,22 +5,13 @@ import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/service/clock.ts';
 import { type Service, startService } from '../../src/service/service.ts';
-import { temporaryFolder, type WhenDone } from './folder.ts';
+import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
+import { type Reply, replyOf } from './reply.ts';
 
 export const USER = 'operator';
 export const PASSWORD = 'correct horse';
 export const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`;
-
-/** A reply, read to its end. */
-interface Reply {
-  status: number;
-  headers: Headers;
-  text: string;
-  /** The body as JSON; undefined where it is none. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
-  body: any;
-}
 
 /** Parts of a request that a test sets; credentials are those of the administrator unless given. */
 interface RequestOptions {
@@ -77,8 +68,8 @@ export const REAL_CLOCK: Clock = { now: Date.now, elapsed: () => performance.now
 export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
   const { whenDone = onTestFinished, clock = { ...REAL_CLOCK, now: options.now ?? Date.now } } = options;
   const repository = options.repository ?? (await testRepository(whenDone));
-  const files = Object.entries(options.files ?? {}).map(([path, text]) => [`desired-state/${path}`, text]);
-  if (files.length > 0) await repository.commit(Object.fromEntries(files), 'the first fleet');
+  const { files = {} } = options;
+  if (Object.keys(files).length > 0) await repository.commit(inDesiredState(files), 'the first fleet');
   const dataFolder = options.dataFolder ?? join(await temporaryFolder(whenDone), 'data');
   const log: Record<string, unknown>[] = [];
   const service = await startService(settingsOf(repository, dataFolder, options.settings), {
@@ -144,7 +135,8 @@ function settingsOf(
   return result.config;
 }
 
-function requester(address: string): TestManager['request'] {
+/** Sends requests to the manager at this address. */
+export function requester(address: string): TestManager['request'] {
   return async (method, path, { body, raw, headers = {}, authorization = AUTHORIZATION } = {}) => {
     const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
     const response = await fetch(address + path, {
@@ -157,17 +149,8 @@ function requester(address: string): TestManager['request'] {
       },
       ...(payload === undefined ? {} : { body: payload as string }),
     });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+    return replyOf(response.status, response.headers, await response.text());
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A small fleet that many tests begin with. */

@@ -1,7 +1,9 @@
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { temporaryFolder, type WhenDone } from './folder.ts';
+import { NO_FAULTS } from '../../src/faults.ts';
+import type { RemoteOptions } from '../../src/source/git/origin/remote.ts';
+import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { initRepository, repositoryAt, type TestRepository, testRepository } from './git.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
 
@@ -45,9 +47,32 @@ export async function testOrigin(
     await person.git('clone', '--quiet', url, folder);
     return repositoryAt(folder);
   };
-  const below = Object.entries(files).map(([path, text]) => [`desired-state/${path}`, text]);
-  if (below.length > 0) await commitAndPush(Object.fromEntries(below), 'the first fleet');
+  if (Object.keys(files).length > 0) await commitAndPush(inDesiredState(files), 'the first fleet');
   return { url, bare: repositoryAt(url), person, push, clone };
+}
+
+const LIMIT = { total: 20_000, silence: 20_000 };
+
+/** How the branch `main` of an origin is followed without a manager. */
+export function remoteOptions(url: string, dataFolder: string, path = process.env['PATH']): RemoteOptions {
+  return {
+    dataFolder,
+    branch: 'main',
+    prefix: 'desired-state',
+    access: {
+      url,
+      username: null,
+      token: null,
+      tokenFile: null,
+      sshKey: null,
+      knownHosts: null,
+      caFile: null,
+    },
+    machine: { env: { PATH: path }, timeLimit: 30_000 },
+    limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
+    onTransfer: () => undefined,
+    faults: NO_FAULTS,
+  };
 }
 
 /** A manager that follows an origin; polls only when a test asks for it. */

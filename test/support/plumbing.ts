@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
-import type { TestRepository } from './git.ts';
+import { PERSON, type TestRepository } from './git.ts';
 
 /** One entry of a tree, as raw as git stores it: nothing is checked. */
 export interface RawEntry {
@@ -28,14 +28,7 @@ export function plumbingOf({ folder }: TestRepository): Plumbing {
     execFileSync('git', args, {
       cwd: folder,
       maxBuffer: 2 ** 28,
-      env: {
-        PATH: process.env['PATH'],
-        GIT_CONFIG_GLOBAL: '/dev/null',
-        GIT_AUTHOR_NAME: 'Pat',
-        GIT_AUTHOR_EMAIL: 'pat@example.com',
-        GIT_COMMITTER_NAME: 'Pat',
-        GIT_COMMITTER_EMAIL: 'pat@example.com',
-      },
+      env: PERSON,
     });
   const text = (args: string[]): string => run(args).toString().trim();
   const objects = text(['rev-parse', '--path-format=absolute', '--git-path', 'objects']);

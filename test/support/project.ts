@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from './folder.ts';
 import { repositoryAt, type TestRepository } from './git.ts';
+import { type Output, outputOf } from './output.ts';
 
 const execute = promisify(execFile);
 
@@ -35,15 +36,8 @@ export async function cloneProject(): Promise<TestRepository> {
 }
 
 /** A process that was started for a test, and what it has written so far. */
-export interface TestProcess {
+export interface TestProcess extends Output {
   child: ChildProcess;
-  output(): string;
-  /** What it has written to its standard output alone. */
-  stdout(): string;
-  /** Resolves with the first match of its output; rejects when it ends without one. */
-  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves to its exit code. */
-  ended: Promise<number | null>;
 }
 
 /** Starts a process that ends when the test is over. */
@@ -53,43 +47,11 @@ export function startProcess(
   options: { cwd: string; env: Record<string, string | undefined>; uid?: number; gid?: number },
 ): TestProcess {
   const child = spawn(command, [...args], { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  let stdout = '';
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of [...listeners]) listener();
-  };
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk;
-      if (stream === child.stdout) stdout += chunk;
-      tell();
-    });
-  }
-  let isOver = false;
-  const ended = new Promise<number | null>((resolve) => {
-    child.on('close', (code) => {
-      isOver = true;
-      tell();
-      resolve(code);
-    });
-  });
+  const output = outputOf(child);
   onTestFinished(async () => {
     // The whole group: npm starts a shell, which starts the program.
-    if (!isOver && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    await ended;
+    if (!output.isOver() && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    await output.ended;
   });
-  const waitFor = (pattern: RegExp): Promise<RegExpExecArray> =>
-    new Promise((resolve, reject) => {
-      const look = (): void => {
-        const match = pattern.exec(output);
-        if (match === null && !isOver) return;
-        listeners.delete(look);
-        if (match === null) reject(new Error(`ended without ${pattern}:\n${output}`));
-        else resolve(match);
-      };
-      listeners.add(look);
-      look();
-    });
-  return { child, output: () => output, stdout: () => stdout, waitFor, ended };
+  return { child, ...output };
 }

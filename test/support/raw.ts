@@ -1,5 +1,9 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { AUTHORIZATION, type TestManager } from './manager.ts';
+import { type Reply, replyOf } from './reply.ts';
+
+/** What a client says that sends JSON. */
+export const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** A request as it goes over the wire: nothing is added but credentials, and the target is sent as it is written. */
 export interface RawRequest {
@@ -7,23 +11,13 @@ export interface RawRequest {
   /** The request target, byte for byte. */
   path: string;
   headers?: Record<string, string | string[]>;
-  body?: string | Uint8Array;
+  body?: string | Uint8Array | undefined;
   /** null: no credentials. */
   authorization?: string | null;
 }
 
-/** A reply, read to its end. */
-export interface RawReply {
-  status: number;
-  headers: IncomingHttpHeaders;
-  text: string;
-  /** The body as JSON; undefined where it is none. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
-  body: any;
-}
-
 /** Sends what `fetch` would clean up first: odd targets and methods, no content type, any `Host` and `Origin`. */
-export function sendRaw(manager: TestManager, request: RawRequest): Promise<RawReply> {
+export function sendRaw(manager: TestManager, request: RawRequest): Promise<Reply<IncomingHttpHeaders>> {
   const { method = 'GET', path, headers = {}, body, authorization = AUTHORIZATION } = request;
   const { hostname, port } = new URL(manager.service.address);
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
@@ -38,19 +32,11 @@ export function sendRaw(manager: TestManager, request: RawRequest): Promise<RawR
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const { statusCode: status = 0, headers } = response;
-          resolve({ status, headers, text, body: parse(text) });
+          resolve(replyOf(status, headers, text));
         });
       },
     );
     sent.on('error', reject);
     sent.end(body);
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

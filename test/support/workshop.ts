@@ -3,7 +3,7 @@ import { createWriter } from '../../src/change/writer.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { NO_FAULTS } from '../../src/faults.ts';
 import type { Reconciler } from '../../src/reconcile/reconciler.ts';
-import type { Publisher } from '../../src/source/source.ts';
+import type { Publisher, Reader } from '../../src/source/source.ts';
 import type { Store } from '../../src/store/store.ts';
 import { buildEngine, type Engine, type EngineOptions, wrap } from './engine.ts';
 import { DEFAULTS } from './fleet.ts';
@@ -26,6 +26,9 @@ export interface Moments extends EngineOptions {
   /** Runs after every publish. */
   afterPublish?: (engine: Engine) => Promise<unknown>;
   reconciler?: (engine: Engine) => Partial<Reconciler>;
+  reader?: (engine: Engine) => Partial<Reader>;
+  /** Milliseconds; long, where a test does not say. */
+  patience?: number;
   store?: (engine: Engine) => Partial<Store>;
 }
 
@@ -43,9 +46,9 @@ export async function workshop(moments: Moments = {}): Promise<Workshop> {
     return revisions;
   };
   const writer = createWriter({
-    patience: 60_000,
+    patience: moments.patience ?? 60_000,
     reconciler: wrap(reconciler, moments.reconciler?.(engine) ?? {}),
-    reader: source.reader,
+    reader: wrap(source.reader, moments.reader?.(engine) ?? {}),
     publisher: wrap(source.publisher, { publish }),
     store: wrap(store, moments.store?.(engine) ?? {}),
     defaults: DEFAULTS,

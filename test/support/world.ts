@@ -41,6 +41,17 @@ export async function expectNothingWritten<T>(manager: TestManager, act: () => P
   return result;
 }
 
+/** Sends a request that is refused with this status, and expects that it left no trace. */
+export async function expectRefused<R extends { status: number }>(
+  manager: TestManager,
+  status: number,
+  send: () => Promise<R>,
+): Promise<R> {
+  const reply = await expectNothingWritten(manager, send);
+  expect(reply.status).toBe(status);
+  return reply;
+}
+
 /** A commit as `git log` tells it. */
 export interface LoggedCommit {
   id: string;

@@ -10,7 +10,8 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
-import { MAX_DEPTH, parsingYaml, wholly, type YamlTree } from './parse.ts';
+import { wholly } from '../wholly.ts';
+import { MAX_DEPTH, parsingYaml, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */
 export const MAX_FILE_BYTES = 256 * 1024;

@@ -10,6 +10,7 @@ import {
   parseDocument,
   YAMLParseError,
 } from 'yaml';
+import { wholly } from '../wholly.ts';
 import { blanked, misleadingComments, type Span } from './misleading-comments.ts';
 
 /** How often a text is parsed again without the comments that misled the parser. */
@@ -62,14 +63,6 @@ export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined);
   if (deep === undefined) return { document: compose(tokens, text.length), lines };
   return { document: refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'), lines };
-}
-
-/** Brings work in pieces to its end without a break. */
-export function wholly<T>(work: Iterator<undefined, T>): T {
-  for (;;) {
-    const piece = work.next();
-    if (piece.done === true) return piece.value;
-  }
 }
 
 /** An empty document with this one error. */

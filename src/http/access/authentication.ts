@@ -4,6 +4,8 @@ import { createHash, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 export interface User {
   name: string;
   email: string;
+  /** Whether it may only do what devices do. */
+  isDevice?: true;
 }
 
 /** Checks a password in constant time; may be slow on purpose. */
@@ -18,7 +20,7 @@ export interface Account {
 /** Tells who sent an `Authorization` header; null for nobody we know. Rejects as `unavailable` while too many are checked. */
 export interface Authenticator {
   authenticate(header: string | undefined): Promise<User | null>;
-  /** The same without a check: null for nobody who was let in a short time ago. */
+  /** The same without checking a password: null unless this header was let in a short time ago. */
   recall(header: string | undefined): User | null;
 }
 
@@ -41,7 +43,7 @@ export function allowEverybody(user: User): Authenticator {
 export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
   const known = new Map<string, { user: User; until: number }>();
-  /** A fleet whose manager was restarted comes with one credential at once: it is checked once. */
+  /** Checks that run now. After a restart a whole fleet sends the same credential at once: it is checked once. */
   const underWay = new Map<string, Promise<User | null>>();
 
   const remember = (id: string, user: User): void => {

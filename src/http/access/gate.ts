@@ -7,6 +7,14 @@ const GUARDED = /^\/(api|metrics)(\/|\?|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
 
+/** What a route says of itself beside its schema. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether devices ask for it. */
+    isForDevices?: true;
+  }
+}
+
 /** Lets in whom the authenticator knows, and no page of another site: browsers keep Basic credentials. */
 export function useGate(app: FastifyInstance, authenticator: Authenticator): void {
   app.decorateRequest('user', null as never);
@@ -55,12 +63,18 @@ async function admit(
     });
   }
   request.user = user;
+  if (user.isDevice && !request.routeOptions.config.isForDevices) throw denied('this account is for devices');
+}
+
+/** Right credentials, no permission (decisions, "Authentication"). */
+function denied(why: string): HoldfastError {
+  return new HoldfastError('invalid', why, { status: 403, access_allowed: false });
 }
 
 function refuseOtherOrigins({ headers }: FastifyRequest): void {
   const { origin, host } = headers;
   if (origin === undefined || hostOf(origin) === host) return;
-  throw new HoldfastError('invalid', 'the page is from another site', { status: 403, access_allowed: false });
+  throw denied('the page is from another site');
 }
 
 function hostOf(origin: string): string | null {

@@ -5,7 +5,7 @@ import { HoldfastError } from '../../errors.ts';
 import { type CheckPassword, sameText } from './authentication.ts';
 
 const HASH_BYTES = 32;
-/** So many bytes in base64. */
+/** `HASH_BYTES` in base64. */
 const HASH_TEXT = /^[A-Za-z0-9+/]{43}=$/;
 
 /** A password's hash as it is kept: scrypt (RFC 7914) with its parameters, so that they can grow later. */

@@ -17,9 +17,8 @@ export interface InfoCache {
 
 /** What making replies needs; `lifetime` is how old one may be, and 0 turns the cache off. */
 export interface InfoCacheDependencies extends LookDependencies {
-  groupInfo(name: string): Promise<GroupInfo | null>;
   /** The body of a reply. */
-  render(info: GroupInfo): string;
+  render(info: GroupInfo): Promise<string>;
   /** Resolves when a device has waited long enough for the store. */
   patience(): Promise<void>;
 }
@@ -30,19 +29,24 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   const looks = createLooks(options, entries.carry);
   let epoch = 0;
 
+  const readStore = async (group: string) => {
+    const info = await options.store.groupInfo(group);
+    return info === null ? null : { info, text: await options.render(info) };
+  };
+
   const make = async (group: string, version: string): Promise<InfoEntry | null> => {
     const madeIn = epoch;
     const until = elapsed() + lifetime;
-    const info = await options.groupInfo(group);
+    const found = await readStore(group);
     // What was read before a change must not take the place of what was read after it.
     const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
-    if (info === null) {
+    if (found === null) {
       if (!isOvertaken) entries.forget(group);
       return null;
     }
     // Nor is it served after a change that was told meanwhile.
     const holds = madeIn === epoch ? { until, version } : { until: EXPIRED, version: null };
-    const entry = createEntry(info, options.render(info), { ...holds, epoch: madeIn, look: looks.begun() });
+    const entry = createEntry(found.info, found.text, { ...holds, epoch: madeIn, look: looks.begun() });
     if (!isOvertaken) entries.keep(group, entry);
     return entry;
   };
@@ -80,7 +84,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   };
 }
 
-/** Lets an entry be served on where the latest look found the store as it was made of it. */
+/** Whether an entry may be served as it is. One of the version that the latest look found holds for as long as that look. */
 function isFresh(entry: Cached, look: Look, now: number): boolean {
   if (entry.until <= now && entry.version === look.version) entry.until = look.until;
   return entry.until > now;

@@ -32,9 +32,9 @@ export interface Entries {
   keys(): string[];
   keep(group: string, entry: Cached): void;
   forget(group: string): void;
-  /** Entries that an object is in stay as the last good replies, for as long as the store does not answer. */
+  /** Marks the entries that show this object as out of date; they stay, as the last good replies while the store does not answer. */
   expire(key: string): void;
-  /** What a passage of the store did not touch is right for where it led to. */
+  /** Lets the entries that a passage of the store did not change hold for the state that it led to, and expires the others. */
   carry(passage: Passage): void;
 }
 

@@ -1,11 +1,9 @@
-import { keyOf, type ObjectKey } from '../../desired/name.ts';
-import type { StoreState } from '../../store/store.ts';
+import { keyOf } from '../../desired/name.ts';
+import type { DeviceReads, StoreState } from '../../store/store.ts';
 
-/** What tells how far the store is. */
+/** What looks need. */
 export interface LookDependencies {
-  state(): Promise<StoreState>;
-  /** See `Store.changedForDevices`. */
-  changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
+  store: DeviceReads;
   /** Milliseconds that a look may be old; 0: each asks the store. */
   lifetime: number;
   /** Milliseconds that pass, whatever the clock on the wall does. */
@@ -39,12 +37,12 @@ export interface Looks {
   look(): Promise<Look>;
 }
 
-/** No integer, as no moment is one: V8 gives objects that change from one to the other another shape. */
+/** Before every moment. No integer, because moments are none: V8 gives an object whose field changes from one to the other another shape. */
 export const EXPIRED = Number.NEGATIVE_INFINITY;
 
 /** `onPassage` is told what a new look found, before anybody gets it. */
 export function createLooks(
-  { state, changedForDevices, lifetime, elapsed }: LookDependencies,
+  { store, lifetime, elapsed }: LookDependencies,
   onPassage: (passage: Passage) => void,
 ): Looks {
   let latest: Look = { version: '', revision: null, number: 0, until: EXPIRED };
@@ -56,10 +54,10 @@ export function createLooks(
     begun += 1;
     const number = begun;
     const until = elapsed() + lifetime;
-    const now = await state();
+    const now = await store.state();
     const to = lookAt(now, number, until);
     if (seen !== null && to.version !== latest.version) {
-      const changed = await changedForDevices(seen);
+      const changed = await store.changedForDevices(seen);
       onPassage({ from: latest, to, changed: changed?.map(({ kind, name }) => keyOf(kind, name)) ?? null });
     }
     latest = to;
@@ -67,7 +65,7 @@ export function createLooks(
     return to;
   };
   const look = async (): Promise<Look> => {
-    if (lifetime === 0) return lookAt(await state(), begun, elapsed());
+    if (lifetime === 0) return lookAt(await store.state(), begun, elapsed());
     if (latest.until > elapsed()) return latest;
     underWay ??= lookOn().finally(() => {
       underWay = null;

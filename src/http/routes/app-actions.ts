@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
-import { keyOf, Name } from '../../desired/name.ts';
+import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
-import { type Api, found, mustExist, nameIn, operationContext, writeContext } from '../api.ts';
+import { type Api, found, nameIn, operationContext, sendObject, writeContext, writeObject } from '../api.ts';
+import { checkExistence } from '../checks.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { AppRecord } from '../records.ts';
 import { documentedWrites, json } from '../replies.ts';
-import { sendApp, writeApp } from './apps.ts';
 
-const docs = documentedWrites('apps', 'app', z.object({ app_name: Name }));
+const docs = documentedWrites('apps', { kind: 'app' });
 
 /** Starting, stopping and restarting apps (contract, section 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
@@ -21,7 +20,8 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     const actionDocs = docs(`${action}App`, summary, [202, json(told, AppRecord)]);
     app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
       const name = nameIn(request, 'app');
-      return writeApp(api, request, reply, 202, { kind: 'app', op: 'change', name, fields: { running } });
+      const write = { kind: 'app', op: 'change', name, fields: { running } } as const;
+      return sendObject(request, reply, 202, await writeObject(api, request, write));
     });
   }
 
@@ -31,10 +31,10 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
   ]);
   app.post('/api/v2/apps/:app_name/restart', restartDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
-    await mustExist(api, 'app', name);
+    await checkExistence(api, { kind: 'app' }, name);
     const { value: stored } = await api.store.app(name);
     const started = stored?.content.running === true ? null : await startStopped(api, request, name);
-    return sendApp(request, reply, 202, started ?? (await restart(api, request, name)));
+    return sendObject(request, reply, 202, started ?? (await restart(api, request, name)));
   });
 }
 
@@ -45,7 +45,7 @@ async function startStopped(
   name: string,
 ): Promise<AtRevision<StoredApp> | null> {
   const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
-  const { revision, object } = await api.writer.write(write, writeContext(request));
+  const { revision, object } = await api.writer.write(write, writeContext(request, write.op));
   if (revision === null) return null;
   const started = found(object, 'app', name);
   try {

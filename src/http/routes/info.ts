@@ -1,7 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
-import { Name } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Api, nameIn, withRevision } from '../api.ts';
 import { isUnchanged, sendUnchanged } from '../conditions.ts';
@@ -14,7 +12,8 @@ const docs = documented({
   operationId: 'getDeviceGroupInfo',
   summary: 'Everything that a device of the group needs; polled by devices',
   tag: 'devices',
-  params: z.object({ device_group_name: Name }),
+  isForDevices: true,
+  object: { kind: 'device_group' },
   reply: [200, json('The group with all its apps.', InfoRecord)],
   errors: {
     ...readErrors('device_group'),
@@ -38,8 +37,9 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 
 /**
  * Rejects as `absent` where there is no such group; as `unavailable` while the store fails and there is no last good
- * reply, and for a group that has a file and could never be applied, as after the loss of a store while one of its apps is
- * invalid.
+ * reply, for a group that has a file and could never be applied, as after the loss of a store while one of its apps is
+ * invalid, and until a revision is applied. To all others a branch without a commit is a fleet of nothing; but one that was
+ * deleted looks like that, too, where the store was lost with it, and devices stop all that runs where their group is absent.
  */
 async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
   const entry = await info.read(name).catch((error: unknown) => {

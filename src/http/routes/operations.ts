@@ -18,7 +18,7 @@ const QueryDocs = z.object({
     .min(1)
     .optional()
     .describe(
-      'Entries with a lower id than this one; the id of the last entry of a page gives the next page.',
+      'Entries with a lower id than this one; the id of the last entry of a page gives the next page, until one is empty.',
     ),
 });
 

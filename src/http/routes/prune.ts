@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
-import { keyOf, Name } from '../../desired/name.ts';
-import { type Api, mustExist, nameIn, operationContext, send } from '../api.ts';
+import { keyOf } from '../../desired/name.ts';
+import { type Api, nameIn, operationContext, send, sendObject } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { DeviceGroupRecord } from '../records.ts';
 import { bodyErrors, commonErrors, conditionErrors, documented, json, readErrors } from '../replies.ts';
-import { sendGroup } from './device-groups.ts';
 
 const PruneResult = z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' });
 
@@ -24,7 +23,7 @@ const groupDocs = documented({
   operationId: 'pruneDeviceGroup',
   summary: 'Remove unused images on the devices of one group',
   tag,
-  params: z.object({ device_group_name: Name }),
+  object: { kind: 'device_group' },
   reply: [202, json('The device group with its higher prune_id.', DeviceGroupRecord)],
   errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },
 });
@@ -39,11 +38,10 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
 
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
-    await mustExist(api, 'device_group', name);
     const context = operationContext(request, api.now());
     const pruned = await api.store.pruneGroup(name, context, ifMatchIn(request));
     if (pruned === null) throw absent('device_group', name);
     api.info.invalidate([keyOf('device_group', name)]);
-    return sendGroup(request, reply, 202, pruned);
+    return sendObject(request, reply, 202, pruned);
   });
 }

@@ -1,8 +1,10 @@
-import type { FastifyInstance } from 'fastify';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { Pace } from '../../async/pace.ts';
 import { within } from '../../change/patience.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
-import type { PassError, Status } from '../../reconcile/status.ts';
+import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import { type Api, REVISION_HEADER } from '../api.ts';
 import { bodyErrors, commonErrors, documented, json, StandingProblem } from '../replies.ts';
 
@@ -37,7 +39,7 @@ const Reconcile = z
     ids_seeded: z
       .object({
         cause: z.enum(['no-counters', 'older-than-record', 'another-store', 'other-history']),
-        record: z.enum(['used', 'none', 'damaged', 'elsewhere']),
+        record: z.enum(['used', 'none', 'damaged']),
         names: z.int(),
         kept: z.int(),
         floor: z.int(),
@@ -72,18 +74,50 @@ const lookDocs = documented({
   errors: { ...commonErrors, ...bodyErrors },
 });
 
+/** With so many problems a reply takes some milliseconds; longer ones are sent in such parts. */
+const PROBLEMS_OF_A_PART = 1000;
+
 /** How far the store has followed git, and a call to look at once. */
 export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, patience }: Api): void {
-  app.get('/api/v2/reconcile', reconcileDocs, () =>
-    Promise.resolve(reconcileRecord(reconciler.status(), recorder.status())),
+  app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) =>
+    sendStatus(request, reply, reconciler.status(), recorder.status()),
   );
 
-  app.post('/api/v2/reconcile', lookDocs, async (_request, reply) => {
+  app.post('/api/v2/reconcile', lookDocs, async (request, reply) => {
     await within(patience, reconciler.look());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
-    return reconcileRecord(status, recorder.status());
+    return sendStatus(request, reply, status, recorder.status());
   });
+}
+
+function sendStatus(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: Status,
+  record: RecordStatus,
+): FastifyReply {
+  if (status.problems.length <= PROBLEMS_OF_A_PART) return reply.send(reconcileRecord(status, record));
+  const text = request.method === 'HEAD' ? [] : statusText(status, record);
+  return reply.type(LONG_TYPE).send(Readable.from(text));
+}
+
+/** Of a reply in parts: fastify gives a type only to what it serializes itself. */
+const LONG_TYPE = 'application/json; charset=utf-8';
+
+/** The text of a long reply, of which each part is made when the one before is on its way, and others had their turn. */
+async function* statusText(status: Status, record: RecordStatus): AsyncGenerator<string> {
+  const head = JSON.stringify(Reconcile.parse(reconcileRecord({ ...status, problems: [] }, record)));
+  // The list of problems is the last field, and empty.
+  yield head.slice(0, -']}'.length);
+  const pace = new Pace();
+  for (let start = 0; start < status.problems.length; start += PROBLEMS_OF_A_PART) {
+    const part = status.problems.slice(start, start + PROBLEMS_OF_A_PART);
+    const texts = part.map((problem) => JSON.stringify(problemRecord(problem)));
+    yield (start === 0 ? '' : ',') + texts.join(',');
+    await pace.step();
+  }
+  yield ']}';
 }
 
 function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
@@ -100,8 +134,12 @@ function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof R
     error: errorRecord(error),
     ids_seeded: seededRecord(status.seeded),
     ids_record: idsRecord(record),
-    problems: problems.map((problem) => ({ ...problem, since: isoTime(problem.since) })),
+    problems: problems.map(problemRecord),
   };
+}
+
+function problemRecord(problem: ProblemStatus): z.infer<typeof StandingProblem> {
+  return { ...problem, since: isoTime(problem.since) };
 }
 
 function originRecord({ origin, polling }: Status): z.infer<typeof Reconcile>['origin'] {
@@ -130,7 +168,7 @@ function idsRecord({ recorded, problem, replaced }: RecordStatus): z.infer<typeo
 function errorRecord(error: PassError | null): z.infer<typeof Failure> {
   if (error === null) return null;
   const { kind, message, since, failures, retryAt } = error;
-  return { kind, message, since: new Date(since).toISOString(), failures, retry_at: time(retryAt) };
+  return { kind, message, since: isoTime(since), failures, retry_at: time(retryAt) };
 }
 
 function time(milliseconds: number | null | undefined): string | null {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { Pace } from '../../async/pace.ts';
 import { explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import {
@@ -10,8 +11,9 @@ import {
   type StoredReport,
   TIME_COMPARISONS,
 } from '../../store/report.ts';
-import type { Store } from '../../store/store.ts';
+import type { ReportStore } from '../../store/store.ts';
 import { type Api, send } from '../api.ts';
+import { faultsOfReports } from '../errors.ts';
 import { readJson } from '../fields.ts';
 import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
 import { bodyErrors, commonErrors, documented, json, parameterErrors } from '../replies.ts';
@@ -85,6 +87,7 @@ const postDocs = documented({
   operationId: 'sendReports',
   summary: 'Take one report or an array of them',
   tag,
+  isForDevices: true,
   body: z.union([SentReport, z.array(SentReport)]),
   reply: [200, json('All of them are kept.', Accepted)],
   errors: { ...commonErrors, ...bodyErrors, ...parameterErrors },
@@ -108,19 +111,15 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     });
   });
 
-  app.post('/api/v2/reports', postDocs, async (request, reply) => {
-    const reports = readReports(request);
+  app.post('/api/v2/reports', { ...postDocs, errorHandler: faultsOfReports(now) }, async (request, reply) => {
+    const reports = await readReports(request);
     if (reports.length > 0) await store.insertReports(reports, now());
     return send(reply, 200, (await store.state()).applied?.revision ?? null, { accepted: reports.length });
   });
 }
 
 /** The text of a page that the store gives in parts, of which each is read when the one before is on its way. */
-async function* pageText(
-  store: Pick<Store, 'reports'>,
-  query: ReportQuery,
-  first: ReportPage,
-): AsyncGenerator<string> {
+async function* pageText(store: ReportStore, query: ReportQuery, first: ReportPage): AsyncGenerator<string> {
   const next = async ({ lastId }: ReportPage, pageSize: number): Promise<ReportPage> =>
     (await store.reports({ ...query, pageSize, ...(lastId !== null && { after: lastId }) })).value;
   let part = first;
@@ -164,12 +163,13 @@ function reportQuery(request: FastifyRequest): ReportQuery {
   };
 }
 
-/** One report or many; a bad one keeps all of them out, and the places of the first bad ones are named. */
-function readReports(request: FastifyRequest): Report[] {
+/** One report or many; a bad one keeps all of them out, and the places of the first bad ones are named. Gives way to others between them. */
+async function readReports(request: FastifyRequest): Promise<Report[]> {
   const body = readJson(request);
   const items: unknown[] = Array.isArray(body) ? body : [body];
   const reports: Report[] = [];
   const problems: (readonly [place: string, why: string])[] = [];
+  const pace = new Pace();
   let bad = 0;
   for (let index = 0; index < items.length && bad < MAX_BAD; index++) {
     const parsed = Report.safeParse(items[index], { reportInput: true });
@@ -178,6 +178,7 @@ function readReports(request: FastifyRequest): Report[] {
       problems.push(...problemsOf(parsed.error, Array.isArray(body) ? [index] : []));
       bad += 1;
     }
+    await pace.step();
   }
   if (bad === 0) return reports;
   const invalid_parameters = Object.fromEntries(problems);

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import type { Api } from '../api.ts';
+import { isFleetKnown } from '../readiness.ts';
 import { commonErrors, documented, json } from '../replies.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
@@ -13,8 +14,12 @@ const statusDocs = documented({
   operationId: 'getStatus',
   summary: 'Whether the API can be used',
   tag,
+  isForDevices: true,
   reply: [200, json('It can be used.', Available)],
-  errors: { ...commonErrors, 503: json('The store cannot be reached.', Available) },
+  errors: {
+    ...commonErrors,
+    503: json('The store cannot be reached, or no revision was ever applied.', Available),
+  },
 });
 const healthDocs = documented({
   operationId: 'getHealth',
@@ -34,9 +39,10 @@ const readyDocs = documented({
 });
 
 /** Whether the manager can be used, for people and for probes. */
-export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): void {
+export function statusRoutes(app: FastifyInstance, api: Api): void {
+  const { store, reconciler } = api;
   app.get('/api/v2/status', statusDocs, async (_request, reply) => {
-    const isAvailable = await answers(store.ping());
+    const isAvailable = await canServe(api);
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
   });
 
@@ -53,10 +59,14 @@ export function statusRoutes(app: FastifyInstance, { store, reconciler }: Api): 
   });
 }
 
-async function answers(call: Promise<void>): Promise<boolean> {
+/**
+ * A worker that starts asks for this, stops all containers where it is true, and then asks for its apps: while those are
+ * refused, it must not be true.
+ */
+async function canServe(api: Api): Promise<boolean> {
   try {
-    await call;
-    return true;
+    await api.store.ping();
+    return await isFleetKnown(api);
   } catch {
     return false;
   }

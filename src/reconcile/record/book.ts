@@ -12,9 +12,7 @@ const OFFER_AGAIN = 600_000;
 const MAX_LOOKS = 5;
 
 const OF_ANOTHER =
-  'refs/holdfast/ids has the record of another manager, so the ids of this one are not recorded; run one manager on a folder, and start this one again when the other is gone';
-const OF_ELSEWHERE =
-  'refs/holdfast/ids has the record of a manager of another folder, so the ids of this one are not recorded; delete the ref if that manager is gone';
+  'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager on a folder (with GIT_REMOTE on a branch of it), and start this one again when the other is gone';
 const AHEAD =
   'the record of ids at refs/holdfast/ids is ahead of the store: another manager runs on a copy of it; end one of them';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
@@ -39,7 +37,7 @@ export interface BookOutcome {
   aside: string | null;
 }
 
-/** Knows what stands at the record's ref, and brings it up to the store. */
+/** Knows what stands in the manager's section of the record, and brings it up to the store. */
 export class Book {
   readonly #dependencies: BookDependencies;
   #adopted: string | null = null;
@@ -52,8 +50,8 @@ export class Book {
   }
 
   /** Says which version, of another store, the counters go on from: it can be written over. */
-  adopt(tip: string): void {
-    this.#adopted = tip;
+  adopt(version: string): void {
+    this.#adopted = version;
   }
 
   /**
@@ -80,7 +78,7 @@ export class Book {
     this.#page = null;
     const compared = known === null ? await this.#look(state) : await this.#compare(known, state);
     const { page, changed, at } = await this.#catchUp(compared, state);
-    const meta = await metaOf(at, record.place, reader);
+    const meta = await metaOf(at, record, reader);
     const isDue = changed.size > 0 || this.#isToOffer() || (await isOutdated(page, meta, reader));
     if (isDue) await this.#write(page, meta, changed);
     const { replaced } = page;
@@ -101,7 +99,7 @@ export class Book {
     const own = ownPage(text, state);
     const compared = own === null ? null : await this.#compare(own, state);
     if (compared !== null && compared.changed.size === 0 && isAsWritten(text, compared.page)) return compared;
-    const standing = standingOf(text, record.place, state.fleet);
+    const standing = standingOf(text, record.line, state.fleet);
     refuse(standing, state, this.#adopted);
     return this.#compare(newPage(standing), state);
   }
@@ -139,15 +137,15 @@ export class Book {
 
   async #write(page: Page, meta: RecordMeta, files: Map<string, string>): Promise<void> {
     const { record, now } = this.#dependencies;
-    const { tip, texts, meta: before } = page.written;
+    const { version, texts, meta: before } = page.written;
     this.#offeredAt = now();
     const written = await record.write({
       files: new Map([...files, page.contents.meta(meta)]),
-      expected: tip,
+      expected: version,
       keepsOthers: before !== null,
       at: now(),
     });
-    page.written = { tip: written, meta, texts: new Map([...texts, ...files]) };
+    page.written = { version: written, meta, texts: new Map([...texts, ...files]) };
   }
 }
 
@@ -175,7 +173,7 @@ function ownPage(text: RecordText | null, state: StoreState): Page | null {
   if (meta === null) return null;
   const texts = new Map([...text.files].filter(([name]) => name !== META));
   return {
-    written: { tip: text.tip, meta, texts },
+    written: { version: text.version, meta, texts },
     contents: new RecordContents(),
     upTo: 0,
     replaced: null,
@@ -194,7 +192,7 @@ function newPage(standing: Standing): Page {
   const record = 'record' in standing ? standing.record : null;
   const texts = record === null ? new Map<string, string>() : textsOf(record);
   return {
-    written: { tip: standing.tip, meta: record?.meta ?? null, texts },
+    written: { version: standing.version, meta: record?.meta ?? null, texts },
     contents: new RecordContents(),
     upTo: 0,
     replaced: standing.kind === 'damaged' ? standing.message : null,
@@ -204,21 +202,20 @@ function newPage(standing: Standing): Page {
 
 /** Throws where what stands there protects the devices of another store. */
 function refuse(standing: Standing, { idSequence }: StoreState, adopted: string | null): void {
-  const { kind, tip } = standing;
-  if (kind === 'none' || kind === 'damaged' || tip === adopted) return;
+  const { kind, version } = standing;
+  if (kind === 'none' || kind === 'damaged' || version === adopted) return;
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
-  if (kind === 'elsewhere') throw new HoldfastError('conflict', OF_ELSEWHERE);
   if (standing.record.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
 }
 
 async function metaOf(
   { fleet, idSequence, applied }: StoreState,
-  place: string,
+  { place, branch }: IdsRecord,
   reader: Reader,
 ): Promise<RecordMeta> {
   const revision = applied?.revision ?? null;
   const folder = revision === null ? null : await reader.folder(revision);
-  return { fleet, place, idSequence, revision, folder };
+  return { fleet, place, branch, idSequence, revision, folder };
 }
 
 /** Whether the record has to say something else, though no row has changed. */

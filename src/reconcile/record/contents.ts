@@ -10,9 +10,9 @@ import {
   shardOf,
 } from './format.ts';
 
-/** What stands at the record's ref, as far as comparing with it needs. */
+/** What stands in the record, as far as comparing with it needs. */
 export interface Written {
-  tip: string | null;
+  version: string | null;
   /** Null where nothing stands there that could be read. */
   meta: RecordMeta | null;
   /** Files of rows, by name. */
@@ -23,6 +23,7 @@ export interface Written {
 export class RecordContents {
   readonly #shards = new Map<string, Map<string, CounterRow>>();
   #size = 0;
+  #highest = 0;
 
   /** Takes rows in the place of those of the same counters; resolves to the files that they are in. */
   async take(rows: readonly CounterRow[]): Promise<Set<string>> {
@@ -47,7 +48,7 @@ export class RecordContents {
   }
 
   meta(meta: RecordMeta): [name: string, text: string] {
-    return encodeMeta(meta, this.#size);
+    return encodeMeta(meta, this.#size, this.#highest);
   }
 
   #put(row: CounterRow): string {
@@ -56,6 +57,7 @@ export class RecordContents {
     const before = shard.size;
     this.#shards.set(file, shard.set(counterKey(row), row));
     this.#size += shard.size - before;
+    this.#highest = Math.max(this.#highest, row.last);
     return file;
   }
 }

@@ -19,18 +19,21 @@ const Meta = z.strictObject({
   format: z.literal(FORMAT),
   fleet: Digits,
   place: z.string().max(4096),
+  branch: z.string().max(4096).nullable(),
   idSequence: Id,
   revision: ObjectId.nullable(),
   folder: ObjectId.nullable(),
   rows: z.int().min(0).max(MAX_ROWS),
+  highest: Id,
 });
 
-/** What a record says of itself. */
+/** What a section of the record says of itself. */
 export interface RecordMeta {
   /** The store that wrote it (`StoreState.fleet`). */
   fleet: string;
-  /** Which folder of the repository it is about. */
+  /** Which folder of the repository it is about, and which branch; null for that of a checkout. */
   place: string;
+  branch: string | null;
   /** `StoreState.idSequence` when the rows were read; no row is older. */
   idSequence: number;
   /** The revision that was applied then, and its folder's tree; null where there was none. */
@@ -38,7 +41,7 @@ export interface RecordMeta {
   folder: string | null;
 }
 
-/** A record of ids: what outlives the loss of a store. */
+/** A section of the record of ids: what outlives the loss of a store. */
 export interface RecordContent {
   meta: RecordMeta;
   rows: CounterRow[];
@@ -66,16 +69,25 @@ export function encodeShard(rows: readonly CounterRow[]): string {
   return `[\n${lines.sort().join(',\n')}\n]\n`;
 }
 
-/** The file that says what the record is, and how many rows it has. */
-export function encodeMeta(meta: RecordMeta, rows: number): [name: string, text: string] {
-  return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows }, null, 2)}\n`];
+/** The file that says what the section is, how many rows it has, and the highest id in them. */
+export function encodeMeta(meta: RecordMeta, rows: number, highest: number): [name: string, text: string] {
+  return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows, highest }, null, 2)}\n`];
 }
 
 /** What a record says of itself, without a look at its rows; null where it does not say it as this version does. */
 export function decodeMeta(files: ReadonlyMap<string, string>): RecordMeta | null {
   try {
-    const { format: _, rows: __, ...meta } = Meta.parse(JSON.parse(files.get(META) ?? ''));
+    const { format: _, rows: __, highest: ___, ...meta } = parseMeta(files.get(META));
     return meta;
+  } catch {
+    return null;
+  }
+}
+
+/** The same of the file alone that says it, with the highest id of the section. */
+export function decodeHead(text: string): (RecordMeta & { highest: number }) | null {
+  try {
+    return parseMeta(text);
   } catch {
     return null;
   }
@@ -87,13 +99,22 @@ export function decodeMeta(files: ReadonlyMap<string, string>): RecordMeta | nul
  */
 export function decodeRecord(files: ReadonlyMap<string, string>): RecordContent | string {
   try {
-    const { format: _, rows: count, ...meta } = Meta.parse(JSON.parse(files.get(META) ?? ''));
+    const { format: _, rows: count, highest, ...meta } = parseMeta(files.get(META));
     const rows = decodeRows(files);
-    if (rows.length !== count) return 'it does not have as many rows as it says';
+    if (rows.length !== count || highestId(rows) !== highest) return 'it does not have the rows that it says';
     return { meta, rows };
   } catch {
     return 'it is not what a manager of this version writes';
   }
+}
+
+function parseMeta(text = ''): z.infer<typeof Meta> {
+  return Meta.parse(JSON.parse(text));
+}
+
+/** The highest id in any of these rows; 0 where there is none. */
+export function highestId(rows: readonly CounterRow[]): number {
+  return rows.reduce((highest, { last }) => Math.max(highest, last), 0);
 }
 
 /** Throws where anything is out of place. */

@@ -36,7 +36,7 @@ export interface Recorder {
   /** Writes what is not written yet. Resolves when that is done, or has failed; never rejects. */
   flush(): Promise<void>;
   /** Says from which version, of another store, this one's counters go on: it can be written over. */
-  adopt(tip: string): void;
+  adopt(version: string): void;
   status(): RecordStatus;
   /** Writes what is not written yet, and nothing more after that. */
   close(): Promise<void>;
@@ -75,7 +75,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!isClosed) timers.touch();
     },
     flush: () => flight.request(),
-    adopt: (tip) => book.adopt(tip),
+    adopt: (version) => book.adopt(version),
     close: async () => {
       isClosed = true;
       await flight.request();

@@ -1,3 +1,4 @@
+import { inTurns } from '../../async/pace.ts';
 import { classifyPath } from '../../desired/file.ts';
 import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
 import type { Breach } from '../continuity.ts';
@@ -11,37 +12,37 @@ export interface Past {
   /** The counters of the store itself. */
   stored: readonly CounterRow[];
   recorded: readonly CounterRow[];
+  /** What is recorded of a line that the store has left: nothing of it is kept. */
+  left: readonly CounterRow[];
   /** What it means for the counters of the store. */
   scope: Breach;
 }
 
 /**
  * One seed for each counter that anybody knows, with this floor; by `scope`, fewer. Where nobody can say how far it got, every
- * id below the floor counts as given: a store that is restored later, with one of these, has to learn that it is outdated.
+ * id below the floor counts as given: a store that is restored later, with one of these, has to learn that it is outdated. Gives
+ * way to others on its way.
  */
-export function seedsOf(
-  { paths, stored, recorded, scope }: Past,
+export async function seedsOf(
+  { paths, stored, recorded, left, scope }: Past,
   isTrusted: Trust,
   floor: number,
-): CounterSeed[] {
+): Promise<CounterSeed[]> {
   const seeds = new Map<string, CounterSeed>();
   const add = (row: CounterRow): void => void seeds.set(counterKey(row), { ...row, floor });
-  for (const path of paths) for (const row of rowsOfPath(path, floor - 1)) add(row);
-  for (const row of stored) {
+  await inTurns(paths, (path) => rowsOfPath(path, floor - 1).forEach(add));
+  await inTurns(stored, (row) => {
     if (scope === 'keep') seeds.delete(counterKey(row));
     else if (scope === 'raise' || !seeds.has(counterKey(row))) add(row);
-  }
-  for (const row of recorded) add(isKept(row, isTrusted) ? row : { ...row, last: floor - 1, hash: null });
+  });
+  const addUnknown = (row: CounterRow): void => add({ ...row, last: floor - 1, hash: null });
+  await inTurns(recorded, (row) => (isKept(row, isTrusted) ? add : addUnknown)(row));
+  await inTurns(left, addUnknown);
   return [...seeds.values()];
 }
 
 function isKept(row: CounterRow, isTrusted: Trust): boolean {
   return row.kind === 'prune' || isTrusted(counterKey(row));
-}
-
-/** The highest id in any of these rows; 0 where there is none. */
-export function highestId(rows: readonly CounterRow[]): number {
-  return rows.reduce((highest, { last }) => Math.max(highest, last), 0);
 }
 
 function rowsOfPath(path: string, last: number): CounterRow[] {

@@ -1,30 +1,31 @@
-import type { RecordText } from '../../source/source.ts';
+import { lineOf, type RecordText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import { decodeMeta, decodeRecord, type RecordContent } from './format.ts';
 
-/** What the record is to a store, and the tip of its ref. */
+/** What a section of the record is to a store, and what tells its version. */
 export type Standing =
-  | { kind: 'none'; tip: null }
-  /** There is something that is no record. */
-  | { kind: 'damaged'; tip: string; message: string }
+  | { kind: 'none'; version: null }
+  /** There is something that is no section of this line. */
+  | { kind: 'damaged'; version: string; message: string }
   /**
-   * `ours`: written for this store. `another`: for another store, about the same folder; the devices are the same,
-   * where one store was lost, restored or followed by the other. `elsewhere`: for another store and folder.
+   * `ours`: written for this store. `another`: for another store, about the same line; the devices are the same,
+   * where one store was lost, restored or followed by the other.
    */
-  | { kind: 'ours' | 'another' | 'elsewhere'; tip: string; record: RecordContent };
+  | { kind: 'ours' | 'another'; version: string; record: RecordContent };
 
-/** Says what a record that was read is to the store of this fleet; `place` is that of its keeper. */
-export function standingOf(text: RecordText | null, place: string, fleet: string): Standing {
-  if (text === null) return { kind: 'none', tip: null };
-  const { tip } = text;
+/** Says what the section of a line is, as it was read, to the store of this fleet. */
+export function standingOf(text: RecordText | null, line: string, fleet: string): Standing {
+  if (text === null) return { kind: 'none', version: null };
+  const { version } = text;
   const record = 'damage' in text ? text.damage : decodeRecord(text.files);
-  if (typeof record === 'string') return { kind: 'damaged', tip, message: record };
-  if (record.meta.fleet === fleet) return { kind: 'ours', tip, record };
-  return { kind: record.meta.place === place ? 'another' : 'elsewhere', tip, record };
+  if (typeof record === 'string') return { kind: 'damaged', version, message: record };
+  if (lineOf(record.meta) !== line)
+    return { kind: 'damaged', version, message: 'it is that of another folder or branch' };
+  return { kind: record.meta.fleet === fleet ? 'ours' : 'another', version, record };
 }
 
 /**
- * Whether a record can know more than a store that has counters. Where it says of itself that it is this store's own
+ * Whether a section can know more than a store that has counters. Where it says of itself that it is this store's own
  * and no newer, its rows need not be read: there are thousands of them, and every start looks.
  */
 export function mayKnowMore(

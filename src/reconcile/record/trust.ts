@@ -29,12 +29,14 @@ export async function trustOf(
   if (revision === null || head === null) return NONE;
   if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
   if ((await reader.folder(revision)) !== folder) return NONE;
-  const touched = await reader.touched(revision, head);
   const passed = await reader.between(revision, head);
-  if (touched === null || passed === null) return NONE;
+  if (passed === null) return NONE;
   const visits = new Set([...passed, ...visitsSince(await reader.visited(), revision)]);
+  // Compared first: git may not come to the end of a walk over what cannot be compared, and nobody could wait for that.
   const other = await changedAt(visits, folder, reader);
   if (other === null) return NONE;
+  const touched = await reader.touched(revision, head);
+  if (touched === null) return NONE;
   const changed = new Set([...touched, ...other].flatMap(keysOfPath));
   for (const key of await heldBack(rows, folder, reader)) changed.add(key);
   return (key) => !changed.has(key);

@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { HoldfastError } from '../../errors.ts';
 import { type Faults, NO_FAULTS } from '../../faults.ts';
-import type { Source } from '../source.ts';
-import { createIdsRecord } from './ids-record.ts';
-import { refName } from './process/commands.ts';
+import type { IdsRecord, Source } from '../source.ts';
+import { commands, refName } from './process/commands.ts';
 import { createLauncher } from './process/launcher.ts';
 import { openObjects } from './read/objects.ts';
 import { createReader } from './read/reader.ts';
+import { createIdsRecord } from './record/ids-record.ts';
 import { followedBranch, followedHead } from './repository/followed.ts';
 import { clearLeftPacks } from './repository/leftovers.ts';
-import { createMaintenance } from './repository/maintenance.ts';
+import { createMaintenance, type Maintenance } from './repository/maintenance.ts';
 import { requireBranch, requireReadable } from './repository/missing-branch.ts';
 import { createRepository, dropUnfinished } from './repository/new-repository.ts';
 import { followReplaced } from './repository/replaced.ts';
@@ -17,6 +17,7 @@ import { findRepository, type Machine, type Repository } from './repository/repo
 import { watchRepository } from './repository/watch.ts';
 import { createLocks } from './work-tree/locks.ts';
 import { createCheckoutPublisher } from './write/checkout-publisher.ts';
+import { openCommitWriter } from './write/commit-writer.ts';
 import type { Undone } from './write/move-branch.ts';
 
 /** The git source of a folder in a work tree of this machine. */
@@ -28,7 +29,7 @@ export interface CheckoutSource extends Source {
   recover(): Promise<Undone | null>;
 }
 
-/** What the manager itself adds; commands do without. */
+/** What the manager adds; without it nobody is told. */
 export interface CheckoutOptions {
   faults: Faults;
   /** Whether a folder that is in no repository gets one; not where commits were served from there before. */
@@ -36,15 +37,17 @@ export interface CheckoutOptions {
   /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
   /** Told of what an earlier write left half done, and a later one undid. */
-  onUndone?(undone: Undone): void;
+  onUndone(undone: Undone): void;
   /** Told, once until there are few again, why packs are not joined; null then. */
-  onPacksLeft?(reason: string | null): void;
+  onPacksLeft(reason: string | null): void;
 }
 
 const DEFAULTS: CheckoutOptions = {
   faults: NO_FAULTS,
   mayCreate: async () => true,
   onLocksCleared: () => undefined,
+  onUndone: () => undefined,
+  onPacksLeft: () => undefined,
 };
 
 /**
@@ -55,9 +58,10 @@ export async function openCheckout(
   folder: string,
   branch: string | null,
   machine: Machine,
-  options: CheckoutOptions = DEFAULTS,
+  given: Partial<CheckoutOptions> = {},
 ): Promise<CheckoutSource> {
-  const { faults, onLocksCleared, onPacksLeft, onUndone = () => undefined } = options;
+  const options = { ...DEFAULTS, ...given };
+  const { faults, onLocksCleared, onPacksLeft, onUndone } = options;
   const { repository, isNew } = await findOrMake(folder, machine, options);
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
@@ -66,10 +70,13 @@ export async function openCheckout(
     fixed === null ? followedHead(repository) : followedBranch(repository, fixed),
   );
   const all = requireReadable(plain, repository);
-  const maintenance = createMaintenance(repository, onPacksLeft);
+  const writer = openCommitWriter(repository);
+  const drop = { command: commands.repackReached(), forget: writer.close };
+  const maintenance = createMaintenance(repository, drop, onPacksLeft);
   const launcher = createLauncher();
   const publisher = createCheckoutPublisher(
     { repository, objects, launcher, locks, faults, maintenance },
+    writer,
     onUndone,
   );
   const { reader, watch } = await followReplaced({
@@ -85,7 +92,7 @@ export async function openCheckout(
     isNew,
     reader,
     publisher,
-    record: createIdsRecord(repository),
+    record: joiningPacks(createIdsRecord(repository), maintenance),
     origin: null,
     isFolderMade: () => isFolder(folder),
     recover: async () => {
@@ -97,6 +104,14 @@ export async function openCheckout(
     close: async () => {
       await Promise.all([reader.close(), publisher.close(), maintenance.close()]);
     },
+  };
+}
+
+/** Each version is a pack, and restarts write versions without a publish. */
+function joiningPacks(record: IdsRecord, maintenance: Maintenance): IdsRecord {
+  return {
+    ...record,
+    write: (draft) => maintenance.adding(() => record.write(draft)),
   };
 }
 

@@ -1,7 +1,8 @@
-import { Pace } from '../../async/pace.ts';
+import { inTurns, Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
+import { OperationPage } from '../operation-page.ts';
 import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.ts';
 import type {
   AppliedObject,
@@ -16,7 +17,7 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type { CounterPart, Documents, FleetHead, ObjectDocument } from './documents.ts';
+import type { CounterPart, Documents, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet work with. */
@@ -25,6 +26,9 @@ export interface FleetReadOptions {
   committer: Committer<FleetHead>;
   defaults: AppDefaults;
 }
+
+/** Entries of the operations log that are asked for at once: one, such as a prune of all, can be as large as a page. */
+const OPERATIONS_AT_ONCE = 32;
 
 /** Reads of the fleet; each sees exactly one version of the head. */
 export class FleetReads {
@@ -110,11 +114,16 @@ export class FleetReads {
 
   operations(before: number | null, limit: number): Promise<OperationEntry[]> {
     return this.#committer.read(async (head) => {
-      const end = Math.min(before ?? Number.MAX_SAFE_INTEGER, head.version + 1);
-      const entries = await this.#documents.operations(end, limit);
-      return entries.map(({ _id: id, at, actor, action, name, requestId, ids }) => {
-        return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
-      });
+      const page = new OperationPage(limit);
+      let end = Math.min(before ?? Number.MAX_SAFE_INTEGER, head.version + 1);
+      while (page.room > 0) {
+        const asked = Math.min(page.room, OPERATIONS_AT_ONCE);
+        const found = await this.#documents.operations(end, asked);
+        page.fill(parsed(found));
+        if (found.length < asked) break;
+        end = found.at(-1)?._id ?? 0;
+      }
+      return page.entries;
     });
   }
 
@@ -137,14 +146,16 @@ export class FleetReads {
     return row === undefined ? null : storedGroup(row);
   }
 
-  /** The apps in the order of the names; null for one that is not stored. */
+  /** The apps in the order of the names; null for one that is not stored. Gives way to others on its way. */
   async #apps(head: FleetHead, names: readonly string[]): Promise<(StoredApp | null)[]> {
     const found = await this.#load(head, 'app', names);
     const byName = new Map(found.map((document) => [document.name, rowOf(document)]));
-    return names.map((name) => {
+    const apps: (StoredApp | null)[] = [];
+    await inTurns(names, (name) => {
       const row = byName.get(name);
-      return row === undefined ? null : storedApp(row, this.#defaults);
+      apps.push(row === undefined ? null : storedApp(row, this.#defaults));
     });
+    return apps;
   }
 
   async #load(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectDocument[]> {
@@ -205,4 +216,10 @@ function appliedObject({ kind, name, stored }: ObjectDocument, defaults: AppDefa
   const { content, origin } = stored ?? { content: '{}', origin: null };
   if (kind === 'app') return { kind, name, origin, content: appContent(content, defaults) };
   return { kind, name, origin, content: groupContent(content) };
+}
+
+/** One by one: those that a page has no room for are not parsed. */
+function* parsed(documents: readonly OperationDocument[]): Generator<OperationEntry> {
+  for (const { _id: id, at, actor, action, name, requestId, ids } of documents)
+    yield { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
 }

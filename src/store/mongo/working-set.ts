@@ -121,7 +121,10 @@ export class WorkingSet implements Work {
         const kept = part(kind, name);
         if (kept !== null) put(kind, name, { ...kept, hash: null }, kept.changed);
       },
-      markAllChanged: (changed) => this.state.markAllChanged(changed),
+      markSomeChanged: (changed) => {
+        this.state.markAllChanged(changed);
+        return false;
+      },
     };
   }
 

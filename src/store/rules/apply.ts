@@ -2,7 +2,7 @@ import { once } from '../../async/once.ts';
 import { Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Content } from '../../desired/content.ts';
-import { sameContent } from '../../plan/content.ts';
+import { sameValue } from '../../desired/values.ts';
 import { raise } from '../../plan/ids.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';
@@ -122,5 +122,5 @@ function isSame(stored: ObjectRow, { kind, after }: Wanted, defaults: AppDefault
   const json = JSON.stringify(after);
   if (stored.content === json) return true;
   const seen = kind === 'app' ? appContent(stored.content, defaults) : groupContent(stored.content);
-  return sameContent(seen, JSON.parse(json));
+  return sameValue(seen, JSON.parse(json));
 }

@@ -18,7 +18,7 @@ export async function seedCounters(
     else if (seedObject(work, seed, seed.kind, changed) === 'dropped') hasDropped = true;
     await pace.step();
   }
-  work.counters.markAllChanged(changed);
+  while (work.counters.markSomeChanged(changed)) await pace.step();
   if (hasDropped) work.state.clearApplied();
   work.state.setSeeded(floorOfOthers, followed);
 }

@@ -70,7 +70,8 @@ export interface CounterWork {
   raise(kind: CounterKind, name: string, changed: number): number;
   /** The stored object carries the hash from now on. No change: the row that others read stays the same. */
   handOverHash(kind: CounterKind, name: string): void;
-  markAllChanged(changed: number): void;
+  /** Marks some of those that do not carry this number yet; tells whether there were any. */
+  markSomeChanged(changed: number): boolean;
 }
 
 export interface OperationWork {

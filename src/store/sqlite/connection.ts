@@ -42,16 +42,12 @@ export function createFile(path: string): void {
 /** The connection that makes all changes; each is on the disk when its transaction ends. */
 export function openWriter(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
-  try {
+  return setUp(db, () => {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     checkpointByItself(db, true);
     enlargeCache(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  });
 }
 
 /**
@@ -60,14 +56,10 @@ export function openWriter(path: string): Database {
  */
 export function openFiller(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
-  try {
+  return setUp(db, () => {
     db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
     enlargeCache(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  });
 }
 
 /** A file that no other process can open, or take, for as long as this connection is there; it is made where missing. */
@@ -76,8 +68,13 @@ export function openExclusively(path: string): Database {
   // SQLite would open it for reading only, and then the lock keeps nobody out.
   accessSync(path, constants.W_OK);
   const db = new DatabaseSync(path, { timeout: 0 });
+  return setUp(db, () => db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE'));
+}
+
+/** The connection, once it is set up; it is closed where that fails. */
+function setUp(db: Database, work: () => void): Database {
   try {
-    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    work();
     return db;
   } catch (error) {
     db.close();

@@ -4,13 +4,16 @@ import type { KeptCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
+/** So many rows are read, or changed, in a turn. */
+const PAGE = 500;
+
 /** Changes the counters, inside the caller's transaction. `changed` is the transaction's id sequence. */
 export class Counters {
   readonly #get: Statement<KeptCounter>;
   readonly #floor: Statement<{ floor: number }>;
   readonly #put: Statement<never>;
   readonly #keep: Statement<never>;
-  readonly #markAll: Statement<never>;
+  readonly #markSome: Statement<never>;
 
   constructor(db: Database) {
     this.#get = prepare(db, 'SELECT last, floor, hash FROM counters WHERE kind = ? AND name = ?');
@@ -22,7 +25,11 @@ export class Counters {
        SET last = excluded.last, floor = excluded.floor, hash = excluded.hash, changed = excluded.changed`,
     );
     this.#keep = prepare(db, 'UPDATE counters SET hash = NULL WHERE kind = ? AND name = ?');
-    this.#markAll = prepare(db, 'UPDATE counters SET changed = ?');
+    this.#markSome = prepare(
+      db,
+      `UPDATE counters SET changed = ?1
+       WHERE (kind, name) IN (SELECT kind, name FROM counters WHERE changed < ?1 LIMIT ${PAGE})`,
+    );
   }
 
   /** The counter; a fresh one for a name that never was. */
@@ -47,16 +54,14 @@ export class Counters {
     this.#keep.run(kind, name);
   }
 
-  markAllChanged(changed: number): void {
-    this.#markAll.run(changed);
+  markSomeChanged(changed: number): boolean {
+    return this.#markSome.run(changed).changes > 0;
   }
 }
 
 /** A row and its place in the order of changes. */
 type ChangedRow = CounterRow & { changed: number };
 
-/** So many rows are read in a turn. */
-const PAGE = 500;
 /** From so many changes on, whoever asks for what changed may as well take everything for changed. */
 const MOST_CHANGES = 1000;
 

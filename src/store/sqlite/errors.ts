@@ -35,6 +35,8 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, wo
 /** SQLITE_NOTADB. */
 const NOT_A_DATABASE = 26;
 
+/** SQLITE_IOERR. */
+const IO_ERROR = 10;
 /** SQLITE_CANTOPEN. */
 const CANNOT_OPEN = 14;
 /** The file, its log, the index of that, and their folder. */
@@ -55,7 +57,7 @@ export function storeError(error: unknown): unknown {
   if (codeOf(error) === CLOSED) return closedError();
   const primary = primaryCode(error);
   if (primary !== null) return failed(primary, error);
-  if ('syscall' in error) return unavailable(cannotOpen(), codeOf(error), error);
+  if ('syscall' in error) return failedFile(error);
   return error;
 }
 
@@ -74,9 +76,19 @@ function unavailable(words: string, code: string, cause: Error): HoldfastError {
 }
 
 function failed(primary: number, error: Error): HoldfastError {
-  const [, known, , words = 'failed'] = FAILURES.find(([code]) => code === primary) ?? [];
+  const known = FAILURES.find(([code]) => code === primary)?.[1];
   const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
-  return unavailable(primary === CANNOT_OPEN ? cannotOpen() : words, name ?? codeOf(error), error);
+  return unavailable(primary === CANNOT_OPEN ? cannotOpen() : wordsOf(primary), name ?? codeOf(error), error);
+}
+
+/** What happened to one of its files outside of SQLite: the manager opens them, and syncs the log, beside it. */
+function failedFile(error: Error & { syscall: unknown }): HoldfastError {
+  const words = error.syscall === 'fdatasync' ? wordsOf(IO_ERROR) : cannotOpen();
+  return unavailable(words, codeOf(error), error);
+}
+
+function wordsOf(code: number): string {
+  return FAILURES.find(([known]) => known === code)?.[3] ?? 'failed';
 }
 
 /** SQLite does not say why. */

@@ -1,4 +1,5 @@
 import { Pace } from '../../async/pace.ts';
+import { Queue } from '../../async/queue.ts';
 import type { Report } from '../report.ts';
 import type { Writes } from './tables.ts';
 
@@ -15,22 +16,25 @@ interface Gathering {
   done: Promise<void>;
 }
 
+/** Runs work in a transaction of its own, in a later turn of the event loop; resolves when what it wrote is on the disk. */
+type Write = (work: () => Promise<void>) => Promise<void>;
+
 /** Reports that go into one transaction, at least one list: others wait for it. */
 const AT_ONCE = 1000;
 
 /** Takes reports in. Lists that wait share a transaction: devices come by the thousand, and each one ends at the disk. */
 export class ReportIntake {
   readonly #writes: Writes;
-  readonly #inTurn: (work: () => Promise<void>) => Promise<void>;
+  readonly #write: Write;
+  readonly #turns = new Queue();
   #gathering: Gathering | null = null;
 
-  /** `inTurn` runs work in a transaction of its own, in a later turn of the event loop. */
-  constructor(writes: Writes, inTurn: (work: () => Promise<void>) => Promise<void>) {
+  constructor(writes: Writes, write: Write) {
     this.#writes = writes;
-    this.#inTurn = inTurn;
+    this.#write = write;
   }
 
-  /** Resolves when the list is on the disk; rejects where none of it is. */
+  /** Resolves when the list is on the disk; rejects where none of it is, or where the disk does not say so. */
   take(reports: readonly Report[], at: number): Promise<void> {
     const open = this.#gathering;
     const gathering = open !== null && open.size < AT_ONCE ? open : this.#begin();
@@ -48,11 +52,17 @@ export class ReportIntake {
       end();
       return insertAll(this.#writes, arrivals);
     };
-    // Also where the transaction does not even begin.
-    const done = this.#inTurn(work).finally(end);
+    // While one waits for the disk, beside the event loop, the lists that come gather for the next: a slow disk is asked once for
+    // many of them. `end` is for a transaction that does not even begin.
+    const done = this.#turns.run(() => this.#write(work)).finally(end);
     const gathering = { arrivals, size: 0, done };
     this.#gathering = gathering;
     return gathering;
+  }
+
+  /** Resolves when nothing that was taken before waits for the disk any more. */
+  settle(): Promise<void> {
+    return this.#turns.run(() => undefined);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Pace } from '../../async/pace.ts';
+import { inTurns, Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
@@ -21,12 +21,18 @@ export class ObjectReads {
   readonly #defaults: AppDefaults;
   readonly #find: Readonly<Record<Kind, Statement<ObjectRow>>>;
   readonly #names: Readonly<Record<Kind, Statement<{ name: string }>>>;
+  readonly #members: Statement<ObjectRow>;
   readonly #all: Statement<AppliedRow>;
 
   constructor(db: Database, defaults: AppDefaults) {
     this.#defaults = defaults;
     this.#find = { app: findObject(db, 'app'), device_group: findObject(db, 'device_group') };
     this.#names = { app: names(db, 'app'), device_group: names(db, 'device_group') };
+    this.#members = prepare(
+      db,
+      `SELECT name, oid, id, 0 AS prune_id, content, hash FROM ${TABLE_OF.app}
+       WHERE name IN (SELECT value FROM json_each(?))`,
+    );
     this.#all = prepare(
       db,
       `SELECT 'app' AS kind, name, content, path, blob FROM apps
@@ -48,17 +54,24 @@ export class ObjectReads {
     return row === undefined ? null : storedGroup(row);
   }
 
+  /** The group's apps as they are stored now, in no order and not parsed yet. */
+  members({ content }: StoredGroup): ObjectRow[] {
+    return this.#members.all(JSON.stringify(content.apps));
+  }
+
   /**
-   * The group's apps in the order of its list. Throws `unavailable` where one is missing: a device that was
-   * told the rest would stop the missing app's containers.
+   * The group's apps in the order of its list, of what `members` read; gives way to others on its way. Rejects as `unavailable`
+   * where one is missing: a device that was told the rest would stop the missing app's containers.
    */
-  members(group: StoredGroup): StoredApp[] {
-    return group.content.apps.map((name) => {
-      const app = this.app(name);
-      if (app !== null) return app;
-      const message = `the store has dropped app "${name}" as outdated; the next pass applies it again`;
-      throw new HoldfastError('unavailable', message, { app: name, device_group: group.name });
+  async parseMembers(group: StoredGroup, rows: readonly ObjectRow[]): Promise<StoredApp[]> {
+    const byName = new Map(rows.map((row) => [row.name, row]));
+    const apps: StoredApp[] = [];
+    await inTurns(group.content.apps, (name) => {
+      const row = byName.get(name);
+      if (row === undefined) throw missingApp(name, group.name);
+      apps.push(storedApp(row, this.#defaults));
     });
+    return apps;
   }
 
   /** All objects of one moment, not parsed yet. */
@@ -76,6 +89,11 @@ export class ObjectReads {
     }
     return objects;
   }
+}
+
+function missingApp(app: string, group: string): HoldfastError {
+  const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;
+  return new HoldfastError('unavailable', message, { app, device_group: group });
 }
 
 function names(db: Database, kind: Kind): Statement<{ name: string }> {

@@ -1,3 +1,4 @@
+import { OperationPage } from '../operation-page.ts';
 import type { OperationContext, OperationEntry } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -42,19 +43,24 @@ interface OperationRow {
 
 /** Reads the operations log. */
 export class OperationReads {
-  readonly #before: Statement<OperationRow>;
+  readonly #newest: Statement<OperationRow>;
 
   constructor(db: Database) {
-    this.#before = prepare(db, 'SELECT * FROM operations WHERE id < ? ORDER BY id DESC LIMIT ?');
+    this.#newest = prepare(db, 'SELECT * FROM operations WHERE id < ? ORDER BY id DESC LIMIT 1');
   }
 
-  /** Entries with an id below `before` (all where null), newest first. */
+  /** See `Store.operations`. */
   before(before: number | null, limit: number): OperationEntry[] {
-    const rows = this.#before.all(before ?? Number.MAX_SAFE_INTEGER, limit);
-    return rows.map(({ request_id: requestId, ids, ...row }) => ({
-      ...row,
-      requestId,
-      ids: JSON.parse(ids) as Record<string, number>,
-    }));
+    return new OperationPage(limit).fill(this.#entries(before ?? Number.MAX_SAFE_INTEGER)).entries;
+  }
+
+  /** Row by row: one can be as large as a page. */
+  *#entries(before: number): Generator<OperationEntry> {
+    let row = this.#newest.get(before);
+    while (row !== undefined) {
+      const { request_id: requestId, ids, ...rest } = row;
+      yield { ...rest, requestId, ids: JSON.parse(ids) as Record<string, number> };
+      row = this.#newest.get(row.id);
+    }
   }
 }

@@ -35,6 +35,7 @@ import {
   inLongTransaction,
   inSnapshot,
   inTransaction,
+  withLogSynced,
 } from './transaction.ts';
 
 /** From so many changes on, what a large transaction costs more is less than what it spares others. */
@@ -60,11 +61,7 @@ export class SqliteStore implements Store {
     this.#reads = reads;
     this.#writes = writes;
     this.#checkPlace = checkPlace;
-    this.#intake = new ReportIntake(writes, (work) =>
-      this.#queue.run(() =>
-        setImmediate().then(() => inLongTransaction(connections.writer, this.#counted(work))),
-      ),
-    );
+    this.#intake = new ReportIntake(writes, (work) => this.#writeReports(work));
   }
 
   async ping(): Promise<void> {
@@ -74,6 +71,7 @@ export class SqliteStore implements Store {
   /** Waits for the writes that were asked for before. Every later call rejects, except `close` itself. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#intake.settle();
     await this.#queue.run(() => closeConnections(this.#connections));
   }
 
@@ -133,9 +131,14 @@ export class SqliteStore implements Store {
 
   groupInfo(name: string): Promise<GroupInfo | null> {
     const { objects, state } = this.#reads;
-    return this.#read(() => {
-      const group = objects.group(name);
-      return group === null ? null : { group, apps: objects.members(group), revision: state.revision() };
+    return this.#guard(async () => {
+      const found = inSnapshot(this.#connections.reader, () => {
+        const group = objects.group(name);
+        return group === null ? null : { group, rows: objects.members(group), revision: state.revision() };
+      });
+      if (found === null) return null;
+      const { group, rows, revision } = found;
+      return { group, apps: await objects.parseMembers(group, rows), revision };
     });
   }
 
@@ -234,6 +237,17 @@ export class SqliteStore implements Store {
   #writeLong<T>(work: () => Promise<T>): Promise<T> {
     return this.#guard(() =>
       this.#queue.run(() => inLongTransaction(this.#connections.writer, this.#counted(work))),
+    );
+  }
+
+  /** In a later turn of the event loop, which does not wait for the disk. Reports alone are written so, one transaction at a time. */
+  async #writeReports(work: () => Promise<void>): Promise<void> {
+    this.#checkPlace();
+    const { writer } = this.#connections;
+    await withLogSynced(writer, () =>
+      this.#queue.run(() =>
+        setImmediate().then(() => inLongTransaction(writer, this.#counted(work), 'NORMAL')),
+      ),
     );
   }
 

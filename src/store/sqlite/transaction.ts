@@ -26,8 +26,12 @@ export function inLightTransaction<T>(db: Database, work: () => T): T {
  * A transaction for work that gives way to others on its way. The caller sees to it that nothing else uses the
  * connection meanwhile.
  */
-export async function inLongTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  begin(db, 'FULL');
+export async function inLongTransaction<T>(
+  db: Database,
+  work: () => Promise<T>,
+  level: Level = 'FULL',
+): Promise<T> {
+  begin(db, level);
   try {
     const result = await work();
     db.exec('COMMIT');
@@ -43,13 +47,13 @@ export async function inLongTransaction<T>(db: Database, work: () => Promise<T>)
  * on their way and are on the disk before `COMMIT` asks for that. The caller brings the log into the file afterwards.
  */
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  const log = `${db.location() ?? ''}-wal`;
   shrinkCache(db);
   checkpointByItself(db, false);
   try {
     return await inLongTransaction(db, async () => {
       const result = await work();
-      await syncAhead(log);
+      // `COMMIT` asks for the same again, and that one counts.
+      await withLogSynced(db, async () => undefined).catch(() => undefined);
       return result;
     });
   } finally {
@@ -58,13 +62,18 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
   }
 }
 
-/** Beside the event loop. `COMMIT` asks for the same again, and that one counts: a failure here is none. */
-async function syncAhead(path: string): Promise<void> {
+/**
+ * Runs `work`, and then sees to it, beside the event loop, that what was written to the log is on the disk. The log is opened
+ * before: where it cannot be, nothing is written, and a file tells of a write that failed only to those who have it open by then.
+ */
+export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  const log = await open(`${db.location() ?? ''}-wal`, 'r');
   try {
-    const file = await open(path, 'r');
-    await file.datasync().finally(() => file.close());
-  } catch {
-    // `COMMIT` meets it too, or it was none.
+    const result = await work();
+    await log.datasync();
+    return result;
+  } finally {
+    await log.close();
   }
 }
 

@@ -1,9 +1,27 @@
 import { expect, it } from 'vitest';
 import { Book } from '../../../src/reconcile/record/book.ts';
+import {
+  decodeRecord,
+  encodeMeta,
+  encodeShard,
+  highestId,
+  type RecordMeta,
+  shardOf,
+} from '../../../src/reconcile/record/format.ts';
+import type { RecordText, Source } from '../../../src/source/source.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 
 const FILES = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
 const CONTEXT = { actor: 'pat', requestId: 'r', at: 1 };
+
+/** The names that the record has, where it is whole. */
+async function recordedNames({ record }: Source): Promise<string[]> {
+  const text = await record.read();
+  if (text === null || 'damage' in text) throw new Error('there is no record');
+  const content = decodeRecord(text.files);
+  if (typeof content === 'string') throw new Error(content);
+  return content.rows.map(({ name }) => name).sort();
+}
 
 it('says of itself what its rows say, also where ids rise while it is read', async () => {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
@@ -24,4 +42,49 @@ it('says of itself what its rows say, also where ids rise while it is read', asy
   expect((await book.bringUp()).hasWritten).toBe(false);
   const fresh = new Book({ record: source.record, store, reader: source.reader, now: () => 2000 });
   expect((await fresh.bringUp()).hasWritten).toBe(false);
+});
+
+it('writes nothing for a store that does not know the past yet', async () => {
+  const { store, source } = await buildEngine({ files: FILES });
+  const book = new Book({ record: source.record, store, reader: source.reader, now: () => 1000 });
+  expect(await book.bringUp()).toEqual({ meta: null, hasWritten: false, replaced: null, aside: null });
+  expect(await source.record.read()).toBeNull();
+});
+
+it('leaves what a manager on a copy of the store has recorded since, and says so', async () => {
+  const { store, source, reconciler } = await buildEngine({ files: FILES });
+  await reconciler.reconcile();
+  const [state, counters] = [await store.state(), await store.counters(0)];
+  const copy = { state: async () => state, counters: async () => counters };
+  await store.restartApp('web', CONTEXT);
+  const parts = { record: source.record, reader: source.reader, now: () => 1000 };
+  await new Book({ ...parts, store }).bringUp();
+  const recorded = await source.record.read();
+  await expect(new Book({ ...parts, store: copy }).bringUp()).rejects.toMatchObject({
+    kind: 'conflict',
+    message: expect.stringContaining('another manager runs on a copy'),
+  });
+  expect(await source.record.read()).toEqual(recorded);
+});
+
+it('takes out again what somebody has added to the record, so that it stays whole', async () => {
+  const { store, source, reconciler } = await buildEngine({ files: FILES });
+  await reconciler.reconcile();
+  const parts = { record: source.record, store, reader: source.reader, now: () => 1000 };
+  const { meta } = await new Book(parts).bringUp();
+  const { version } = (await source.record.read()) as RecordText;
+  const row = { kind: 'app', name: 'stray', last: 7, hash: null } as const;
+  const rows = [...(await store.counters(0)), row];
+  await source.record.write({
+    files: new Map([
+      [shardOf(row.name), encodeShard([row])],
+      encodeMeta(meta as RecordMeta, rows.length, highestId(rows)),
+    ]),
+    expected: version,
+    keepsOthers: true,
+    at: 1000,
+  });
+  expect(await recordedNames(source)).toContain('stray');
+  expect((await new Book(parts).bringUp()).hasWritten).toBe(true);
+  expect(await recordedNames(source)).toEqual((await store.counters(0)).map(({ name }) => name).sort());
 });

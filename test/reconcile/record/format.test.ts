@@ -7,6 +7,7 @@ import type { CounterRow } from '../../../src/store/store.ts';
 const META: RecordMeta = {
   fleet: 'a'.repeat(32),
   place: 'desired-state',
+  branch: null,
   idSequence: 7,
   revision: 'b'.repeat(40),
   folder: 'c'.repeat(40),
@@ -101,6 +102,9 @@ describe('a record of somebody else’s making', () => {
     ['with a sequence that is no number', { 'meta.json': metaWith({ idSequence: '7' }) }],
     ['with fewer rows than it says', { 'meta.json': metaWith({ rows: 2 }) }],
     ['with more rows than it says', { 'meta.json': metaWith({ rows: 0 }) }],
+    ['with a higher id than it says', { 'meta.json': metaWith({ highest: 4 }) }],
+    ['with a lower id than it says', { 'meta.json': metaWith({ highest: 6 }) }],
+    ['with a branch that is none', { 'meta.json': metaWith({ branch: 5 }) }],
     ['with rows that are no JSON', { [shard]: 'x' }],
     ['with rows that are no list', { [shard]: '{"0": []}' }],
     ['with rows in a list of lists', { [shard]: `[[${good}]]` }],

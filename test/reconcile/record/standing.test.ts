@@ -16,12 +16,13 @@ async function textOf(meta: RecordMeta, damaged: 'meta.json' | 'rows' | null): P
   const rows = await contents.changed(await contents.take([WEB]), new Map());
   const files = new Map([...rows, contents.meta(meta)]);
   if (damaged !== null) files.set(damaged === 'rows' ? ([...rows.keys()][0] ?? '') : damaged, 'not JSON');
-  return { tip: 'c'.repeat(40), files };
+  return { version: 'c'.repeat(40), files };
 }
 
 const metas = fc.record({
   fleet: fc.constantFrom(...FLEETS),
   place: fc.constantFrom(...PLACES),
+  branch: fc.constantFrom(null, 'refs/heads/main'),
   idSequence: fc.nat({ max: 3 }),
   revision: fc.constant(null),
   folder: fc.constant(null),
@@ -46,6 +47,7 @@ describe('a look at what a record says of itself', () => {
     const meta = {
       fleet: FLEETS[0] ?? '',
       place: 'desired-state',
+      branch: null,
       idSequence: 2,
       revision: null,
       folder: null,
@@ -54,6 +56,6 @@ describe('a look at what a record says of itself', () => {
     expect(mayKnowMore(await textOf(meta, null), state)).toBe(false);
     expect(mayKnowMore(await textOf({ ...meta, idSequence: 3 }, null), state)).toBe(true);
     expect(mayKnowMore(null, state)).toBe(false);
-    expect(mayKnowMore({ tip: 'c'.repeat(40), damage: 'it is no commit of ours' }, state)).toBe(false);
+    expect(mayKnowMore({ version: 'c'.repeat(40), damage: 'it is no commit of ours' }, state)).toBe(false);
   });
 });

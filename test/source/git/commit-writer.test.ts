@@ -1,4 +1,4 @@
-import { chmod, readdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -34,12 +34,32 @@ async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n'
   return { repository, base: await repository.commit(files), writer: writerAt(repository) };
 }
 
+/** The same with a writer that has made a commit, and whose process `noting` knows. */
+async function startNoted() {
+  const { repository, base } = await start();
+  const place = placeAt(repository.folder);
+  const writer = openCommitWriter({ ...place, context: noting.use(place.context) });
+  onTestFinished(() => writer.close());
+  await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
+  return { repository, base, writer };
+}
+
 /** Reports of failures, and marks of packs. */
 async function leftBy({ folder }: TestRepository): Promise<string[]> {
   const git = join(folder, '.git');
   const names = [...(await readdir(git)), ...(await readdir(join(git, 'objects/pack')))];
   return names.filter((name) => /crash|keep$/.test(name));
 }
+
+describe('a writer', () => {
+  it('that ends after its .git was moved away leaves nothing in its place', async () => {
+    const { repository, base, writer } = await start();
+    await writer.write(base, [draftOf({ 'apps/web.yaml': 'b\n' })]);
+    await rename(join(repository.folder, '.git'), join(repository.folder, 'away'));
+    await writer.close();
+    expect(await readdir(repository.folder)).not.toContain('.git');
+  });
+});
 
 describe('a commit', () => {
   it('is whole, and in its turn, where the next one is asked for before it is done', async () => {
@@ -313,11 +333,7 @@ describe('the process', () => {
   });
 
   it('that was killed is replaced, and the write does not notice', async () => {
-    const { repository, base } = await start();
-    const place = placeAt(repository.folder);
-    const writer = openCommitWriter({ ...place, context: noting.use(place.context) });
-    onTestFinished(() => writer.close());
-    await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
+    const { repository, base, writer } = await startNoted();
     process.kill((await noting.last()) as number, 'SIGKILL');
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await filesAt(repository, id)).toHaveLength(2);
@@ -326,11 +342,7 @@ describe('the process', () => {
   });
 
   it('that was killed leaves the marks of others', async () => {
-    const { repository, base } = await start();
-    const place = placeAt(repository.folder);
-    const writer = openCommitWriter({ ...place, context: noting.use(place.context) });
-    onTestFinished(() => writer.close());
-    await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
+    const { repository, base, writer } = await startNoted();
     const killed = (await noting.last()) as number;
     await writeFile(join(repository.folder, '.git/objects/pack/pack-1.keep'), 'release 1.0');
     process.kill(killed, 'SIGKILL');

@@ -4,7 +4,7 @@ import { diskTrouble, withTrouble } from '../../../src/source/git/process/disk-t
 import { GitFailure } from '../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user who runs the manager may not write there; look at owners and rights';
-const FULL = 'the disk is full; make room';
+const FULL = 'the disk is full (df), or has no inodes left (df -i); make room';
 const QUOTA = 'the quota of the disk is used up; make room';
 
 /** What git has said. */

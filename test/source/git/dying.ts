@@ -29,8 +29,6 @@ export async function dyingSource(repository: TestRepository, point: FaultPoint)
         if (passed === point) throw new Error('died');
       },
     },
-    mayCreate: async () => true,
-    onLocksCleared: () => undefined,
   });
   onTestFinished(async () => {
     await Promise.all([source.reader.close(), source.publisher.close()]);

@@ -7,7 +7,7 @@ import { commands, type GitCommand } from '../../../src/source/git/process/comma
 import { createLauncher, type Launcher } from '../../../src/source/git/process/launcher.ts';
 import { type GitContext, GitFailure } from '../../../src/source/git/process/run.ts';
 import { isAtWork } from '../../../src/source/git/work-tree/holders.ts';
-import { contextAt, repositoryOfFile } from './support.ts';
+import { contextAt, FAILING_CALLS, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();
 await repository.commit({ 'a.txt': 'one\n' });
@@ -98,21 +98,7 @@ describe('a launcher', () => {
     expect(await launcher.run(withIndex('two'), commands.version())).toBe('two');
   });
 
-  it.each([
-    { name: '1, silently', args: ['symbolic-ref', '--quiet', 'refs/none'], code: 1, said: '' },
-    {
-      name: '128, with a reason',
-      args: ['cat-file', 'blob', 'none'],
-      code: 128,
-      said: 'fatal: Not a valid object name none\n',
-    },
-    {
-      name: '129, wrong usage',
-      args: ['cat-file', '--none'],
-      code: 129,
-      said: expect.stringContaining('unknown option'),
-    },
-  ])('rejects with the exit code $name, and goes on', async ({ args, code, said }) => {
+  it.each(FAILING_CALLS)('rejects with the exit code $name, and goes on', async ({ args, code, said }) => {
     const launcher = launch();
     const failure = await failureOf(launcher.run(context, command(...args)));
     expect(failure).toMatchObject({ exitCode: code, stderr: said });

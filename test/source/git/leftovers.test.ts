@@ -1,6 +1,7 @@
 import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { commands } from '../../../src/source/git/process/commands.ts';
 import { createMaintenance } from '../../../src/source/git/repository/maintenance.ts';
 import { findRepository } from '../../../src/source/git/repository/repository.ts';
 import { testRepository } from '../../support/git.ts';
@@ -18,6 +19,15 @@ const LEFT = [
   },
   { name: 'pack-2.keep', text: 'release 1.0\n', age: 60, stays: true, why: 'the mark of a person' },
   { name: 'tmp_pack_def456', text: 'PACK', age: 0, stays: true, why: 'half a pack that is young' },
+  {
+    name: '.tmp-4711-pack-abc.pack',
+    text: 'PACK',
+    age: 60,
+    stays: false,
+    why: 'a pack that has no name yet',
+  },
+  { name: '.tmp-4711-pack-def.pack', text: 'PACK', age: 0, stays: true, why: 'such a pack that is young' },
+  { name: 'tmp_mtimes_abc123', text: 'MTME', age: 60, stays: false, why: 'half of what goes with a pack' },
 ];
 
 it.each(LEFT)(
@@ -49,7 +59,11 @@ it.each([
   await writeFile(join(packs, extra), '');
   const found = await findRepository(repository.folder, MACHINE);
   const told: (string | null)[] = [];
-  const maintenance = createMaintenance(found as NonNullable<typeof found>, (why) => told.push(why));
+  const maintenance = createMaintenance(
+    found as NonNullable<typeof found>,
+    { command: commands.repackReached(), forget: async () => undefined },
+    (why) => told.push(why),
+  );
   onTestFinished(maintenance.close);
   await maintenance.run();
   await maintenance.run();

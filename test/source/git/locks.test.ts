@@ -4,6 +4,7 @@ import { access, chmod, open, readFile, rm, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import { isAtWork } from '../../../src/source/git/work-tree/holders.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, MACHINE, openSource } from './support.ts';
@@ -47,8 +48,6 @@ describe('locks', () => {
     const path = await leaveLock(repository, name, 60);
     const cleared: string[] = [];
     const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-      faults: { pass: () => undefined },
-      mayCreate: async () => true,
       onLocksCleared: (files) => void cleared.push(...files),
     });
     onTestFinished(async () => {
@@ -138,7 +137,10 @@ describe('locks', () => {
     const source = await restart(repository);
     expect(await readFile(lock).then(() => 'there')).toBe('there');
     const refused = source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
-    await expect(refused).rejects.toMatchObject({ kind: 'conflict' });
+    await expect(refused).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('while its editor is open'),
+    });
     await rm(opened);
     await commit;
     expect(await repository.git('log', '-1', '--format=%s')).toBe('person');
@@ -171,6 +173,25 @@ describe('locks', () => {
     ).toBe(stays);
   });
 
+  it('one of a dead process is removed while packs are joined, which can take minutes', async () => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    // As a helper of `git repack`, which is no child of this process either.
+    const packing = spawn('sh', ['-c', 'echo; git pack-objects --stdout; :'], {
+      cwd: repository.folder,
+      stdio: 'pipe',
+    });
+    onTestFinished(async () => {
+      packing.stdin.end();
+      await once(packing, 'close');
+    });
+    await once(packing.stdout, 'data');
+    await expect.poll(() => isAtWork([repository.folder])).toBe(true);
+    const path = await leaveLock(repository, 'index.lock', 60);
+    await restart(repository);
+    await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   it('a young lock is left for a moment: its process may be about to open it', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
@@ -192,8 +213,6 @@ describe('two managers on one checkout', () => {
           if (point === 'tree-switched') throw new Error('died');
         },
       },
-      mayCreate: async () => true,
-      onLocksCleared: () => undefined,
     });
     const head = await dying.reader.head();
     await expect(dying.publisher.publish(head, [draftOf(EDITS)])).rejects.toThrow();

@@ -1,28 +1,16 @@
 import { appendFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { NO_FAULTS } from '../../../src/faults.ts';
 import { isWhole } from '../../../src/source/git/origin/mirror-state.ts';
 import { openRemote } from '../../../src/source/git/origin/remote.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { SMALL_FLEET } from '../../support/manager.ts';
-import { type TestOrigin, testOrigin } from '../../support/origin.ts';
+import { remoteOptions, type TestOrigin, testOrigin } from '../../support/origin.ts';
 import { plumbingOf } from '../../support/plumbing.ts';
-
-const LIMIT = { total: 20_000, silence: 20_000 };
 
 /** A mirror that has fetched; tells its packs' paths and whether it is taken for whole. */
 async function mirrorOf(origin: TestOrigin) {
-  const options = {
-    dataFolder: await temporaryFolder(),
-    branch: 'main',
-    prefix: 'desired-state',
-    access: { url: origin.url, username: null, token: null, sshKey: null, knownHosts: null, caFile: null },
-    machine: { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 },
-    limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
-    onTransfer: () => undefined,
-    faults: NO_FAULTS,
-  };
+  const options = remoteOptions(origin.url, await temporaryFolder());
   const open = async () => {
     const source = await openRemote(options);
     onTestFinished(source.close);

@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openObjects } from '../../../src/source/git/read/objects.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { contextAt, notingGit, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();
@@ -63,6 +65,19 @@ describe('contents', () => {
 
   it.each(['HEAD', 'a\nb', ''])('are asked for by object id only, never by %j', async (text) => {
     await expect(async () => objects.contents(text)).rejects.toMatchObject({ kind: 'internal' });
+  });
+});
+
+describe('contents of an object that is made to fill the memory', () => {
+  it('are not read, and the next question is answered', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(`${folder}/huge`, Buffer.alloc(2 ** 26 + 1, ' '));
+    const huge = await repository.git('hash-object', '-w', `${folder}/huge`);
+    await expect(objects.contents(huge)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: `the blob ${huge} has 67108865 bytes, which is too much to be read`,
+    });
+    expect(await objects.contents(await idOf('a.txt'))).toEqual(Buffer.from('one\n'));
   });
 });
 

@@ -1,13 +1,12 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { NO_FAULTS } from '../../../src/faults.ts';
-import { moveRefs, readTips } from '../../../src/source/git/ids-record.ts';
 import { openRemote } from '../../../src/source/git/origin/remote.ts';
+import { moveRefs, readTips } from '../../../src/source/git/record/refs.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { repositoryAt } from '../../support/git.ts';
+import { remoteOptions } from '../../support/origin.ts';
 
-const LIMIT = { total: 20_000, silence: 20_000 };
 const OWN = 'refs/holdfast/ids';
 
 /** A program `git` that does what the script says first: as a server of another age, or one that says odd things. */
@@ -34,16 +33,7 @@ async function originOf(format: string, place?: string): Promise<{ url: string; 
 }
 
 async function follow(url: string, path: string, dataFolder: string) {
-  const source = await openRemote({
-    dataFolder,
-    branch: 'main',
-    prefix: 'desired-state',
-    access: { url, username: null, token: null, sshKey: null, knownHosts: null, caFile: null },
-    machine: { env: { PATH: path }, timeLimit: 30_000 },
-    limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
-    onTransfer: () => undefined,
-    faults: NO_FAULTS,
-  });
+  const source = await openRemote(remoteOptions(url, dataFolder, path));
   onTestFinished(source.close);
   return source;
 }

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import { openObjects } from '../../../src/source/git/read/objects.ts';
+import { refuseDirtyFiles } from '../../../src/source/git/work-tree/work-tree.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { draftOf, MACHINE, openSource, publishOne } from './support.ts';
+import { contextAt, draftOf, MACHINE, openSource, publishOne } from './support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a\n', 'ds/apps/cron.yaml': 'c\n', 'else.txt': 'e\n' };
 
@@ -37,142 +39,93 @@ async function stateOf({ folder, git }: TestRepository): Promise<Record<string, 
 const write = (repository: TestRepository, path: string, text: string): Promise<void> =>
   writeFiles(repository.folder, { [path]: text });
 
+/** What a person does, and a write that meets it; `dirty` are the paths that it names, all of its own unless given. */
+type Row = [
+  name: string,
+  edits: Readonly<Record<string, string | null>>,
+  work: (person: TestRepository) => Promise<unknown>,
+  dirty?: string[],
+];
+
+const CHANGE = { 'apps/web.yaml': 'b\n' };
+const NEW = { 'apps/new.yaml': 'n\n' };
+const CRON = { 'apps/cron.yaml': 'x\n' };
+const WEB = ['apps/web.yaml'];
+
+const editWeb = (person: TestRepository) => write(person, 'ds/apps/web.yaml', 'mine');
+const makeNew = (person: TestRepository) => write(person, 'ds/apps/new.yaml', 'mine');
+const deleteWeb = ({ folder }: TestRepository) => rm(join(folder, 'ds/apps/web.yaml'));
+const stage = ({ git }: TestRepository) => git('add', '.');
+
+const ROWS: readonly Row[] = [
+  ['edited', CHANGE, editWeb],
+  ['edited to the same size', CHANGE, (person) => write(person, 'ds/apps/web.yaml', 'x\n')],
+  ['staged', CHANGE, (person) => editWeb(person).then(() => stage(person))],
+  [
+    'staged and edited again',
+    CHANGE,
+    async (person) => {
+      await editWeb(person);
+      await stage(person);
+      await write(person, 'ds/apps/web.yaml', 'mine too');
+    },
+  ],
+  ['staged as deleted', CHANGE, ({ git }) => git('rm', '--quiet', 'ds/apps/web.yaml')],
+  ['deleted', CHANGE, deleteWeb],
+  ['edited, and the write deletes it', { 'apps/web.yaml': null }, editWeb],
+  ['new and untracked', NEW, makeNew],
+  [
+    'new, untracked and ignored',
+    NEW,
+    (person) => makeNew(person).then(() => write(person, '.git/info/exclude', '*.yaml\n')),
+  ],
+  ['new and staged', NEW, (person) => makeNew(person).then(() => stage(person))],
+  ['an untracked folder in its place', NEW, (person) => write(person, 'ds/apps/new.yaml/inner', 'mine')],
+  [
+    'an untracked file where its folder goes',
+    { 'apps/team/new.yaml': 'n\n' },
+    (person) => write(person, 'ds/apps/team', 'mine'),
+  ],
+  [
+    'replaced by a symlink',
+    CHANGE,
+    (person) => deleteWeb(person).then(() => symlink('cron.yaml', join(person.folder, 'ds/apps/web.yaml'))),
+  ],
+  [
+    'replaced by a folder',
+    CHANGE,
+    (person) => deleteWeb(person).then(() => write(person, 'ds/apps/web.yaml/inner', 'mine')),
+  ],
+  ['one of two files edited', { ...CRON, ...CHANGE }, editWeb, WEB],
+  [
+    'one of two files staged, and the other one to be deleted',
+    { 'apps/cron.yaml': null, ...CHANGE },
+    (person) => editWeb(person).then(() => stage(person)),
+    WEB,
+  ],
+  [
+    'edited where it is to be deleted, and another one is to be changed',
+    { ...CRON, 'apps/web.yaml': null },
+    editWeb,
+    WEB,
+  ],
+  ['one of two files deleted', { ...CRON, ...CHANGE }, deleteWeb, WEB],
+  ['one of two files new and untracked', { ...CHANGE, ...NEW }, makeNew, ['apps/new.yaml']],
+  [
+    'an untracked file where the folder of one of two goes',
+    { ...CHANGE, 'apps/team/new.yaml': 'n\n' },
+    (person) => write(person, 'ds/apps/team', 'mine'),
+    ['apps/team/new.yaml'],
+  ],
+];
+
 describe('work of a person on the very file', () => {
-  it.each([
-    {
-      name: 'edited',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
-    },
-    {
-      name: 'edited to the same size',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'x\n'),
-    },
-    {
-      name: 'staged',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: async (r: TestRepository) => {
-        await write(r, 'ds/apps/web.yaml', 'mine');
-        await r.git('add', '.');
-      },
-    },
-    {
-      name: 'staged and edited again',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: async (r: TestRepository) => {
-        await write(r, 'ds/apps/web.yaml', 'mine');
-        await r.git('add', '.');
-        await write(r, 'ds/apps/web.yaml', 'mine too');
-      },
-    },
-    {
-      name: 'staged as deleted',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: async (r: TestRepository) => void (await r.git('rm', '--quiet', 'ds/apps/web.yaml')),
-    },
-    {
-      name: 'deleted',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: (r: TestRepository) => rm(join(r.folder, 'ds/apps/web.yaml')),
-    },
-    {
-      name: 'edited, and the write deletes it',
-      edits: { 'apps/web.yaml': null },
-      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
-    },
-    {
-      name: 'new and untracked',
-      edits: { 'apps/new.yaml': 'n\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/new.yaml', 'mine'),
-    },
-    {
-      name: 'new, untracked and ignored',
-      edits: { 'apps/new.yaml': 'n\n' },
-      work: async (r: TestRepository) => {
-        await write(r, 'ds/apps/new.yaml', 'mine');
-        await write(r, '.git/info/exclude', '*.yaml\n');
-      },
-    },
-    {
-      name: 'new and staged',
-      edits: { 'apps/new.yaml': 'n\n' },
-      work: async (r: TestRepository) => {
-        await write(r, 'ds/apps/new.yaml', 'mine');
-        await r.git('add', '.');
-      },
-    },
-    {
-      name: 'an untracked folder in its place',
-      edits: { 'apps/new.yaml': 'n\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/new.yaml/inner', 'mine'),
-    },
-    {
-      name: 'an untracked file where its folder goes',
-      edits: { 'apps/team/new.yaml': 'n\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/team', 'mine'),
-    },
-    {
-      name: 'replaced by a symlink',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: async (r: TestRepository) => {
-        await rm(join(r.folder, 'ds/apps/web.yaml'));
-        await symlink('cron.yaml', join(r.folder, 'ds/apps/web.yaml'));
-      },
-    },
-    {
-      name: 'replaced by a folder',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: async (r: TestRepository) => {
-        await rm(join(r.folder, 'ds/apps/web.yaml'));
-        await write(r, 'ds/apps/web.yaml/inner', 'mine');
-      },
-    },
-    {
-      name: 'one of two files edited',
-      edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': 'b\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
-      dirty: ['apps/web.yaml'],
-    },
-    {
-      name: 'one of two files staged, and the other one to be deleted',
-      edits: { 'apps/cron.yaml': null, 'apps/web.yaml': 'b\n' },
-      work: async (r: TestRepository) => {
-        await write(r, 'ds/apps/web.yaml', 'mine');
-        await r.git('add', '.');
-      },
-      dirty: ['apps/web.yaml'],
-    },
-    {
-      name: 'edited where it is to be deleted, and another one is to be changed',
-      edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': null },
-      work: (r: TestRepository) => write(r, 'ds/apps/web.yaml', 'mine'),
-      dirty: ['apps/web.yaml'],
-    },
-    {
-      name: 'one of two files deleted',
-      edits: { 'apps/cron.yaml': 'x\n', 'apps/web.yaml': 'b\n' },
-      work: (r: TestRepository) => rm(join(r.folder, 'ds/apps/web.yaml')),
-      dirty: ['apps/web.yaml'],
-    },
-    {
-      name: 'one of two files new and untracked',
-      edits: { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/new.yaml', 'mine'),
-      dirty: ['apps/new.yaml'],
-    },
-    {
-      name: 'an untracked file where the folder of one of two goes',
-      edits: { 'apps/web.yaml': 'b\n', 'apps/team/new.yaml': 'n\n' },
-      work: (r: TestRepository) => write(r, 'ds/apps/team', 'mine'),
-      dirty: ['apps/team/new.yaml'],
-    },
-  ])('($name) makes the write a conflict that names it, and changes nothing', async (row) => {
-    const { edits, work, dirty = Object.keys(edits) } = row as typeof row & { dirty?: string[] };
+  it.each(ROWS)('(%s) makes the write a conflict that names it, and changes nothing', async (...row) => {
+    const [, edits, work, dirty = Object.keys(edits)] = row;
     const { repository, base, source } = await start();
     await work(repository);
     const before = await stateOf(repository);
-    await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
+    await expect(publishOne(source, edits)).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringMatching(`^${dirty.join(', ')}: `),
       details: { paths: dirty },
@@ -375,11 +328,7 @@ describe('work of a person that begins while the commit is made', () => {
       work(repository.folder);
       states.push(stateOf(repository));
     };
-    const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-      faults: { pass },
-      mayCreate: async () => true,
-      onLocksCleared: () => undefined,
-    });
+    const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, { faults: { pass } });
     onTestFinished(() => source.close());
     const head = await source.reader.head();
     await expect(source.publisher.publish(head, [draftOf(edits)])).rejects.toMatchObject({
@@ -388,5 +337,34 @@ describe('work of a person that begins while the commit is made', () => {
     });
     expect(await stateOf(repository)).toEqual(await states[0]);
     expect(await repository.git('rev-parse', 'main')).toBe(base);
+  });
+});
+
+it('asks git once about a folder of which a write changes many files', async () => {
+  const repository = await testRepository();
+  const paths = Array.from({ length: 100 }, (_, index) => `groups/g${index}.yaml`);
+  const base = await repository.commit(Object.fromEntries(paths.map((path) => [`ds/${path}`, 'a\n'])));
+  const source = await openSource(join(repository.folder, 'ds'));
+  const objects = openObjects(contextAt(repository.folder));
+  onTestFinished(() => objects.close());
+  const asked: string[] = [];
+  const info = (expression: string) => {
+    asked.push(expression);
+    return objects.info(expression);
+  };
+  const edits = [...paths, 'groups/new.yaml', 'apps/one.yaml'].map((path) => ({ path, text: 'b\n' }));
+  const checkout = { repository: source.repository, objects: { ...objects, info } };
+  const standing = await refuseDirtyFiles(checkout, base, edits);
+  expect(asked).toEqual([`${base}:ds/groups`, `${base}:ds/apps/one.yaml`]);
+  expect([...standing.values()].filter(Boolean)).toHaveLength(100);
+  await rm(join(repository.folder, 'ds/groups/g7.yaml'));
+  await expect(refuseDirtyFiles(checkout, base, edits)).rejects.toMatchObject({
+    kind: 'conflict',
+    details: { paths: ['groups/g7.yaml'] },
+  });
+  await write(repository, 'ds/groups/new.yaml', 'mine');
+  await expect(refuseDirtyFiles(checkout, base, edits)).rejects.toMatchObject({
+    kind: 'conflict',
+    details: { paths: ['groups/new.yaml'] },
   });
 });

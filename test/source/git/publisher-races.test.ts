@@ -40,8 +40,6 @@ async function interrupted(
         if (passed === point) work();
       },
     },
-    mayCreate: async () => true,
-    onLocksCleared: () => undefined,
   });
   onTestFinished(() => source.close());
   return source;

@@ -189,7 +189,9 @@ describe('a branch that is not checked out', () => {
 describe('an index that is damaged', () => {
   it.each([
     ['too short', 'junk'],
+    ['empty', ''],
     ['no index', 'junk'.repeat(100)],
+    ['all zeros', '\0'.repeat(400)],
   ])('(%s) is named, with what to do about it', async (_, text) => {
     const { repository, base, source } = await start();
     await writeFile(join(repository.folder, '.git/index'), text);
@@ -199,6 +201,8 @@ describe('an index that is damaged', () => {
     });
     expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
     await rm(join(repository.folder, '.git/index'));
+    // A write before the reset finds no index; what was damaged must not come back.
+    await expect(publishOne(source, { 'apps/web.yaml': 'b' })).rejects.toMatchObject({ kind: 'conflict' });
     await repository.git('reset', '--quiet');
     await publishOne(source, { 'apps/web.yaml': 'b' });
     expect(await status(repository)).toBe('');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
+import { plumbingOf } from '../../support/plumbing.ts';
 import { draftOf, newRepository, openSource, publishOne } from './support.ts';
 
 const APP = 'container_image: a\n';
@@ -251,6 +252,40 @@ describe('history', () => {
     const history = await reader.history();
     expect(history.isComplete).toBe(isComplete);
     expect(history.paths.has('apps/old.yaml')).toBe(isComplete);
+  });
+});
+
+describe('a history that git tells at length', () => {
+  const FOLDERS = Array.from({ length: 11 }, (_, index) => `${index % 10}`.repeat(240 + index));
+
+  /** A commit of one folder `ds` in which one file stands under `11 ** levels` names. */
+  function publishMany(repository: TestRepository, levels: number, text = APP): string {
+    const git = plumbingOf(repository);
+    let [mode, id] = ['100644', git.blob(text)];
+    for (let level = 0; level < levels; level++)
+      [mode, id] = ['40000', git.tree(FOLDERS.map((name) => ({ mode, name, id })))];
+    return git.publish(git.tree([{ mode: '40000', name: 'ds', id }]));
+  }
+
+  it('is whole where the same names come again and again', async () => {
+    const repository = await testRepository();
+    const from = await repository.commit({ 'ds/apps/a.yaml': APP });
+    let to = from;
+    for (let round = 0; round < 144; round++) to = publishMany(repository, 3, `${APP}# ${round % 2}\n`);
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    const { isComplete, paths } = await reader.history();
+    expect([isComplete, paths.size]).toEqual([true, 1332]);
+    expect((await reader.touched(from, to))?.size).toBe(1332);
+  });
+
+  it('with more names than memory should hold is not whole, and what was touched cannot be told, also after the next commit', async () => {
+    const repository = await testRepository();
+    const from = await repository.commit({ 'ds/apps/a.yaml': APP });
+    publishMany(repository, 5);
+    const to = publishMany(repository, 1);
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect((await reader.history()).isComplete).toBe(false);
+    expect(await reader.touched(from, to)).toBeNull();
   });
 });
 

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { testRepository } from '../../support/git.ts';
@@ -28,13 +28,13 @@ describe('the ids record', () => {
   it.each(['sha1', 'sha256'])('is read as it was written, with %s', async (format) => {
     const repository = await newRepository(`--object-format=${format}`);
     const { record } = await openSource(repository.folder);
-    const tip = await record.write(draft({ 'meta.json': '{}\n', '00.json': 'größe\n' }, null));
+    const version = await record.write(draft({ 'meta.json': '{}\n', '00.json': 'größe\n' }, null));
     const files = new Map([
       ['00.json', 'größe\n'],
       ['meta.json', '{}\n'],
     ]);
-    expect(await record.read()).toEqual({ tip, files });
-    expect(await repository.git('log', '-1', '--format=%ct %P', tip)).toBe('1700000000 ');
+    expect(await record.read()).toEqual({ version, files });
+    expect(await repository.git('log', '-1', '--format=%ct %P', RECORD)).toBe('1700000000 ');
     await repository.git('fsck', '--strict');
   });
 
@@ -52,23 +52,35 @@ describe('the ids record', () => {
     expect(await record.read()).toMatchObject({ files: new Map([['c.json', '4']]) });
   });
 
+  it('leaves few packs, though restarts write versions without a commit', async () => {
+    const { repository, record } = await openRecord();
+    const folder = join(repository.folder, '.git/objects/pack');
+    const packs = async (): Promise<number> =>
+      (await readdir(folder)).filter((name) => name.endsWith('.pack')).length;
+    let version: string | null = null;
+    for (let round = 0; round < 55; round++)
+      version = await record.write(draft({ 'a.json': `${round}` }, version));
+    await expect.poll(packs, { timeout: 20_000 }).toBeLessThan(20);
+    expect(await record.read()).toMatchObject({ version });
+  });
+
   it.each([
     ['nothing, and there is something', null],
     ['another version', '1'.repeat(40)],
   ])('is not written over where the writer expects %s', async (_, expected) => {
     const { record } = await openRecord();
-    const tip = await record.write(draft({ 'a.json': '1' }, null));
+    const version = await record.write(draft({ 'a.json': '1' }, null));
     await expect(record.write(draft({ 'a.json': '2' }, expected))).rejects.toMatchObject({
       kind: 'moved-on',
     });
-    expect(await record.read()).toMatchObject({ tip });
+    expect(await record.read()).toMatchObject({ version });
   });
 
   it('is not written where it was deleted meanwhile', async () => {
     const { record, repository } = await openRecord();
-    const tip = await record.write(draft({ 'a.json': '1' }, null));
+    const version = await record.write(draft({ 'a.json': '1' }, null));
     await repository.git('update-ref', '-d', RECORD);
-    await expect(record.write(draft({ 'a.json': '2' }, tip))).rejects.toMatchObject({ kind: 'moved-on' });
+    await expect(record.write(draft({ 'a.json': '2' }, version))).rejects.toMatchObject({ kind: 'moved-on' });
     expect(await record.read()).toBeNull();
   });
 
@@ -89,9 +101,9 @@ describe('the ids record', () => {
 
   it('outlives a clean-up', async () => {
     const { record, repository } = await openRecord();
-    const tip = await record.write(draft({ 'a.json': '1' }, null));
+    const version = await record.write(draft({ 'a.json': '1' }, null));
     await repository.git('gc', '--quiet', '--prune=now');
-    expect(await record.read()).toMatchObject({ tip, files: new Map([['a.json', '1']]) });
+    expect(await record.read()).toMatchObject({ version, files: new Map([['a.json', '1']]) });
   });
 
   it('cannot be reached: unavailable', async () => {

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { NO_FAULTS } from '../../../src/faults.ts';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
 import type { Machine } from '../../../src/source/git/repository/repository.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -46,9 +45,6 @@ describe('a write that died', () => {
     await expect(source.recover()).rejects.toMatchObject({ kind: 'unavailable' });
     const undone: string[] = [];
     const next = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-      faults: NO_FAULTS,
-      mayCreate: async () => true,
-      onLocksCleared: () => undefined,
       onUndone: ({ commit }) => undone.push(commit),
     });
     onTestFinished(() => next.close());
@@ -241,22 +237,25 @@ describe('a switch that was cut in the middle', () => {
   });
 });
 
+/** A `git update-ref --stdin` that has begun; by a shell: a child of this process would count as one of the manager's own. */
+async function orphanIn(folder: string) {
+  const orphan = spawn('sh', ['-c', 'git update-ref --stdin; :'], {
+    cwd: folder,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => void orphan.kill('SIGKILL'));
+  // It answers, so it is there.
+  orphan.stdin.write('start\n');
+  await once(orphan.stdout, 'data');
+  return orphan;
+}
+
 describe('a git that outlives its manager', () => {
   it('and moves the branch after the next start has begun: the write is published, and nothing is undone', async () => {
     const { repository, base, source } = await start('tree-switched');
     await dieWriting(source);
     const commit = await repository.git('rev-parse', 'refs/holdfast/publishing');
-    // By a shell: a child of this process would count as one of the manager's own.
-    const orphan = spawn('sh', ['-c', 'git update-ref --stdin; :'], {
-      cwd: repository.folder,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    onTestFinished(async () => {
-      orphan.kill('SIGKILL');
-    });
-    // It answers, so it is there.
-    orphan.stdin.write('start\n');
-    await once(orphan.stdout, 'data');
+    const orphan = await orphanIn(repository.folder);
     const next = await openSource(join(repository.folder, 'ds'));
     const recovering = next.recover();
     orphan.stdin.end(`update refs/heads/main ${commit} ${base}\nprepare\ncommit\n`);
@@ -268,15 +267,7 @@ describe('a git that outlives its manager', () => {
   it('and does not end: the next write is a conflict that says so', async () => {
     const { repository, base, source } = await start('tree-switched');
     await dieWriting(source);
-    const orphan = spawn('sh', ['-c', 'git update-ref --stdin; :'], {
-      cwd: repository.folder,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    onTestFinished(async () => {
-      orphan.kill('SIGKILL');
-    });
-    orphan.stdin.write('start\n');
-    await once(orphan.stdout, 'data');
+    const orphan = await orphanIn(repository.folder);
     const next = await openSource(join(repository.folder, 'ds'));
     await expect(
       next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]),

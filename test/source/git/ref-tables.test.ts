@@ -2,7 +2,7 @@ import { access, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
-import { moveRefs, readTips } from '../../../src/source/git/ids-record.ts';
+import { moveRefs, readTips } from '../../../src/source/git/record/refs.ts';
 import { syncRef } from '../../../src/source/git/repository/sync-ref.ts';
 import { allFoldersOf } from '../../../src/source/git/work-tree/locks.ts';
 import type { Head } from '../../../src/source/source.ts';
@@ -101,11 +101,11 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
   it('keeps the record of ids, and only where nobody else wrote it', async () => {
     const { repository, source } = await opened();
     const record = { files: new Map([['ids.json', '{}']]), expected: null, keepsOthers: false, at: 0 };
-    const tip = await source.record.write(record);
-    expect(await source.record.read()).toEqual({ tip, files: record.files });
+    const version = await source.record.write(record);
+    expect(await source.record.read()).toEqual({ version, files: record.files });
     await expect(source.record.write(record)).rejects.toMatchObject({ kind: 'moved-on' });
     await repository.git('update-ref', '-d', 'refs/holdfast/ids');
-    await expect(source.record.write({ ...record, expected: tip })).rejects.toMatchObject({
+    await expect(source.record.write({ ...record, expected: version })).rejects.toMatchObject({
       kind: 'moved-on',
     });
   });
@@ -127,8 +127,6 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
       const { repository } = await opened();
       const cleared: string[] = [];
       const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-        faults: { pass: () => undefined },
-        mayCreate: async () => true,
         onLocksCleared: (files) => void cleared.push(...files),
       });
       onTestFinished(source.close);

@@ -69,11 +69,7 @@ it('undoes a write that was cut short, where a repository of another format took
     isCut = false;
     throw new Error('cut');
   };
-  const source = await openCheckout(repository.folder, null, MACHINE, {
-    faults: { pass },
-    mayCreate: async () => true,
-    onLocksCleared: () => undefined,
-  });
+  const source = await openCheckout(repository.folder, null, MACHINE, { faults: { pass } });
   onTestFinished(source.close);
   await rename(join(repository.folder, '.git'), join(await temporaryFolder(), 'old'));
   await repository.git('init', '--quiet', '--initial-branch=main', '--object-format=sha256');

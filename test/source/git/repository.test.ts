@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NO_FAULTS } from '../../../src/faults.ts';
@@ -82,6 +82,22 @@ describe('findRepository', () => {
       commonFolder: `${top}/.git`,
       context: { folder },
     });
+  });
+
+  it('finds a work tree that stands in its own folder of git', async () => {
+    const { git, commit } = await testRepository();
+    await commit({ 'ds/x': '' });
+    const around = join(await realpath(await temporaryFolder()), 'around');
+    const folder = join(around, 'work');
+    await git('clone', '--quiet', `--separate-git-dir=${around}`, '.', `${around}.clone`);
+    await rename(`${around}.clone`, folder);
+    expect(await findRepository(join(folder, 'ds'), MACHINE)).toMatchObject({
+      prefix: 'ds',
+      gitFolder: around,
+      context: { folder },
+    });
+    const beside = findRepository(join(around, 'objects'), MACHINE);
+    await expect(beside).rejects.toMatchObject({ kind: 'invalid' });
   });
 
   it('finds the inner one of two', async () => {

@@ -3,9 +3,10 @@ import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commands, type GitCommand } from '../../../src/source/git/process/commands.ts';
-import { GitFailure, redact, runGit } from '../../../src/source/git/process/run.ts';
+import { GitFailure, MOST_OUTPUT, redact, runGit } from '../../../src/source/git/process/run.ts';
 import { writeFiles } from '../../support/folder.ts';
-import { contextAt, repositoryOfFile } from './support.ts';
+import { plumbingOf } from '../../support/plumbing.ts';
+import { contextAt, FAILING_CALLS, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();
 await repository.commit({ 'a.txt': 'one\n' });
@@ -51,22 +52,20 @@ describe('runGit', () => {
     expect((await runGit(context, command('cat-file', 'blob', id))) === text).toBe(true);
   });
 
-  it.each([
-    { name: '1, silently', args: ['symbolic-ref', '--quiet', 'refs/none'], code: 1, stderr: '' },
-    {
-      name: '128, with a reason',
-      args: ['cat-file', 'blob', 'none'],
-      code: 128,
-      stderr: 'fatal: Not a valid object name none\n',
-    },
-    {
-      name: '129, wrong usage',
-      args: ['cat-file', '--none'],
-      code: 129,
-      stderr: expect.stringContaining('unknown option'),
-    },
-  ])('rejects with the exit code $name', async ({ args, code, stderr }) => {
-    expect(await failureOf(runGit(context, command(...args)))).toMatchObject({ exitCode: code, stderr });
+  it('lets go of a command that lists without end: one folder stands for many in many others', async () => {
+    const git = plumbingOf(repository);
+    const names = Array.from({ length: 10 }, (_, index) => `${index}`.repeat(200));
+    const blob = git.blob('bomb\n');
+    let tree = git.tree(names.map((name) => ({ mode: '100644', name, id: blob })));
+    for (let level = 0; level < 8; level++)
+      tree = git.tree(names.map((name) => ({ mode: '40000', name, id: tree })));
+    const failure = await failureOf(runGit(context, commands.listTree(tree)));
+    expect(failure.message).toBe(`git ls-tree failed: said more than ${MOST_OUTPUT} bytes`);
+  });
+
+  it.each(FAILING_CALLS)('rejects with the exit code $name', async ({ args, code, said }) => {
+    const failure = await failureOf(runGit(context, command(...args)));
+    expect(failure).toMatchObject({ exitCode: code, stderr: said });
   });
 
   it('names the command in the message, and the exit code where there is nothing else to tell', async () => {
@@ -74,6 +73,19 @@ describe('runGit', () => {
     expect(silent.message).toBe('git symbolic-ref failed: exit code 1');
     const loud = await failureOf(runGit(context, command('cat-file', 'blob', 'none')));
     expect(loud.message).toBe('git cat-file failed: fatal: Not a valid object name none');
+  });
+
+  it('leaves the progress of a transfer out of the message: why it failed comes last', () => {
+    const progress = Array.from(
+      { length: 100 },
+      (_, part) => `Writing objects: ${part}% (${part}/100)\r`,
+    ).join('');
+    const done =
+      'Enumerating objects: 9, done.\nWriting objects: 100% (100/100), done.\nTotal 100 (delta 2)\n';
+    const said = `${progress}${done}remote: Resolving deltas: 100% (2/2), done.        \nfatal: aborted by hook\n`;
+    const failure = new GitFailure(commands.version(), 128, said);
+    expect(failure.message).toBe('git version failed: fatal: aborted by hook');
+    expect(failure.stderr).toBe(said);
   });
 
   it('rejects where git is not installed', async () => {
@@ -138,5 +150,12 @@ describe('redact', () => {
     { name: 'no addresses', text: 'Pat <pat@example.com>', is: 'Pat <pat@example.com>' },
   ])('takes out $name', ({ text, is }) => {
     expect(redact(text)).toBe(is);
+  });
+
+  it.each([
+    { name: 'letters without an end', text: 'a'.repeat(300_000) },
+    { name: 'addresses in one another', text: 'a://'.repeat(75_000) },
+  ])('is done at once with $name, which another side can send as its progress', ({ text }) => {
+    expect(redact(`${text}b`)).toBe(`${text}b`);
   });
 });

@@ -147,6 +147,15 @@ export function applyContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(2);
     });
 
+    it('tells how many steps are done, up to the last one', async () => {
+      const told: number[] = [];
+      const sequence = await test.store.claimHead(0, 'r1', AT);
+      const steps = [appStep('web', app('nginx')), groupStep('edge', group('web')), appStep('gone', null)];
+      const batch = { revision: 'r1', sequence, at: AT, steps, origins: [], rules: 'r1' };
+      await test.store.apply({ ...batch, onStep: (done) => void told.push(done) });
+      expect(told).toEqual([1, 2, 3]);
+    });
+
     it('sets the applied revision and its time', async () => {
       await pass(test.store, [], 'r1');
       expect((await test.store.state()).applied).toEqual({ revision: 'r1', at: AT });

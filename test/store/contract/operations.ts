@@ -171,6 +171,19 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.operations(third.at(-1)!.id, 3)).toEqual([]);
     });
 
+    it('ends a page after very many ids, and goes on with the next', async () => {
+      const ids = Object.fromEntries(Array.from({ length: 6000 }, (_, index) => [`group-${index}`, index]));
+      for (let at = 1; at <= 5; at += 1) await test.store.logOperation({ ...entry, at, ids });
+      const ats: number[][] = [];
+      for (let before: number | null = null; ; ) {
+        const page: OperationEntry[] = await test.store.operations(before, 1000);
+        if (page.length === 0) break;
+        ats.push(page.map(({ at }) => at));
+        before = page.at(-1)!.id;
+      }
+      expect(ats).toEqual([[5, 4], [3, 2], [1]]);
+    });
+
     it('goes on above its old ids after a restart', async () => {
       await test.store.logOperation(entry);
       const [old] = await test.store.operations(null, 1);

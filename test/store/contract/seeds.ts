@@ -149,6 +149,12 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(6);
     });
 
+    it('gives no object the id 0, whatever somebody wrote into the record', async () => {
+      await test.store.seedCounters([appSeed(0)], 40);
+      await pass(test.store, [appStep('web', NGINX)]);
+      expect(await appId(test.store, 'web')).toBe(FLOOR);
+    });
+
     it('starts names that the past does not know at 1', async () => {
       await test.store.seedCounters([appSeed(5)], 40);
       await pass(test.store, [appStep('new', NGINX)]);
@@ -297,6 +303,20 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(2);
       expect(await groupIds(test.store, 'edge')).toEqual([1, 1]);
       expect(await restartedId(test.store)).toBe(FLOOR);
+    });
+
+    it('leaves alone an object that got further than the record, whatever content is recorded', async () => {
+      await pass(test.store, [appStep('web', app('old'))]);
+      await pass(test.store, [appStep('web', NGINX)], 'r2');
+      await test.store.seedCounters([appSeed(1, app('other'))], 40);
+      expect((await test.store.app('web')).value).toMatchObject({ appId: 2, content: NGINX });
+      expect((await test.store.state()).applied?.revision).toBe('r2');
+    });
+
+    it('leaves alone an object that was deleted under the id that it has: no other content had that id', async () => {
+      await pass(test.store, [appStep('web', NGINX)]);
+      await test.store.seedCounters([{ ...appSeed(1), hash: null }], 40);
+      expect((await test.store.app('web')).value).toMatchObject({ appId: 1, content: NGINX });
     });
 
     it('trusts its own memory where that is the newer one', async () => {

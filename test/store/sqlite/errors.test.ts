@@ -49,6 +49,13 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
     },
   ],
   [
+    'cannot be read or written: the disk reports an error; look at the log of the machine',
+    'EIO',
+    () => {
+      throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO', syscall: 'fdatasync' });
+    },
+  ],
+  [
     'is closed',
     undefined,
     () => {

@@ -2,9 +2,10 @@
 export interface OriginAccess {
   /** `https://…`, `ssh://…`, `user@host:path`, or a path of this machine; never with credentials in it. */
   url: string;
-  /** For https. */
+  /** For https; the token itself, or the path of a file with it that is read at each transfer. */
   username: string | null;
   token: string | null;
+  tokenFile: string | null;
   /** Path of a private key, for ssh. */
   sshKey: string | null;
   /** Path of a known_hosts file, for ssh. */
@@ -26,19 +27,29 @@ const PASSED_ON = [
   'SSL_CERT_DIR',
 ];
 
+/** Said by the helper below; `unreachable` knows it. */
+export const TOKEN_FILE_UNREADABLE = 'the file of GIT_TOKEN_FILE cannot be read';
+
 /**
- * Answers git's question for credentials. git starts it in a shell; the secret itself is only in the environment, so
+ * Answers git's question for credentials. git starts it in a shell; the secret itself is only in the environment or in its file, so
  * that no list of processes shows it.
  */
-const HELPER =
-  '!f() { test "$1" = get || exit 0; printf "username=%s\\npassword=%s\\n" "$HOLDFAST_ORIGIN_USERNAME" "$HOLDFAST_ORIGIN_TOKEN"; }; f';
+const HELPER = `!f() {
+test "$1" = get || exit 0
+token=$HOLDFAST_ORIGIN_TOKEN
+if test -n "$HOLDFAST_ORIGIN_TOKEN_FILE"; then
+token=$(tr -d '\\r\\n' < "$HOLDFAST_ORIGIN_TOKEN_FILE") || { echo '${TOKEN_FILE_UNREADABLE}' >&2; exit 1; }
+fi
+printf 'username=%s\\npassword=%s\\n' "$HOLDFAST_ORIGIN_USERNAME" "$token"
+}; f`;
 
 /** Bytes a second, and for how many seconds a transfer over https may stay below it. */
 const SLOWEST = 1000;
 const SLOW_FOR = 30;
 
 /** Settings of git for reaching origin: its address, who we are there, and when to give up on a slow line. */
-export function accessConfig({ url, token, caFile }: OriginAccess): (readonly [string, string])[] {
+export function accessConfig(access: OriginAccess): (readonly [string, string])[] {
+  const { url, caFile } = access;
   const config: (readonly [string, string])[] = [
     ['remote.origin.url', url],
     ['http.lowSpeedLimit', String(SLOWEST)],
@@ -55,7 +66,7 @@ export function accessConfig({ url, token, caFile }: OriginAccess): (readonly [s
   ];
   if (caFile !== null) config.push(['http.sslCAInfo', caFile]);
   // Only for this very host: one that origin redirects to gets nothing.
-  if (token !== null && isHttps(url)) config.push([`credential.${new URL(url).origin}.helper`, HELPER]);
+  if (hasToken(access)) config.push([`credential.${new URL(url).origin}.helper`, HELPER]);
   return config;
 }
 
@@ -64,18 +75,27 @@ export function accessEnvironment(
   access: OriginAccess,
   machine: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
-  const env: Record<string, string> = { GIT_SSH_COMMAND: sshCommand(access), GIT_SSH_VARIANT: 'ssh' };
+  const env: Record<string, string> = {
+    GIT_ALLOW_PROTOCOL: 'file:https:ssh',
+    GIT_SSH_COMMAND: sshCommand(access),
+    GIT_SSH_VARIANT: 'ssh',
+  };
   for (const name of PASSED_ON) {
     const value = machine[name];
     if (value !== undefined) env[name] = value;
   }
   // At a path the hooks of origin run with this environment, and they belong to somebody else.
-  if (access.token === null || !isHttps(access.url)) return env;
+  if (!hasToken(access)) return env;
   return {
     ...env,
     HOLDFAST_ORIGIN_USERNAME: access.username ?? 'git',
-    HOLDFAST_ORIGIN_TOKEN: access.token,
+    HOLDFAST_ORIGIN_TOKEN: access.token ?? '',
+    HOLDFAST_ORIGIN_TOKEN_FILE: access.tokenFile ?? '',
   };
+}
+
+function hasToken({ url, token, tokenFile }: OriginAccess): boolean {
+  return (token ?? tokenFile) !== null && isHttps(url);
 }
 
 function isHttps(url: string): boolean {

@@ -1,3 +1,4 @@
+import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
 import { GitFailure, runGit } from '../process/run.ts';
@@ -37,7 +38,7 @@ export interface MirrorState {
 }
 
 export function createMirrorState(parts: MirrorStateParts): MirrorState {
-  const { options, repository, branch, origin, letGo } = parts;
+  const { options, repository, branch, letGo } = parts;
   const folder = repository.gitFolder;
   let isReached = false;
   let isSuspect = false;
@@ -64,7 +65,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
     // What an ended fetch left is in the way of the next one.
     if (failure !== null) await tidyMirror(folder, trackingRef(branch));
-    const others = await fetchInFormat(origin, pace, remake).catch(fail);
+    const others = await fetchInFormat(parts, pace, remake).catch(fail);
     const refusal = others === null ? null : missing(branch, others, isFirst);
     if (refusal !== null) fail(refusal);
     failure = null;
@@ -96,7 +97,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
 
 /** Origin's format is not known before it was asked; a mirror of another one holds nothing of it, and is made again. */
 async function fetchInFormat(
-  origin: Origin,
+  { origin, repository }: MirrorStateParts,
   pace: keyof TransferLimits,
   remake: (format: ObjectFormat) => Promise<void>,
 ): Promise<readonly string[] | null> {
@@ -105,23 +106,20 @@ async function fetchInFormat(
   } catch (error) {
     if (!(error instanceof OtherFormat)) throw error;
     await remake(error.format);
-    return origin.fetch('first');
+    return await origin.fetch('first');
+  } finally {
+    // git syncs what a pack holds, and not its name: one of many that a loss of power took away could be missing unnoticed.
+    await syncFolder(`${repository.commonFolder}/objects/pack`).catch(() => undefined);
   }
 }
 
 /** Only an origin without any branch is one that nobody has written to: null. */
 function missing(branch: string, others: readonly string[], isFirst: boolean): HoldfastError | null {
-  if (!isFirst)
-    return new HoldfastError('unavailable', `origin has no branch "${branchName(branch)}" any more`);
-  return others.length > 0 ? noSuchBranch('origin', branch, others) : null;
+  return isFirst && others.length === 0 ? null : noSuchBranch('origin', branch, others, !isFirst);
 }
 
 async function isTracked({ context }: Repository, branch: string): Promise<boolean> {
   return (await runGit(context, commands.tip(trackingRef(branch))).catch(() => '')) !== '';
-}
-
-function branchName(branch: string): string {
-  return branch.replace(/^refs\/heads\//, '');
 }
 
 /** Whether nothing of the mirror is missing or damaged. */

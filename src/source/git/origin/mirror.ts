@@ -28,10 +28,17 @@ export interface Mirror {
 
 const FOLDER = 'mirror.git';
 const SETTINGS = 'transfer.gitconfig';
-/** Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked. */
-const LOGGED: readonly (readonly [string, string])[] = [['core.logAllRefUpdates', 'true']];
+const SETTINGS_OF_MIRROR: readonly (readonly [string, string])[] = [
+  // Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked.
+  ['core.logAllRefUpdates', 'true'],
+  // Nobody fetches from here, and they take twice as long as joining packs does.
+  ['repack.writeBitmaps', 'false'],
+];
 /** In the mirror: the address of what it mirrors. */
 const ADDRESS_FILE = 'holdfast-origin';
+/** In the mirror, while a version of the record is pushed: see `sharing`. A hint about such files would be in front of what git says. */
+const GRAFT_FILE = 'holdfast-grafts';
+const UNHINTED: readonly (readonly [string, string])[] = [['advice.graftFileDeprecated', 'false']];
 
 /**
  * Opens the mirror and clears away what a killed process left; makes a new one where there is none, where it mirrors
@@ -106,7 +113,7 @@ async function describeMirror(folder: string, options: MirrorOptions): Promise<M
 }
 
 function localContext(folder: string, { machine }: MirrorOptions): GitContext {
-  const env = { ...gitEnvironment(machine.env, [folder], LOGGED), GIT_DIR: folder };
+  const env = { ...gitEnvironment(machine.env, [folder], SETTINGS_OF_MIRROR), GIT_DIR: folder };
   return { folder, env, timeLimit: machine.timeLimit };
 }
 
@@ -116,7 +123,11 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
  */
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;
-  const env = gitEnvironment(machine.env, [folder], [...LOGGED, ...accessConfig(access)]);
+  const env = gitEnvironment(
+    machine.env,
+    [folder],
+    [...SETTINGS_OF_MIRROR, ...UNHINTED, ...accessConfig(access)],
+  );
   const file = join(options.dataFolder, SETTINGS);
   const safe = access.url.startsWith('/') ? [access.url, join(access.url, '.git')] : [];
   const lines = [
@@ -124,11 +135,32 @@ async function transferContext(folder: string, options: MirrorOptions): Promise<
     ...safe.map((path) => `[safe]\n\tdirectory = ${quoted(path)}\n`),
   ];
   await writeFile(file, lines.join(''), { mode: 0o600 });
+  const own = { GIT_DIR: folder, GIT_CONFIG_GLOBAL: file, GIT_GRAFT_FILE: join(folder, GRAFT_FILE) };
   return {
     folder,
-    env: { ...env, ...accessEnvironment(access, machine.env), GIT_DIR: folder, GIT_CONFIG_GLOBAL: file },
+    env: { ...env, ...accessEnvironment(access, machine.env), ...own },
     timeLimit: machine.timeLimit,
   };
+}
+
+/**
+ * Pushes a commit that has no parents, and most of its files from one that origin has. Git sends all of them then, because it
+ * looks only at what a commit descends from; a graft says that it descends from that one, to this git alone. A git that
+ * knows no grafts any more sends all.
+ */
+export async function sharing<T>(
+  { gitFolder }: Pick<Repository, 'gitFolder'>,
+  commit: string,
+  base: string,
+  push: () => Promise<T>,
+): Promise<T> {
+  const file = join(gitFolder, GRAFT_FILE);
+  try {
+    await writeFile(file, `${commit} ${base}\n`);
+    return await push();
+  } finally {
+    await rm(file, { force: true });
+  }
 }
 
 function quoted(text: string): string {

@@ -1,7 +1,9 @@
 import { descriptorTrouble, HoldfastError } from '../../../errors.ts';
+import { RepositoryConflict } from '../../source.ts';
 import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
+import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
 /** Origin cannot be reached now. */
 export class OriginUnavailable extends HoldfastError {
@@ -18,10 +20,10 @@ export class OriginUnavailable extends HoldfastError {
 }
 
 /** Origin did not look at a push, since a lock that it needs is there: of another push, or of a dead process. */
-export class OriginLocked extends HoldfastError {
+export class OriginLocked extends RepositoryConflict {
   constructor(name: string, file: string, cause: unknown) {
     const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${file} there`;
-    super('conflict', message, {}, cause);
+    super(message, cause);
   }
 }
 
@@ -58,9 +60,10 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     /'remote-https?' is not a git command|unable to find remote helper for 'https?'/i,
     'the git of the manager cannot do https; install its part for that',
   ],
+  [new RegExp(`^${TOKEN_FILE_UNREADABLE}$`, 'm'), TOKEN_FILE_UNREADABLE],
   [
     /Authentication failed|could not read (Username|Password)|terminal prompts disabled|error: 40[13]\b/,
-    'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN',
+    'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN (or GIT_TOKEN_FILE)',
   ],
   [
     /Permission to .* denied|marked as read only|not allowed to push/i,

@@ -1,9 +1,12 @@
-import type { Exclusive } from '../../../async/exclusive.ts';
+import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
-import { createIdsRecord, moveRefs, RECORD_REF, type RecordPlace, readTips } from '../ids-record.ts';
+import { createIdsRecord, type RecordPlace, type RecordTips } from '../record/ids-record.ts';
+import { moveRefs, RECORD_REF, readTips } from '../record/refs.ts';
+import type { Maintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
+import { sharing } from './mirror.ts';
 import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';
 import { OriginLocked } from './origin-errors.ts';
@@ -27,37 +30,40 @@ function asideFor(reason: string): string {
 /** What keeping the record at origin needs. */
 export interface OriginRecordParts {
   repository: Repository;
+  /** Full name of the branch. */
+  branch: string;
   origin: Origin;
-  exclusive: Exclusive;
+  /** Fetches and pushes take turns. */
+  turns: Queue;
   mirror: Pick<MirrorState, 'fetch' | 'isReached'>;
   access: OriginAccess;
+  maintenance: Pick<Maintenance, 'adding'>;
 }
 
 /**
- * The record of ids at origin, as it was fetched last. The mirror's own counts only while origin has none, or refuses
- * it: then the mirror's was written on top of the very version that origin has.
+ * The record of ids at origin, as it was fetched last. The mirror's own section counts only while origin has none, or refuses
+ * it: then the mirror's was written on top of the very one that origin has.
  */
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
-  const { repository, exclusive, mirror, access } = parts;
+  const { repository, branch, turns, mirror, access, maintenance } = parts;
   let aside: string | null = null;
-  const put = createPut(parts);
   const stand: RecordPlace = {
-    tip: async () => {
+    look: async (versionAt) => {
       const versions = await readVersions(repository);
-      const tip = standingOf(versions);
-      const isAtOrigin = tip === versions.seen;
+      const own = await standingOf(versions, versionAt);
+      const isAtOrigin = own === versions.seen;
       aside = isAtOrigin ? null : (aside ?? asideFor(NOT_TAKEN));
-      return tip;
+      return { own, others: versions.seen };
     },
-    put: async (tip, expected) => {
-      const refusal = await put(tip, expected);
+    put: async (...version) => {
+      const refusal = await put(parts, ...version);
       aside = refusal === null ? null : asideFor(refusal);
     },
     isCurrent: mirror.isReached,
     aside: () => aside,
   };
-  const record = createIdsRecord(repository, stand, access.url);
-  return { ...record, write: (draft) => exclusive(() => record.write(draft)) };
+  const record = createIdsRecord(repository, { branch, address: access.url, stand });
+  return { ...record, write: (draft) => turns.run(() => maintenance.adding(() => record.write(draft))) };
 }
 
 /** The versions that the mirror knows of; null where there is none. */
@@ -72,41 +78,49 @@ async function readVersions(repository: Repository): Promise<Versions> {
   return { own, seen, base };
 }
 
-/** The version that counts. Of two that nothing connects it is the one at origin: there others see it, too. */
-function standingOf({ own, seen, base }: Versions): string | null {
-  return own !== null && (seen === null || seen === base) ? own : seen;
+/**
+ * The version whose section counts. Of two that nothing connects it is the one at origin: there others see it, too. What other
+ * managers have written there in sections of theirs since connects the two all the same.
+ */
+async function standingOf(
+  { own, seen, base }: Versions,
+  versionAt: (tip: string | null) => Promise<string | null>,
+): Promise<string | null> {
+  if (own === null || own === seen) return seen;
+  if (seen === null || seen === base) return own;
+  return (await versionAt(seen)) === (await versionAt(base)) ? own : seen;
 }
 
-/**
- * Only over the version that was judged: what somebody else has put there meanwhile is read first. Resolves to why origin does
- * not take it; null where it does.
- */
-function createPut(parts: OriginRecordParts) {
+/** Only over the version that was judged. Resolves to why origin does not take it; null where it does. */
+async function put(
+  parts: OriginRecordParts,
+  tip: string,
+  { others: seen }: RecordTips,
+  shares: boolean,
+): Promise<string | null> {
   const { repository } = parts;
-  return async (tip: string, expected: string | null): Promise<string | null> => {
-    const versions = await readVersions(repository);
-    if (standingOf(versions) !== expected) throw new HoldfastError('moved-on', MOVED);
-    const refusal = await push(parts, versions.seen, tip);
-    const isTaken = refusal === null;
-    await moveRefs(repository, [
-      { ref: RECORD_REF, to: tip },
-      { ref: SEEN_REF, to: isTaken ? tip : versions.seen },
-      { ref: BASE_REF, to: isTaken ? null : versions.seen },
-    ]);
-    return refusal;
-  };
+  const send = () => push(parts, seen, tip);
+  const refusal = await (shares && seen !== null ? sharing(repository, tip, seen, send) : send());
+  const isTaken = refusal === null;
+  await moveRefs(repository, [
+    { ref: RECORD_REF, to: tip },
+    { ref: SEEN_REF, to: isTaken ? tip : seen },
+    { ref: BASE_REF, to: isTaken ? null : seen },
+  ]);
+  return refusal;
 }
 
 /** A refusal stays until a person changes something at origin; what is only out of reach rejects, and is tried again by whoever writes. */
 async function push(parts: OriginRecordParts, from: string | null, tip: string): Promise<string | null> {
   const { origin, mirror, repository } = parts;
   try {
-    const outcome = await origin.push(RECORD_REF, from, tip);
-    if (outcome === 'done') return null;
+    const { kind } = await origin.push(RECORD_REF, from, tip);
+    if (kind === 'done') return null;
     await mirror.fetch();
     const { seen } = await readVersions(repository);
-    if (seen === from && outcome === 'stale') return HIDDEN;
-    throw new HoldfastError('moved-on', seen === from ? NOT_MOVED : MOVED);
+    if (seen === from && kind === 'stale') return HIDDEN;
+    // Where nobody has written, to make the version again at once would come to the same.
+    throw seen === from ? new HoldfastError('unavailable', NOT_MOVED) : new HoldfastError('moved-on', MOVED);
   } catch (error) {
     // The other push comes to its end, so this is no refusal: the record must not stay away for as long as after one.
     if (error instanceof OriginLocked) throw new HoldfastError('unavailable', error.message, {}, error);

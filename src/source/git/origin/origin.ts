@@ -2,6 +2,7 @@ import { HoldfastError, kindOf } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
+import { shortName } from '../repository/missing-branch.ts';
 import {
   MISMATCHED,
   NO_SERVER,
@@ -24,9 +25,12 @@ export interface TransferLimits {
 
 /**
  * What became of a push: done, or the ref is not where it was thought to be. `stale`: origin showed that before anything was
- * sent; `moved`: it came out when origin was to move the ref.
+ * sent; `moved`: it came out when origin was to move the ref. `said` is why in origin's words, for people.
  */
-type PushOutcome = 'done' | 'stale' | 'moved';
+export interface PushOutcome {
+  kind: 'done' | 'stale' | 'moved';
+  said: string;
+}
 
 /** A repository elsewhere, as seen from the mirror. */
 export interface Origin {
@@ -59,7 +63,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
     push: async (ref, from, to) => {
       try {
         await transfers.run(commands.push(ref, from, to), limits.usual);
-        return 'done';
+        return { kind: 'done', said: '' };
       } catch (error) {
         return pushFailure(error);
       }
@@ -149,7 +153,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
   };
   return {
     fetch: (pace) => telling('fetch', origin.fetch(pace), (others) => (others === null ? 'done' : 'gone')),
-    push: (ref, from, to) => telling('push', origin.push(ref, from, to), (outcome) => outcome),
+    push: (ref, from, to) => telling('push', origin.push(ref, from, to), ({ kind }) => kind),
   };
 }
 
@@ -158,6 +162,16 @@ const REJECTION = /^!\t[^\t]*\t\[(?:remote )?rejected\] \((.*)\)$/m;
 const STALE = /^stale info$/;
 const MOVED =
   /fetch first|non-fast-forward|cannot lock ref|failed to (update|lock)|incorrect old value|already exists|reference already exists/;
+
+/** Said by origin's own git, which ends there; a branch is moved by a transaction of its own. */
+const ABORTED =
+  /^(?:remote: )?fatal: .*\b(?:ref updates aborted by hook|aborted by the reference-transaction hook)/m;
+
+/** Lines of origin; and git's own one about objects that origin could not keep. */
+const TOLD = /^(?:remote: |error: remote unpack failed: )(.*\S)\s*$/gm;
+
+/** Where on its machine origin could not write. */
+const PATH_THERE = / '\/[^']*'/g;
 
 /** Said of a ref whose lock stays for longer than git waits for one. */
 const LOCKED = /cannot lock ref '(refs\/[^']*)': Unable to create '[^']*\.lock': File exists/;
@@ -169,11 +183,10 @@ const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
 function pushFailure(error: unknown): PushOutcome {
-  const why = error instanceof GitFailure ? REJECTION.exec(error.stderr)?.[1] : undefined;
+  const why = error instanceof GitFailure ? whyRejected(error) : undefined;
   if (why === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
-  if (locked !== undefined)
-    throw new OriginLocked(locked.replace(/^refs\/heads\//, ''), `${locked}.lock`, error);
+  if (locked !== undefined) throw new OriginLocked(shortName(locked), `${locked}.lock`, error);
   if (TABLES_LOCKED.test((error as GitFailure).stderr))
     throw new OriginLocked('its refs', 'reftable/tables.list.lock', error);
   const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
@@ -181,20 +194,23 @@ function pushFailure(error: unknown): PushOutcome {
     const message = `origin has a ref ${inTheWay}, which is in the way of ${wanted}; delete it there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
-  if (STALE.test(why)) return 'stale';
-  if (MOVED.test(why)) return 'moved';
-  throw new HoldfastError(
-    'conflict',
-    `origin refuses the push: ${shown(error as GitFailure, why)}`,
-    {},
-    error,
-  );
+  const said = shown(error as GitFailure, why);
+  if (STALE.test(why)) return { kind: 'stale', said };
+  if (MOVED.test(why)) return { kind: 'moved', said };
+  throw new HoldfastError('conflict', `origin refuses the push: ${said}`, {}, error);
 }
 
-/** What a hook of origin told the person who pushes says more than "pre-receive hook declined". */
+/** Origin ends at once where its reference-transaction hook refuses: it moved nothing, and has no word for git. */
+function whyRejected({ stderr }: GitFailure): string | undefined {
+  const [, why] = REJECTION.exec(stderr) ?? [];
+  return why ?? (ABORTED.test(stderr) ? 'reference-transaction hook declined' : undefined);
+}
+
+/** What origin told the person who pushes says more than "pre-receive hook declined", or "unpacker error". */
 function shown({ stderr }: GitFailure, why: string): string {
-  const told = [...stderr.matchAll(/^remote: (.*\S)\s*$/gm)].map(([, line]) => line).join(' ');
+  const told = [...stderr.matchAll(TOLD)].map(([, line]) => line).join(' ');
   return redact(told === '' ? why : `${why}: ${told}`)
+    .replaceAll(PATH_THERE, '')
     .replace(/\p{Cc}+/gu, ' ')
     .slice(0, 300);
 }

@@ -1,14 +1,19 @@
-import type { Exclusive } from '../../../async/exclusive.ts';
+import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import type { CommitDraft, Head, Publisher, Reader } from '../../source.ts';
+import {
+  type CommitDraft,
+  type Head,
+  type Publisher,
+  type Reader,
+  RepositoryConflict,
+} from '../../source.ts';
 import { trackingRef } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { CommitWriter } from '../write/commit-writer.ts';
 import type { RefMover } from '../write/ref-mover.ts';
-import type { Origin } from './origin.ts';
+import type { Origin, PushOutcome } from './origin.ts';
 import { OriginUnavailable } from './origin-errors.ts';
 
 /** What publishing at origin needs. */
@@ -20,7 +25,7 @@ export interface PushPublisherParts {
   reader: Reader;
   refs: RefMover;
   /** Fetches and pushes take turns: a fetch that began before a push would bring back where the branch was. */
-  exclusive: Exclusive;
+  turns: Queue;
   /** Brings the mirror to where origin is, within the usual time. */
   fetch(): Promise<void>;
   /** Milliseconds that a push waits for its turn. */
@@ -31,24 +36,27 @@ export interface PushPublisherParts {
 
 /** Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
-  const { writer, refs, exclusive, maintenance, faults, patience } = parts;
+  const { writer, refs, turns, maintenance, faults, patience } = parts;
 
   const publish: Publisher['publish'] = async (base, drafts, onMade) => {
     const commits = await makeCommits(writer, base, drafts);
     faults.pass('commit-written');
     onMade?.(commits);
     refs.prepare();
-    await exclusive(() => pushCommits(parts, base.revision, commits), patience);
-    void maintenance.run();
+    await turns.runWithin(patience, beingRead, () => pushCommits(parts, base.revision, commits));
     return commits;
   };
 
   return {
-    publish,
+    publish: (...asked) => maintenance.adding(() => publish(...asked)),
     close: async () => {
       await Promise.all([writer.close(), refs.close()]);
     },
   };
+}
+
+function beingRead(): HoldfastError {
+  return new HoldfastError('unavailable', 'origin is being read for a long time; try again later');
 }
 
 async function makeCommits(
@@ -59,29 +67,53 @@ async function makeCommits(
   try {
     return await writer.write(base.revision, drafts);
   } catch (error) {
-    if (!(error instanceof GitFailure)) throw error;
+    if (error instanceof HoldfastError) throw error;
     const message = withTrouble('git could not make the commit', error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }
 
+/** Rejects as `moved-on` where the branch is elsewhere, as `conflict` where origin leaves it where it is. */
 async function pushCommits(parts: PushPublisherParts, from: string | null, commits: string[]): Promise<void> {
-  const { branch, origin, fetch } = parts;
-  const tip = commits.at(-1) as string;
+  const first = await pushOnce(parts, from, commits);
+  if (first === null) return;
+  await requireUnmoved(parts, from);
+  // A push that came to nothing, and was in the way of this one, is gone by now.
+  const second = await pushOnce(parts, from, commits);
+  if (second === null) return;
+  await requireUnmoved(parts, from);
+  throw new RepositoryConflict(second.kind === 'stale' ? HIDDEN : `${NOT_MOVED}: ${second.said}`);
+}
+
+const HIDDEN =
+  'origin does not show the branch to those who push; let it show refs/heads there (transfer.hideRefs, receive.hideRefs)';
+const NOT_MOVED = 'origin does not move the branch, though it is where it was';
+
+/** Resolves to null once the commits are at origin, and otherwise to why they are not. */
+async function pushOnce(
+  parts: PushPublisherParts,
+  from: string | null,
+  commits: string[],
+): Promise<PushOutcome | null> {
+  const { branch, origin } = parts;
+  let outcome: PushOutcome;
   try {
-    const outcome = await origin.push(branch, from, tip);
-    if (outcome === 'done') {
-      parts.faults.pass('branch-moved');
-      await advance(parts, from, commits);
-      return;
-    }
+    outcome = await origin.push(branch, from, commits.at(-1) as string);
   } catch (error) {
     if (!(error instanceof OriginUnavailable) || !error.isSent) throw error;
     await requireArrived(parts, commits, error);
-    return;
+    return null;
   }
+  if (outcome.kind !== 'done') return outcome;
+  parts.faults.pass('branch-moved');
+  await advance(parts, from, commits);
+  return null;
+}
+
+async function requireUnmoved({ fetch, reader }: PushPublisherParts, from: string | null): Promise<void> {
   await fetch();
-  throw new HoldfastError('moved-on', 'the branch moved meanwhile');
+  const { revision } = await reader.head();
+  if (revision !== from) throw new HoldfastError('moved-on', 'the branch moved meanwhile');
 }
 
 /**

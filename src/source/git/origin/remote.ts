@@ -1,7 +1,7 @@
-import { createExclusive } from '../../../async/exclusive.ts';
+import { Queue } from '../../../async/queue.ts';
 import type { Faults } from '../../../faults.ts';
 import type { Source } from '../../source.ts';
-import { refName, trackingRef } from '../process/commands.ts';
+import { commands, refName, trackingRef } from '../process/commands.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
@@ -49,29 +49,29 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   );
   const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);
-  const maintenance = createMaintenance(repository);
+  const maintenance = createMaintenance(repository, {
+    command: commands.repackReachedOfDay(),
+    forget: writer.close,
+  });
   const letGo = async (): Promise<void> => {
     await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.stop()]);
   };
   const mirror = createMirrorState({ options, repository, branch, origin, limits, letGo });
-  const exclusive = createExclusive();
+  const turns = new Queue();
   const reader = mirrorReader(inner, branch, mirror);
-  const refresh = async (): Promise<void> => {
-    await mirror.look();
-    void maintenance.run();
-  };
+  const refresh = (): Promise<void> => maintenance.adding(mirror.look);
   const { fetch } = mirror;
   const patience = limits.usual.total;
-  const ours = { branch, origin, writer, refs, reader, exclusive, fetch, patience, maintenance, faults };
+  const ours = { branch, origin, writer, refs, reader, turns, fetch, patience, maintenance, faults };
   return {
     repository,
     reader,
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ repository, origin, exclusive, mirror, access }),
+    record: createOriginRecord({ repository, branch, origin, turns, mirror, access, maintenance }),
     // What stands in a folder of somebody's is in a commit before anybody here can see it.
     isFolderMade: async () => false,
-    origin: { refresh: () => exclusive(refresh), interrupt: transfers.end, abandon: transfers.close },
+    origin: { refresh: () => turns.run(refresh), interrupt: transfers.end, abandon: transfers.close },
     close: async () => {
       transfers.close();
       await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.close()]);

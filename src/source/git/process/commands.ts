@@ -21,6 +21,18 @@ const BUT_THE_RECORD = [
   '--exclude=refs/holdfast/recording',
 ] as const;
 
+/** Names of all files that commits touched, also those that a merge made anew, and nothing else. */
+const NAMES_ALONE = [
+  '--full-history',
+  '--diff-merges=combined',
+  '--no-renames',
+  '--format=',
+  '--name-only',
+  '-z',
+] as const;
+
+const REPACK_REACHED = ['repack', '--cruft', '-d', '-l', '--quiet'] as const;
+
 /** A pattern, since git brings nothing where a name is not there; a ref below the record's name would be in its way. */
 const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:refs/holdfast/origin-ids*', '^refs/holdfast/ids/*'] as const;
 
@@ -80,7 +92,6 @@ export const commands = {
       '--show-toplevel',
       '--git-dir',
       '--git-common-dir',
-      '--show-prefix',
     ),
   objectFormat: () => command('rev-parse', '--show-object-format'),
   /** The same; reads the list of shallow commits too, which can be damaged. */
@@ -117,9 +128,23 @@ export const commands = {
   named: (ref: string) => command('rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)),
   /** Makes few large packs of many small ones; what no ref reaches stays. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
+  /**
+   * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks. What is borrowed
+   * from another repository is not copied. From git 2.37 on.
+   */
+  repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
+  /** The same, without what is older than a day: for where nobody else works. */
+  repackReachedOfDay: () => command(...REPACK_REACHED, '--cruft-expiration=1.day.ago'),
+  /** Lists the commits that refs reach anew, where git looks for them first. */
+  writeCommitGraph: () => command('commit-graph', 'write', '--reachable', '--no-progress'),
+  /** Lines of `<scope> TAB <name>` for all settings of clean-ups. */
+  cleanUpSettings: () =>
+    command('config', '--show-scope', '--name-only', '--get-regexp', '^(gc|maintenance)\\.'),
   init: () => command('init', '--quiet'),
   addAll: () => command('add', '--all', '--', '.'),
   writeTree: () => command('write-tree'),
+  /** Makes a tree of entries as `ls-tree` gives them, whether what they name is there or not. */
+  makeTree: () => command('mktree', '-z', '--missing'),
   commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
   symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
   /** The ref that another one is a name of, in the end. */
@@ -162,36 +187,10 @@ export const commands = {
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
   /** Names of all files below a path in all commits that any ref or reflog reaches. */
   historyPaths: (path: string) =>
-    command(
-      'log',
-      ...BUT_THE_RECORD,
-      '--all',
-      '--reflog',
-      '--full-history',
-      '--diff-merges=combined',
-      '--no-renames',
-      '--format=',
-      '--name-only',
-      '-z',
-      '--',
-      path,
-    ),
+    command('log', ...BUT_THE_RECORD, '--all', '--reflog', ...NAMES_ALONE, '--', path),
   /** Names of all files below a path in the commits that `to` has and `from` has not. */
   touchedPaths: (from: string, to: string, path: string) =>
-    command(
-      'log',
-      '--full-history',
-      '--diff-merges=combined',
-      '--no-renames',
-      '--format=',
-      '--name-only',
-      '-z',
-      '--end-of-options',
-      objectId(to),
-      `^${objectId(from)}`,
-      '--',
-      path,
-    ),
+    command('log', ...NAMES_ALONE, '--end-of-options', objectId(to), `^${objectId(from)}`, '--', path),
   /** Commits that descend from one and lead to the other. */
   between: (from: string, to: string) =>
     command(

@@ -6,7 +6,10 @@ const TROUBLES: readonly (readonly [RegExp, string])[] = [
     /Permission denied|Operation not permitted|insufficient permission for adding|\bEACCES\b|\bEPERM\b/,
     'the user who runs the manager may not write there; look at owners and rights',
   ],
-  [/No space left on device|Out of diskspace|\bENOSPC\b/, 'the disk is full; make room'],
+  [
+    /No space left on device|Out of diskspace|\bENOSPC\b/,
+    'the disk is full (df), or has no inodes left (df -i); make room',
+  ],
   [/Disk quota exceeded|\bEDQUOT\b/, 'the quota of the disk is used up; make room'],
   [/Read-only file system|\bEROFS\b/, 'the file system is read-only'],
   [/Input\/output error|\bEIO\b/, 'the disk has errors; look at the log of the machine'],

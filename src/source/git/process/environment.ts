@@ -13,6 +13,8 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['core.fsync', 'committed,reference,index'],
   ['core.fsyncMethod', 'fsync'],
   ['core.quotePath', 'false'],
+  // Files of a commit can look like one.
+  ['safe.bareRepository', 'explicit'],
   ['core.askPass', ''],
   ['credential.helper', ''],
   ['gc.auto', '0'],
@@ -53,7 +55,11 @@ export function gitEnvironment(
     GIT_NO_REPLACE_OBJECTS: '1',
     // A file that is there, empty or not, is a hint in front of every complaint.
     GIT_GRAFT_FILE: '/nonexistent',
-    GIT_ALLOW_PROTOCOL: 'file:https:ssh',
+    // What a partial clone lacks, git fetches by itself, from where the repository says. At a path, it would run the
+    // program that the repository names for that; over ssh, another ssh than this one.
+    GIT_ALLOW_PROTOCOL: 'https:ssh',
+    GIT_SSH_COMMAND: 'ssh -o BatchMode=yes',
+    GIT_SSH_VARIANT: 'ssh',
     GIT_AUTHOR_NAME: COMMITTER.name,
     GIT_AUTHOR_EMAIL: COMMITTER.email,
     GIT_COMMITTER_NAME: COMMITTER.name,

@@ -10,6 +10,10 @@ export interface GitContext {
   timeLimit: number;
 }
 
+/** What git says of a transfer while all is well, which is longer than what it says of the end. */
+const PROGRESS =
+  /^[^\r\n]*\r(?!\n)|^(?:remote: )?(?:[A-Z][a-z]+ \w+: .*, done\.|Total \d+ .*|Delta compression .*)[^\S\n]*\n/gm;
+
 /** A git call that did not end with 0. `stderr` is for logs and for telling causes apart, not for replies. */
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
@@ -17,7 +21,8 @@ export class GitFailure extends Error {
   readonly stderr: string;
 
   constructor(command: GitCommand, exitCode: number | null, stderr: string) {
-    super(`git ${command.args[0]} failed: ${redact(stderr).trim().slice(0, 500) || `exit code ${exitCode}`}`);
+    const told = redact(stderr.replaceAll(PROGRESS, '')).trim().slice(0, 500);
+    super(`git ${command.args[0]} failed: ${told || `exit code ${exitCode}`}`);
     this.exitCode = exitCode;
     this.stderr = redact(stderr);
   }
@@ -30,26 +35,48 @@ export function saidNo(error: unknown): error is GitFailure {
 
 /** Milliseconds that git has to remove its locks once it was told to end. */
 const GRACE = 2000;
+/** Bytes: a million files in one listing. A commit of a few kilobytes can name one folder in many others, and list without end. */
+export const MOST_OUTPUT = 2 ** 27;
+
+/** A command that says more than is wanted; asked again, it would say the same. */
+export class SaidTooMuch extends GitFailure {
+  constructor(command: GitCommand) {
+    super(command, null, `said more than ${MOST_OUTPUT} bytes`);
+  }
+}
 
 /**
  * Runs one git command to its end and resolves to its standard output. Rejects with a GitFailure when it ends
- * with another code than 0, or is not done within the time limit.
+ * with another code than 0, is not done within the time limit, or says more than `MOST_OUTPUT`.
  */
 export async function runGit(context: GitContext, command: GitCommand, input = ''): Promise<string> {
+  const pieces: Buffer[] = [];
+  await hearGit(context, command, collecting(pieces), input);
+  return textOf(pieces);
+}
+
+/** The same, for whoever takes the output as it comes. `hear` tells whether what it has kept of it is not too much. */
+export async function hearGit(
+  context: GitContext,
+  command: GitCommand,
+  hear: (piece: Buffer) => boolean,
+  input = '',
+): Promise<void> {
   const child = startGit(context, command);
   const end = endOf(child);
   if (!hasPipes(child))
     throw new GitFailure(command, null, (await end).error ?? 'EMFILE: it was not started');
-  const limit = watchTime(child, context.timeLimit);
-  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  const watch = watchLimits(child, command, context.timeLimit);
+  const err: Buffer[] = [];
+  watch.listen(child.stdout, hear);
+  watch.listen(child.stderr, collecting(err));
   // A command can end before it has read all: how it ended says more than that.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const { code, error } = await end;
-  limit.end();
-  if (limit.isOver()) throw new GitFailure(command, null, `not done within ${context.timeLimit} ms`);
+  const exceeded = watch.end();
+  if (exceeded !== null) throw exceeded;
   if (code !== 0) throw new GitFailure(command, code, error ?? textOf(err));
-  return textOf(out);
 }
 
 /** The one place where a short git command becomes a process; nothing but the context's environment reaches it. */
@@ -62,10 +89,13 @@ export function hasPipes(child: ChildProcess): boolean {
   return child.stdout != null && child.stderr != null;
 }
 
-function collect(stream: Readable): Buffer[] {
-  const pieces: Buffer[] = [];
-  stream.on('data', (piece: Buffer) => pieces.push(piece));
-  return pieces;
+function collecting(pieces: Buffer[]): (piece: Buffer) => boolean {
+  let size = 0;
+  return (piece) => {
+    pieces.push(piece);
+    size += piece.length;
+    return size <= MOST_OUTPUT;
+  };
 }
 
 function textOf(pieces: readonly Buffer[]): string {
@@ -80,32 +110,51 @@ function endOf(child: ChildProcessWithoutNullStreams): Promise<{ code: number | 
   });
 }
 
-/** Ends a process that takes too long, and lets go of what it says. */
-function watchTime(
+interface LimitWatch {
+  listen(stream: Readable, hear: (piece: Buffer) => boolean): void;
+  /** Ends the watch; tells which limit was exceeded, or null. */
+  end(): GitFailure | null;
+}
+
+/** Ends a process that takes too long or says too much, and lets go of what it says. */
+function watchLimits(
   child: ChildProcessWithoutNullStreams,
+  command: GitCommand,
   timeLimit: number,
-): { isOver(): boolean; end(): void } {
-  let isOver = false;
+): LimitWatch {
+  let exceeded: GitFailure | null = null;
   let kill: NodeJS.Timeout | undefined;
-  const exceed = (): void => {
-    isOver = true;
+  const exceed = (failure: GitFailure): void => {
+    if (exceeded !== null) return;
+    exceeded = failure;
     child.kill('SIGTERM');
     kill = setTimeout(() => child.kill('SIGKILL'), GRACE);
     // A program that git started can keep these open after git itself was ended, and nobody would learn of the end.
     child.stdout.destroy();
     child.stderr.destroy();
   };
-  const timer = setTimeout(exceed, timeLimit);
+  const late = (): void => exceed(new GitFailure(command, null, `not done within ${timeLimit} ms`));
+  const timer = setTimeout(late, timeLimit);
   return {
-    isOver: () => isOver,
+    listen: (stream, hear) =>
+      void stream.on('data', (piece: Buffer) => {
+        if (!hear(piece)) exceed(new SaidTooMuch(command));
+      }),
     end: () => {
       clearTimeout(timer);
       clearTimeout(kill);
+      return exceeded;
     },
   };
 }
 
-/** Takes user names, passwords and tokens out of any URL in a text; what only looks like them goes too. */
+/**
+ * Takes user names, passwords and tokens out of any URL in a text; what only looks like them goes too. One step a character: other
+ * machines write such texts.
+ */
 export function redact(text: string): string {
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s'"]*@/gi, '$1***@');
+  return text.replace(/[^\s'"]+/g, (word) => {
+    const [start, end] = [word.indexOf('://'), word.lastIndexOf('@')];
+    return start < 0 || end < start ? word : `${word.slice(0, start)}://***${word.slice(end)}`;
+  });
 }

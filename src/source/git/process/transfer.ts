@@ -72,7 +72,7 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     run: async (command, limit) => (await carryOut(command, limit)).out,
     ask: async (command, limit) => {
       const { out, err } = await carryOut(command, limit, { GIT_TRACE_PACKET: '1' });
-      const format = /packet: .*< .*\bobject-format=sha256\b/.test(err) ? 'sha256' : 'sha1';
+      const format = TOLD_SHA256.test(err) ? 'sha256' : 'sha1';
       return { out, isGit: err.search(TRACED) >= 0, format };
     },
     end,
@@ -89,6 +89,8 @@ interface Said {
   err: string;
 }
 
+/** Of what the other side said in git's protocol; it decides what stands behind the first `<`. */
+const TOLD_SHA256 = /^[\d:.]+ \S+ +packet: +[^\s<]+< .*\bobject-format=sha256\b/m;
 /** A line about what was said in git's protocol. */
 const TRACED = /^[\d:.]+ \S+ +packet: .*\n?/gm;
 

@@ -1,9 +1,14 @@
 import type { BlobContent } from '../../../desired/entry.ts';
+import { HoldfastError } from '../../../errors.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation, wasEnded } from '../process/conversation.ts';
 import type { GitContext } from '../process/run.ts';
 
 const NEWLINE = 0x0a;
+/** Bytes of one object: a push of two megabytes can bring a commit whose message has four hundred. */
+const MOST_BYTES = 2 ** 26;
+/** Bytes that are let go of at a time. */
+const PIECE = 2 ** 16;
 
 /** What the object store knows of an object before it is read. `size` in bytes. */
 interface ObjectInfo {
@@ -16,7 +21,7 @@ interface ObjectInfo {
 export interface ObjectReader {
   /** Looks up `<revision>^{commit}`, `<revision>:<path>` and the like; null where there is no such object. */
   info(expression: string): Promise<ObjectInfo | null>;
-  /** The bytes of an object; null where it is missing. */
+  /** The bytes of an object; null where it is missing. Rejects as `unavailable` where they are more than anything of ours has. */
   contents(id: string): Promise<Buffer | null>;
   /** The bytes of a blob, if there are at most `maxBytes`. */
   blob(id: string, maxBytes: number): Promise<BlobContent>;
@@ -39,11 +44,16 @@ export function openObjects(context: GitContext): ObjectReader {
     return ask(`info ${expression}\n`, async (reader) => parseInfo(await reader.until(NEWLINE)));
   };
 
-  const contents = (id: string): Promise<Buffer | null> =>
-    ask(`contents ${objectId(id)}\n`, async (reader) => {
+  const contents = async (id: string): Promise<Buffer | null> => {
+    const answer = await ask(`contents ${objectId(id)}\n`, async (reader) => {
       const found = parseInfo(await reader.until(NEWLINE));
-      return found === null ? null : readBody(reader, found.size);
+      if (found === null || found.size <= MOST_BYTES) return found && readBody(reader, found.size);
+      await skipBody(reader, found.size);
+      return found;
     });
+    if (answer === null || Buffer.isBuffer(answer)) return answer;
+    throw tooLarge(answer);
+  };
 
   const blob = async (id: string, maxBytes: number): Promise<BlobContent> => {
     const found = await info(objectId(id));
@@ -54,6 +64,18 @@ export function openObjects(context: GitContext): ObjectReader {
   };
 
   return { info, contents, blob, close: () => git.close() };
+}
+
+/** What was asked for behind it is answered as ever. */
+async function skipBody(reader: AnswerReader, size: number): Promise<void> {
+  for (let left = size + 1; left > 0; left -= PIECE) await reader.bytes(Math.min(left, PIECE));
+}
+
+function tooLarge({ id, type, size }: ObjectInfo): HoldfastError {
+  return new HoldfastError(
+    'unavailable',
+    `the ${type} ${id} has ${size} bytes, which is too much to be read`,
+  );
 }
 
 /** `<id> SP <type> SP <size>`; anything else ("missing", "ambiguous") names no object. */

@@ -1,24 +1,23 @@
 import type { TreeEntry } from '../../../desired/entry.ts';
 import { HoldfastError } from '../../../errors.ts';
-import type { CommitInfo, FolderHistory, Head, Reader, TreeChange } from '../../source.ts';
+import type { CommitInfo, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
-import { isShallow, type Repository } from '../repository/repository.ts';
+import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { guarded } from './guarded.ts';
+import { readBetween, readHistory, readTouched, readVisited } from './history.ts';
 import type { ObjectReader } from './objects.ts';
-import { pathsBelow } from './paths.ts';
-import { readBetween, readTouched, readVisited } from './since.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
 const NEWLINE = 0x0a;
 /** What is not two object ids is given back as it is, and flushes what was answered before. */
 const END_OF_DIFF = 'end';
-/** Milliseconds for the one walk over the whole history; 2,000 commits of 10,000 files in one folder took 14 s. */
-const HISTORY_TIME_LIMIT = 120_000;
+/** Changes that one comparison may tell; of more, the listing decides, which has a limit of its own. */
+const MOST_CHANGES = 1_000_000;
 
 /**
  * Reads the folder of a repository; closes `objects` with itself. `follow` tells, for every look, what is
@@ -86,11 +85,15 @@ async function parseChanges(reader: AnswerReader): Promise<TreeChange[] | null> 
     }
     const meta = await reader.until(NUL);
     changes.push(parseTreeChange(meta, await reader.until(NUL)));
+    if (changes.length > MOST_CHANGES)
+      throw new GitFailure(commands.diffTrees(), null, 'told too many changes');
   }
 }
 
 async function readCommit(objects: ObjectReader, revision: string): Promise<CommitInfo> {
-  const text = await readText(objects, revision);
+  const bytes = await objects.contents(revision);
+  if (bytes === null) throw new HoldfastError('unavailable', 'the commit is not in the repository');
+  const text = bytes.toString('utf8');
   const headerEnd = text.indexOf('\n\n');
   const header = text.slice(0, headerEnd + 1);
   const timeOf = (pattern: RegExp): number => Number(pattern.exec(header)?.[1] ?? 0);
@@ -100,17 +103,6 @@ async function readCommit(objects: ObjectReader, revision: string): Promise<Comm
     parents: Array.from(header.matchAll(/^parent ([0-9a-f]+)$/gm), ([, id]) => id ?? ''),
     message: text.slice(headerEnd + 2),
   };
-}
-
-async function readHeader(objects: ObjectReader, revision: string): Promise<string> {
-  const text = await readText(objects, revision);
-  return text.slice(0, text.indexOf('\n\n') + 1);
-}
-
-async function readText(objects: ObjectReader, revision: string): Promise<string> {
-  const bytes = await objects.contents(revision);
-  if (bytes === null) throw new HoldfastError('unavailable', 'the commit is not in the repository');
-  return bytes.toString('utf8');
 }
 
 async function readLastChange({ context, prefix }: Repository, revision: string): Promise<string | null> {
@@ -125,14 +117,14 @@ async function readIsAncestor(
   revision: string,
 ): Promise<boolean> {
   // Asked together: each answer takes as long as all of them.
-  const [known, header] = await Promise.allSettled([
+  const [known, commit] = await Promise.allSettled([
     objects.info(`${objectId(ancestor)}^{commit}`),
-    readHeader(objects, revision),
+    readCommit(objects, revision),
   ]);
   // A revision that is gone (rewritten and pruned) is nobody's ancestor.
   if (settled(known) === null) return false;
   // The usual case, without a process of its own: one commit further.
-  if (settled(header).includes(`\nparent ${ancestor}\n`)) return true;
+  if (settled(commit).parents.includes(ancestor)) return true;
   try {
     await runGit(context, commands.isAncestor(ancestor, revision));
     return true;
@@ -149,13 +141,13 @@ export async function readCommonAncestor(
   one: string,
   other: string,
 ): Promise<string | null> {
-  const [header, ...known] = await Promise.allSettled([
-    readHeader(objects, other),
+  const [commit, ...known] = await Promise.allSettled([
+    readCommit(objects, other),
     ...[one, other].map((id) => objects.info(`${objectId(id)}^{commit}`)),
   ]);
   if (known.some((each) => settled(each) === null)) return null;
   // The usual case, without a process of its own: one commit further.
-  if (one === other || settled(header).includes(`\nparent ${one}\n`)) return one;
+  if (one === other || settled(commit).parents.includes(one)) return one;
   try {
     return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
   } catch (error) {
@@ -167,20 +159,4 @@ export async function readCommonAncestor(
 function settled<T>(outcome: PromiseSettledResult<T>): T {
   if (outcome.status === 'fulfilled') return outcome.value;
   throw outcome.reason;
-}
-
-async function readHistory(repository: Repository): Promise<FolderHistory> {
-  const { context, prefix } = repository;
-  let times = '';
-  let names = '';
-  let isComplete = false;
-  try {
-    times = await runGit(context, commands.newestCommits());
-    names = await runGit({ ...context, timeLimit: HISTORY_TIME_LIMIT }, commands.historyPaths(prefix || '.'));
-    isComplete = !(await isShallow(repository));
-  } catch {
-    // A ref that names a missing object (a damaged clone has such) must not keep a start from serving what is there.
-  }
-  const newestCommit = Math.max(0, ...times.split('\n').filter(Boolean).map(Number));
-  return { paths: pathsBelow(prefix, names), newestCommit, isComplete };
 }

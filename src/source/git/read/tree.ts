@@ -9,26 +9,23 @@ function entryType(mode: string): EntryType {
 
 /** Parses `ls-tree -r -z`: `<mode> SP <type> SP <id> TAB <path> NUL`. */
 export function parseTreeList(output: string): TreeEntry[] {
-  return output
-    .split('\0')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const tab = line.indexOf('\t');
-      const [mode = '', , blob = ''] = line.slice(0, tab).split(' ');
-      return { path: line.slice(tab + 1), type: entryType(mode), blob };
-    });
+  return parseLines(output, ([mode = '', , blob = ''], path) => ({ path, type: entryType(mode), blob }));
 }
 
 /** Parses `ls-files -t --stage -z`: `<letter> SP <mode> SP <id> SP <stage> TAB <path> NUL`. */
 export function parseIndexList(output: string): (TreeEntry & { letter: string })[] {
-  return output
-    .split('\0')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const tab = line.indexOf('\t');
-      const [letter = '', mode = '', blob = ''] = line.slice(0, tab).split(' ');
-      return { path: line.slice(tab + 1), type: entryType(mode), blob, letter };
-    });
+  return parseLines(output, ([letter = '', mode = '', blob = ''], path) => {
+    return { path, type: entryType(mode), blob, letter };
+  });
+}
+
+/** Parses `<fact> SP <fact> ... TAB <path> NUL`. */
+function parseLines<T>(output: string, parse: (facts: string[], path: string) => T): T[] {
+  const lines = output.split('\0').filter((line) => line !== '');
+  return lines.map((line) => {
+    const tab = line.indexOf('\t');
+    return parse(line.slice(0, tab).split(' '), line.slice(tab + 1));
+  });
 }
 
 /**

@@ -3,8 +3,8 @@ import { isAtWork, isOpen } from '../work-tree/holders.ts';
 import { allFoldersOf, DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders } from '../work-tree/locks.ts';
 import type { Repository } from './repository.ts';
 
-/** A pack that is not whole yet. */
-const UNFINISHED = /^tmp_(pack|idx|rev)_/;
+/** A pack that is not whole yet, or that a `repack` has not named yet. No git removes the second kind but the one that made it. */
+const UNFINISHED = /^tmp_(pack|idx|rev|mtimes)_|^\.tmp-\d+-pack-/;
 /** A pack that a living process needs as it is, or that a person wants to keep. */
 const KEPT = /^pack-.*\.keep$/;
 /** What the first kind of them holds, where a `fast-import` made it. */

@@ -1,19 +1,27 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
+import { GitFailure, runGit } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
+import { createDropping, type Drop } from './dropping.ts';
 import type { Repository } from './repository.ts';
 
 /** Every publish and every fetch leaves a pack; look-ups go through all of them. */
 const MANY_PACKS = 50;
 /** Milliseconds for one clean-up. */
 const TIME_LIMIT = 600_000;
+/** Milliseconds between two searches for what nothing reaches: each looks at all that is there. */
+const DAY = 24 * 60 * 60_000;
+/** Bytes of a pack's index that list no object. */
+const EMPTY_INDEX = 1072;
 
 /** git cannot join the packs of such a clone one by one, and joining all of them could lose what marks them as partial. */
 const PARTIAL = 'this is a partial clone, whose packs are not joined; run `git gc` there from time to time';
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
+  /** Does work that makes or fetches objects, and names them: nothing is dropped meanwhile. Runs afterwards, where that came to something. */
+  adding<T>(work: () => Promise<T>): Promise<T>;
   /** Looks how many packs there are, and joins them when there are many. Never rejects; one runs at a time. */
   run(): Promise<void>;
   /** Ends a clean-up that is under way: half of one does no harm. */
@@ -23,54 +31,66 @@ export interface Maintenance {
 }
 
 /**
- * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. Nothing that
- * a repository holds is dropped. `onPacksLeft` is told why packs are not joined, once until there are few again, and null then.
+ * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. When that joins all of
+ * them, it is the time to leave out what nothing has reached for long, which `drop` does: mostly versions of the record of ids, each of
+ * which replaces the one before. git's own clean-up would hardly ever find them old, since a pack is as young as its last join.
+ * `onPacksLeft` is told why packs are not joined, once until there are few again, and null then.
  */
 export function createMaintenance(
-  { context, commonFolder }: Repository,
+  repository: Repository,
+  drop: Drop,
   onPacksLeft: (reason: string | null) => void = () => undefined,
 ): Maintenance {
   // git has a helper do the work, which would go on alone. Asked to end, it removes what it has begun.
-  const group = createTransfers(context, 'SIGTERM');
+  const group = createTransfers(repository.context, 'SIGTERM');
+  const folder = `${repository.commonFolder}/objects/pack`;
+  const limit = { total: TIME_LIMIT, silence: TIME_LIMIT };
+  const { tell, tellFew } = tellOnce(onPacksLeft);
+  const dropping = createDropping(drop, folder, group, limit);
   let running: Promise<void> | null = null;
-  let isTold = false;
   let isStopped = false;
 
-  const tell = (reason: string): void => {
-    if (!isTold && !isStopped) onPacksLeft(reason);
-    isTold = true;
-  };
-
-  const tellFew = (): void => {
-    if (isTold) onPacksLeft(null);
-    isTold = false;
+  const join = async (isDue: boolean): Promise<void> => {
+    const isDropped = isDue && (await dropping.run());
+    if (isStopped) return;
+    // An older git cannot do it, there is too much to look at, or somebody is at work: then all stays.
+    if (!isDropped) await group.run(commands.repack(), limit);
+    else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), limit);
   };
 
   const clean = async (): Promise<void> => {
-    const names = await readdir(`${commonFolder}/objects/pack`).catch((): string[] => []);
-    if (countPacks(names) < MANY_PACKS) return tellFew();
+    const names = await readdir(folder).catch((): string[] => []);
+    if (joinable(names).length < MANY_PACKS) return tellFew();
     if (names.some((name) => name.endsWith('.promisor'))) return tell(PARTIAL);
     try {
-      await group.run(commands.repack(), { total: TIME_LIMIT, silence: TIME_LIMIT });
-      tellFew();
+      await join(await isToDrop(repository, folder, names));
+      if (!isStopped) tellFew();
     } catch (error) {
       // A failed clean-up harms nothing, and the next one may work.
-      tell(messageOf(error));
+      if (!isStopped) tell(messageOf(error));
     }
   };
 
+  const run = (): Promise<void> => {
+    isStopped = false;
+    running ??= clean().finally(() => {
+      running = null;
+    });
+    return running;
+  };
+
   return {
-    run: () => {
-      isStopped = false;
-      running ??= clean().finally(() => {
-        running = null;
-      });
-      return running;
+    adding: async (work) => {
+      const made = await dropping.keepingAll(work);
+      void run();
+      return made;
     },
+    run,
     stop: async () => {
       isStopped = true;
       group.end();
-      await running;
+      // A drop that is about to begin must not either.
+      await dropping.keepingAll(async () => running);
     },
     close: async () => {
       isStopped = true;
@@ -80,8 +100,68 @@ export function createMaintenance(
   };
 }
 
-/** Packs that may be joined: one with a `.keep` is somebody's, for instance of a `fast-import` that runs or has died. */
-function countPacks(names: readonly string[]): number {
+/** Tells a reason once, until there is none. */
+function tellOnce(onPacksLeft: (reason: string | null) => void) {
+  let isTold = false;
+  return {
+    tell: (reason: string): void => {
+      if (!isTold) onPacksLeft(reason);
+      isTold = true;
+    },
+    tellFew: (): void => {
+      if (isTold) onPacksLeft(null);
+      isTold = false;
+    },
+  };
+}
+
+/**
+ * Packs that may be joined, by their names without an ending. One with a `.keep` is somebody's, for instance of a `fast-import` that runs
+ * or has died; one with `.mtimes` holds what nothing reached at the last search.
+ */
+function joinable(names: readonly string[]): string[] {
   const all = new Set(names);
-  return names.filter((name) => name.endsWith('.pack') && !all.has(name.replace(/pack$/, 'keep'))).length;
+  return names
+    .filter((name) => name.endsWith('.pack'))
+    .map((name) => name.slice(0, -'.pack'.length))
+    .filter((name) => !all.has(`${name}.keep`) && !all.has(`${name}.mtimes`));
+}
+
+/** Whether it is the time to look for what nothing reaches. */
+async function isToDrop(repository: Repository, folder: string, names: readonly string[]): Promise<boolean> {
+  const isDue = (await isAllJoined(folder, joinable(names))) && !(await wasDoneToday(folder, names));
+  return isDue && !(await isSettled(repository));
+}
+
+/** Whether a geometric series leaves no pack as it is: the largest has less than twice as many objects as all others. */
+async function isAllJoined(folder: string, packs: readonly string[]): Promise<boolean> {
+  const files = await Promise.all(packs.map((name) => stat(`${folder}/${name}.idx`).catch(() => null)));
+  const sizes = files.map((file) => Math.max(0, (file?.size ?? 0) - EMPTY_INDEX));
+  const largest = Math.max(...sizes);
+  return largest < 2 * (sizes.reduce((sum, size) => sum + size, 0) - largest);
+}
+
+/** A search leaves a list of when what it found was last in use. One of tomorrow was made before the clock was set back. */
+async function wasDoneToday(folder: string, names: readonly string[]): Promise<boolean> {
+  const lists = names.filter((name) => name.endsWith('.mtimes'));
+  const found = await Promise.all(lists.map((name) => stat(`${folder}/${name}`).catch(() => null)));
+  return found.some((file) => file !== null && Math.abs(Date.now() - file.mtimeMs) < DAY);
+}
+
+/** Whether git keeps a list of commits, as its own clean-up writes it: `fsck` takes one that names what was dropped for damage. */
+async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
+  const names = await readdir(`${commonFolder}/objects/info`).catch((): string[] => []);
+  return names.some((name) => name.startsWith('commit-graph'));
+}
+
+/** Whether the repository's own settings say when it is cleaned up: then its people do that. Grafts, which git is not told of here, reach more. */
+async function isSettled({ context, commonFolder }: Repository): Promise<boolean> {
+  if ((await stat(`${commonFolder}/info/grafts`).catch(() => null)) !== null) return true;
+  try {
+    const lines = (await runGit(context, commands.cleanUpSettings())).split('\n');
+    return lines.some((line) => /^(local|worktree)\t(gc\.(auto|pruneexpire)|maintenance\.auto)$/.test(line));
+  } catch (error) {
+    // Exit code 1: there is no such setting.
+    return !(error instanceof GitFailure && error.exitCode === 1);
+  }
 }

@@ -69,16 +69,23 @@ export async function isNamed(
   return text !== null && !text.startsWith('ref:');
 }
 
-/** `branch` and `others` are full names. */
-export function noSuchBranch(where: string, branch: string, others: readonly string[]): HoldfastError {
+/** `branch` and `others` are full names. `wasThere`: the branch was seen before. */
+export function noSuchBranch(
+  where: string,
+  branch: string,
+  others: readonly string[],
+  wasThere = false,
+): HoldfastError {
   const names = others.map(shortName).slice(0, MOST_NAMES).join(', ');
   const more = others.length > MOST_NAMES ? ', …' : '';
+  const there = others.length > 0 ? ` (there are: ${names}${more})` : '';
   return new HoldfastError(
     'unavailable',
-    `${where} has no branch "${shortName(branch)}"; look at GIT_BRANCH, or make the branch (there are: ${names}${more})`,
+    `${where} has no branch "${shortName(branch)}"${wasThere ? ' any more' : ''}; look at GIT_BRANCH, or make the branch${there}`,
   );
 }
 
-function shortName(branch: string): string {
+/** A branch as people name it: without `refs/heads/`. */
+export function shortName(branch: string): string {
   return branch.replace(/^refs\/heads\//, '');
 }

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { createExclusive } from '../../../async/exclusive.ts';
+import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader, Watcher } from '../../source.ts';
 import { readingTrouble } from '../process/disk-trouble.ts';
@@ -33,7 +33,7 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
   let identity = await identify(repository);
 
   // Two looks at once would each begin the watches anew, and one that is ended meanwhile would begin again.
-  const exclusive = createExclusive();
+  const turns = new Queue();
 
   const beginAnew = async (): Promise<void> => {
     const now = await identify(repository);
@@ -46,7 +46,7 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
     identity = now;
   };
   const follow = async (): Promise<void> => {
-    if ((await identify(repository)) !== identity) await exclusive(beginAnew);
+    if ((await identify(repository)) !== identity) await turns.run(beginAnew);
   };
 
   return {
@@ -58,14 +58,14 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
       },
     },
     watch: (onChange) =>
-      exclusive(async () => {
+      turns.run(async () => {
         const watch = { onChange, watcher: await parts.watch(onChange) };
         watches.add(watch);
         const close = (): Promise<void> => {
           watches.delete(watch);
           return watch.watcher.close();
         };
-        return { close: () => exclusive(close) };
+        return { close: () => turns.run(close) };
       }),
   };
 }

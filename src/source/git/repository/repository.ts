@@ -43,23 +43,43 @@ const OLDEST_GIT = [2, 36] as const;
 export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
   const { existing, missing } = await nearestFolder(folder);
   await requireEntry(existing);
-  const anywhere = contextOf(existing, machine, ['*']);
+  // Below it, git would take any folder whose files look like a bare repository for one, and a commit can bring such files.
+  const anywhere = contextOf(folderWithGit(existing) ?? existing, machine, ['*']);
   await checkVersion(anywhere);
   const located = await locate(anywhere);
   if (located === null) return null;
   const lines = located.split('\n');
-  if (lines.length !== LOCATED_LINES) {
+  if (lines.length !== LOCATED_LINES || existing.includes('\n')) {
     const message = `the path of ${existing} has a line break in it, or that of its repository; use another one`;
     throw new HoldfastError('invalid', message);
   }
-  const [format = '', top = '', gitFolder = '', commonFolder = '', subfolder = ''] = lines;
-  const prefix = [subfolder.replace(/\/$/, ''), missing].filter(Boolean).join('/');
+  const [format = '', top = '', gitFolder = '', commonFolder = ''] = lines;
+  // Such a one has its settings beside its files; and nothing of a fleet is in `.git`. A work tree can stand in there, though.
+  const isInside = isIn(existing, gitFolder) && (top === gitFolder || !isIn(top, gitFolder));
+  if (isInside || !isIn(existing, top)) throw withoutWorkTree(existing);
+  const prefix = [relative(top, existing), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
   return { context, gitFolder, commonFolder, prefix, emptyTree: emptyTreeOf(format) };
 }
 
-/** What git says of a repository: five lines, and nothing after the last one. */
-const LOCATED_LINES = 6;
+/** What git says of a repository: four lines, and nothing after the last one. */
+const LOCATED_LINES = 5;
+
+/** Whether a path is that of a folder or of something in it; both are real. */
+function isIn(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.replace(/\/?$/, '/'));
+}
+
+function withoutWorkTree(folder: string, cause?: unknown): HoldfastError {
+  const message = `${folder} is in a repository without a work tree; clone it, and use the folder of the clone`;
+  return new HoldfastError('invalid', message, {}, cause);
+}
+
+/** The nearest folder, from this one upwards, that has `.git`, whatever that is; null where none has. */
+function folderWithGit(folder: string): string | null {
+  if (existsSync(`${folder}/.git`)) return folder;
+  return dirname(folder) === folder ? null : folderWithGit(dirname(folder));
+}
 
 /** Said of what came with a later version: refs in tables, say. */
 const NEEDS_NEWER = /unknown repository extension|Expected git repo version/;
@@ -70,10 +90,8 @@ async function locate(context: GitContext): Promise<string | null> {
     return await runGit(context, commands.locate());
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
-    if (/must be run in a work tree|cannot use bare repository/.test(error.stderr)) {
-      const message = `${context.folder} is in a repository without a work tree; clone it, and use the folder of the clone`;
-      throw new HoldfastError('invalid', message, {}, error);
-    }
+    if (/must be run in a work tree|cannot use bare repository/.test(error.stderr))
+      throw withoutWorkTree(context.folder, error);
     if (NEEDS_NEWER.test(error.stderr)) {
       const message = `${context.folder} is in a repository that this git is too old for; install a newer one`;
       throw new HoldfastError('invalid', message, {}, error);
@@ -86,12 +104,9 @@ async function locate(context: GitContext): Promise<string | null> {
 
 /** Git takes a damaged repository for none; another one inside of it would hide that. */
 function refuseDamaged(folder: string, cause: GitFailure): void {
-  for (let path = folder; ; path = dirname(path)) {
-    if (existsSync(`${path}/.git`)) {
-      throw new HoldfastError('invalid', `git cannot use ${path}/.git; repair it, or remove it`, {}, cause);
-    }
-    if (dirname(path) === path) return;
-  }
+  const holder = folderWithGit(folder);
+  if (holder === null) return;
+  throw new HoldfastError('invalid', `git cannot use ${holder}/.git; repair it, or remove it`, {}, cause);
 }
 
 /** Runs git in a folder; `safe` are the folders whose repositories may belong to somebody else. */

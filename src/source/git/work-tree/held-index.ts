@@ -92,7 +92,8 @@ async function nameAgain(index: string, own: string): Promise<void> {
     await link(index, own);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return;
+    // A person removes an index that is damaged: it must not come back under the name that a failed write left.
+    if (code === 'ENOENT') return await rm(own, { force: true });
     if (code === 'EEXIST') {
       // Of a process that died; or both name one file still, which a command left as it was.
       await rm(own);

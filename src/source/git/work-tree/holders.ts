@@ -3,7 +3,7 @@ import { isLauncher } from '../process/launcher.ts';
 
 /** Whether a living process works with a file; null where this machine cannot tell. */
 export async function isHeld(path: string, folders: readonly string[]): Promise<boolean | null> {
-  return someOther(async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, isWriter)));
+  return someOther(async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, isLocker)));
 }
 
 /** Whether a git that is no child of ours, and may write, works in one of these folders; null where nobody can tell. */
@@ -48,6 +48,13 @@ const READERS = /^(log|show|diff|blame|grep|shortlog|reflog|help|cat-file|diff-t
 
 function isWriter(command: string): boolean {
   return !READERS.test(command);
+}
+
+/** Commands that write, and lock nothing: a manager joins packs with them, for minutes where there is much. */
+const JOINERS = /^(repack|pack-objects)$/;
+
+function isLocker(command: string): boolean {
+  return isWriter(command) && !JOINERS.test(command);
 }
 
 /** What a manager moves index, work tree and branch with; people seldom type these. */

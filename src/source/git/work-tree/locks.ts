@@ -1,7 +1,7 @@
 import { open, readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HoldfastError } from '../../../errors.ts';
+import { RepositoryConflict } from '../../source.ts';
 import { GitFailure } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { REF_TABLES } from '../repository/sync-ref.ts';
@@ -79,7 +79,7 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
   const settle = async (): Promise<void> => {
     const deadline = performance.now() + PATIENCE;
     while ((await hasOrphans(foldersOf(repository))) === true) {
-      if (performance.now() > deadline) throw new HoldfastError('conflict', STILL_AT_WORK);
+      if (performance.now() > deadline) throw new RepositoryConflict(STILL_AT_WORK);
       await sleep(INTERVAL);
     }
   };

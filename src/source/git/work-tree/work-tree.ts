@@ -1,9 +1,11 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { mapInLanes } from '../../../async/lanes.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { GitFailure, runGit, saidNo } from '../process/run.ts';
+import { parseTreeList } from '../read/tree.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { isLocked } from './locks.ts';
@@ -16,14 +18,13 @@ export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastE
   return new HoldfastError('conflict', message, { paths }, cause);
 }
 
-/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way; all where it names none. */
-export function dirtyPaths(stderr: string, paths: readonly string[], prefix: string): readonly string[] {
+/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way. */
+export function namedPaths(stderr: string, paths: readonly string[], prefix: string): string[] {
   const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
-  const named = paths.filter((path) => {
+  return paths.filter((path) => {
     const full = posix.join(prefix, path);
     return said.some((name) => full === name || full.startsWith(`${name}/`));
   });
-  return named.length > 0 ? named : paths;
 }
 
 /**
@@ -58,6 +59,9 @@ function ignoreDirty(error: unknown): string {
   throw error;
 }
 
+/** How many files are looked at at once: thousands of looks that begin together hold everything else up. */
+export const LOOKS = 16;
+
 /** Whether there was a file at each path of a write, by the path from the top of the work tree. */
 export type Standing = ReadonlyMap<string, boolean>;
 
@@ -67,15 +71,15 @@ export type Standing = ReadonlyMap<string, boolean>;
  * resolves to is for `refuseNewerWork`.
  */
 export async function refuseDirtyFiles(
-  { repository, objects }: Checkout,
+  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
   base: string,
   edits: readonly FileEdit[],
 ): Promise<Standing> {
   await refuseBehindLinks(repository, edits);
-  const looks = edits.map(({ path, text }) =>
-    text === null ? null : lookAt({ repository, objects }, base, path),
-  );
-  const found = (await Promise.all(looks)).filter((look) => look !== null);
+  const isKnown = await knownAt({ repository, objects }, base, edits);
+  const written = edits.filter(({ text }) => text !== null);
+  const looks = await mapInLanes(LOOKS, written, ({ path }) => lookAt(repository, path, isKnown));
+  const found = looks.filter((look) => look !== null);
   const unknown = found.find(({ isThere, isKnown }) => isThere && !isKnown);
   if (unknown !== undefined) throw dirtyFiles([unknown.path]);
   const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown);
@@ -107,35 +111,67 @@ async function refuseBehindLinks(
   { context, prefix }: Repository,
   edits: readonly { path: string }[],
 ): Promise<void> {
-  // Files of one write share folders: each is looked at once.
+  // Files of one write share folders, and these the folders above them: each is looked at once.
   const known = new Map<string, Promise<boolean>>();
   const isLinkOnce = (folder: string): Promise<boolean> => {
     const look = known.get(folder) ?? isLink(folder);
     known.set(folder, look);
     return look;
   };
-  const looks = edits.map(async ({ path }) => {
-    return (await isBehindLink(context.folder, posix.join(prefix, path), isLinkOnce)) ? path : null;
-  });
-  const found = (await Promise.all(looks)).find((path) => path !== null);
+  const folderOf = ({ path }: { path: string }): string => posix.dirname(posix.join(prefix, path));
+  const folders = [...new Set(edits.map(folderOf))];
+  const areLinks = await mapInLanes(LOOKS, folders, (folder) =>
+    isBehindLink(context.folder, `${folder}/file`, isLinkOnce),
+  );
+  const links = new Set(folders.filter((_, index) => areLinks[index]));
+  const found = links.size === 0 ? undefined : edits.find((edit) => links.has(folderOf(edit)))?.path;
   if (found === undefined) return;
   const message = `${found}: a folder of its path is a link in the checkout; put the folder back, or commit the link`;
   throw new HoldfastError('conflict', message, { paths: [found] });
 }
 
 /** Whether a file is on the disk, and whether the base has it; null for a path that git cannot be asked about. */
-async function lookAt(
-  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
-  base: string,
-  path: string,
-) {
+async function lookAt(repository: Repository, path: string, isKnownAt: (full: string) => Promise<boolean>) {
   if (path.includes('\n')) return null;
   const full = posix.join(repository.prefix, path);
-  const [isThere, known] = await Promise.all([
+  const [isThere, isKnown] = await Promise.all([
     isOnDisk(`${repository.context.folder}/${full}`),
-    objects.info(`${base}:${full}`),
+    isKnownAt(full),
   ]);
-  return { path, full, isThere, isKnown: known !== null };
+  return { path, full, isThere, isKnown };
+}
+
+/** With so many files in one folder, listing it costs less than asking for each. */
+const MANY = 32;
+
+/**
+ * What tells whether the base has something at a path from the top. For each path that git is asked for, it goes through the
+ * folder from its beginning: with thousands of files of one folder that took longer than all else.
+ */
+async function knownAt(
+  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
+  base: string,
+  edits: readonly FileEdit[],
+): Promise<(full: string) => Promise<boolean>> {
+  const counts = new Map<string, number>();
+  for (const { path } of edits) {
+    const folder = posix.dirname(posix.join(repository.prefix, path));
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  const listed = new Map<string, ReadonlySet<string>>();
+  for (const [folder, count] of counts) {
+    if (count < MANY) continue;
+    const tree = await objects.info(`${base}:${folder === '.' ? '' : folder}`);
+    const isTree = tree?.type === 'tree';
+    const entries = isTree ? parseTreeList(await runGit(repository.context, commands.listTop(tree.id))) : [];
+    listed.set(folder, new Set(entries.map(({ path }) => path)));
+  }
+  return async (full) => {
+    const names = listed.get(posix.dirname(full));
+    return names === undefined
+      ? (await objects.info(`${base}:${full}`)) !== null
+      : names.has(posix.basename(full));
+  };
 }
 
 /** Paths of those files that a person deleted; in a sparse checkout they are absent on purpose. */

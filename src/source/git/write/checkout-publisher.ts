@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import { missingDescriptors } from '../../../disk/descriptors.ts';
-import { syncFolder } from '../../../disk/sync.ts';
-import { HoldfastError } from '../../../errors.ts';
-import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
+import { type ErrorKind, HoldfastError } from '../../../errors.ts';
+import { type CommitDraft, type FileEdit, type Publisher, RepositoryConflict } from '../../source.ts';
 import { refName } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
@@ -11,11 +10,12 @@ import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
 import {
   dirtyFiles,
-  dirtyPaths,
+  namedPaths,
   refuseCheckedOutElsewhere,
   refuseDirtyFiles,
 } from '../work-tree/work-tree.ts';
-import { type CommitWriter, openCommitWriter } from './commit-writer.ts';
+import { createBaseOnDisk } from './base-on-disk.ts';
+import type { CommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
 import {
   DIRTY,
@@ -31,11 +31,19 @@ import { openRefMover } from './ref-mover.ts';
 import { openSwitchNotes } from './switch-note.ts';
 
 const MOVED = /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve)/;
-/** Said of what a tree that was made by hand can hold, and a disk cannot. */
-const IMPOSSIBLE = /invalid path '|File name too long/;
-
-/** Said of an index that git cannot read. */
-const BROKEN_INDEX = /index file (corrupt|smaller than expected)|bad index /;
+/** What else git says of a checkout that it cannot bring to a commit: what that is, and what to do. */
+const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
+  [
+    /invalid path '|File name too long/,
+    'conflict',
+    'the branch has a path that no work tree can hold; see the problems, and commit without it',
+  ],
+  [
+    /index file (corrupt|smaller than expected)|bad index /,
+    'unavailable',
+    'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
+  ],
+];
 
 /** Said of an object that is missing, or of the pack that was to have it. */
 const MISSING =
@@ -60,13 +68,14 @@ export interface CheckoutPublisher extends Publisher {
  */
 export function createCheckoutPublisher(
   checkout: Checkout,
+  writer: CommitWriter,
   onUndone: (undone: Undone) => void,
 ): CheckoutPublisher {
   const { repository, faults, maintenance } = checkout;
   const { prefix } = repository;
-  const writer = openCommitWriter(repository);
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
+  const below = createBaseOnDisk(repository);
 
   const attempt: Publisher['publish'] = async (base, drafts, onMade) => {
     if (base.branch === null) {
@@ -80,15 +89,16 @@ export function createCheckoutPublisher(
       if (undone !== null) onUndone(undone);
       refs.prepare();
       const [commits, { quiet, ...ready }] = await allOver(
-        writer.write(base.revision, drafts).then(synced(`${repository.commonFolder}/objects/pack`)),
+        writer.write(base.revision, drafts),
         readyToMove(checkout, branch, base.revision, drafts),
+        below.sync(base.revision),
       );
       faults.pass('commit-written');
       onMade?.(commits);
       const full = paths.map((path) => posix.join(prefix, path));
       const from = base.revision;
       await moveBranch(quiet, { notes, refs }, { branch, from, commits, paths: full, ...ready });
-      void maintenance.run();
+      below.know(commits.at(-1) as string);
       return commits;
     } catch (error) {
       const refusal = publishError(error, paths, prefix);
@@ -100,7 +110,7 @@ export function createCheckoutPublisher(
   };
 
   return {
-    publish: (...asked) => againWithout(writer, () => attempt(...asked)),
+    publish: (...asked) => maintenance.adding(() => againWithout(writer, () => attempt(...asked))),
     recover: () =>
       recoverNoted(checkout, notes).catch((error) => {
         throw publishError(error, [], prefix);
@@ -118,17 +128,12 @@ function requireDescriptors(): void {
   throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
 }
 
-/** Both, once both are over: what failed must not leave the other one at work. Rejects with the first failure. */
-async function allOver<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([first, second]);
-  return Promise.all([first, second]);
-}
-
-function synced<T>(folder: string): (value: T) => Promise<T> {
-  return async (value) => {
-    await syncFolder(folder);
-    return value;
-  };
+/** All, once all are over: what failed must not leave the others at work. Rejects with the first failure. */
+async function allOver<T extends readonly unknown[]>(
+  ...all: { [Key in keyof T]: Promise<T[Key]> }
+): Promise<T> {
+  await Promise.allSettled(all);
+  return (await Promise.all(all)) as unknown as T;
 }
 
 /** What the move needs to know, and to have started, before it begins. Rejects as `refuseMove` does. */
@@ -193,25 +198,19 @@ function publishError(error: unknown, paths: string[], prefix: string): Holdfast
   if (error instanceof HoldfastError) return error;
   const text = error instanceof GitFailure ? error.stderr : String(error);
   if (MOVED.test(text)) return movedOn(error);
-  if (DIRTY.test(text)) return dirtyFiles(dirtyPaths(text, paths, prefix), error);
+  const named = namedPaths(text, paths, prefix);
+  if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
-    const message = 'a merge in the checkout is not finished; finish it, or abort it';
-    return new HoldfastError('conflict', message, {}, error);
+    return new RepositoryConflict('a merge in the checkout is not finished; finish it, or abort it', error);
   }
-  if (IMPOSSIBLE.test(text)) {
-    const message =
-      'the branch has a path that no work tree can hold; see the problems, and commit without it';
-    return new HoldfastError('conflict', message, {}, error);
-  }
-  if (BROKEN_INDEX.test(text)) {
-    const message =
-      'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there';
-    return new HoldfastError('unavailable', message, {}, error);
-  }
+  const known = REFUSALS.find(([pattern]) => pattern.test(text));
+  if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);
   if (isLocked(error)) {
-    const message = 'another git process holds a lock of the repository; end it, or remove the lock it left';
-    return new HoldfastError('conflict', message, {}, error);
+    const message =
+      'another git process holds a lock of the repository, as "git commit --all" does while its editor is open; end it, or remove the lock it left';
+    return new RepositoryConflict(message, error);
   }
-  const message = withTrouble('git could not publish the commit', error);
+  const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
+  const message = withTrouble(`git could not ${what}`, error);
   return new HoldfastError('unavailable', message, {}, error);
 }

@@ -1,4 +1,7 @@
+import { stat } from 'node:fs/promises';
+import { Pace } from '../../../async/pace.ts';
 import { Queue } from '../../../async/queue.ts';
+import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
@@ -32,9 +35,10 @@ type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix
 
 /** One long-lived `git fast-import` in the repository. */
 export function openCommitWriter(place: Place): CommitWriter {
-  const { context, prefix } = place;
+  const { context, gitFolder, commonFolder, prefix } = place;
   const git = new Conversation(context, commands.fastImport());
-  const close = (): Promise<void> => git.close('done\n');
+  // Told that it is done, it would make a new `.git` for its ref where somebody has moved that of the repository away.
+  const close = async (): Promise<void> => git.close((await isThere(gitFolder)) ? 'done\n' : '');
   let idle: NodeJS.Timeout | undefined;
   let writes = 0;
   /** A caller that gave up does not end its write: the next one must not talk into it. */
@@ -47,7 +51,9 @@ export function openCommitWriter(place: Place): CommitWriter {
       for (const [index, draft] of drafts.entries()) {
         await writeCommit(git, draft, index === 0 ? base : `:${index}`, `:${index + 1}`, prefix);
       }
-      return await finish(git, drafts.length);
+      const commits = await finish(git, drafts.length);
+      await syncFolder(`${commonFolder}/objects/pack`);
+      return commits;
     } catch (error) {
       // What was begun must not become part of the next commit.
       await close();
@@ -78,6 +84,13 @@ export function openCommitWriter(place: Place): CommitWriter {
   };
 }
 
+async function isThere(folder: string): Promise<boolean> {
+  return stat(folder).then(
+    () => true,
+    () => false,
+  );
+}
+
 async function writeCommit(
   git: Conversation,
   draft: CommitDraft,
@@ -101,9 +114,15 @@ async function writeCommit(
   const request = [...header, ...looks.map((path) => `ls ${quote(path)}`)].join('\n');
   const modes = await git.ask(`${request}\n`, (reader) => readModes(reader, looks));
   for (const [index, path] of paths.entries()) refuseCollision(path, modes, draft.edits[index]?.path ?? path);
-  const changes = draft.edits.map((edit, index) => changeLine(edit, paths[index] ?? '', modes));
-  await git.ask(`${changes.join('\n')}\n\n`, () => Promise.resolve());
+  const pace = new Pace();
+  for (const [index, edit] of draft.edits.entries()) {
+    await git.ask(`${changeLine(edit, paths[index] ?? '', modes)}\n`, noAnswer);
+    await pace.step();
+  }
+  await git.ask('\n', noAnswer);
 }
+
+const noAnswer = (): Promise<void> => Promise.resolve();
 
 /** Bytes that are no UTF-8 were replaced when the name was read; written back, they would name another file. */
 function refuseUnreadable(path: string): void {

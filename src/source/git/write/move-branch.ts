@@ -1,3 +1,4 @@
+import { mapInLanes } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, noObjectLike } from '../process/commands.ts';
@@ -6,7 +7,7 @@ import { currentBranch, type Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
-import { refuseNewerWork, type Standing, switchTree } from '../work-tree/work-tree.ts';
+import { LOOKS, refuseNewerWork, type Standing, switchTree } from '../work-tree/work-tree.ts';
 import { withoutFilters } from './filters.ts';
 import type { RefMover } from './ref-mover.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
@@ -183,8 +184,12 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
   const { repository, faults } = held;
   const { from, paths } = move;
   const { folder } = repository.context;
-  const marks = paths.map(async (path) => [path, await fileMark(`${folder}/${path}`)] as const);
-  const files: SwitchNote['files'] = Object.fromEntries(await Promise.all(marks));
+  const marks = await mapInLanes(
+    LOOKS,
+    paths,
+    async (path) => [path, await fileMark(`${folder}/${path}`)] as const,
+  );
+  const files: SwitchNote['files'] = Object.fromEntries(marks);
   await refuseNewerWork(repository, move.standing, (path) => files[path] !== NO_FILE);
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');

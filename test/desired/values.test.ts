@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changedFields, sameContent } from '../../src/plan/content.ts';
-import { appOf } from '../support/fleet.ts';
+import { sameValue } from '../../src/desired/values.ts';
 
-describe('sameContent', () => {
+describe('sameValue', () => {
   it.each<[string, unknown, unknown, boolean]>([
     ['equal scalars', 'a', 'a', true],
     ['a number and its text', 1, '1', false],
@@ -19,8 +18,8 @@ describe('sameContent', () => {
     ['a list and a map', [], {}, false],
     ['a map and a list', { length: 0 }, [], false],
   ])('%s', (_name, a, b, expected) => {
-    expect(sameContent(a, b)).toBe(expected);
-    expect(sameContent(b, a)).toBe(expected);
+    expect(sameValue(a, b)).toBe(expected);
+    expect(sameValue(b, a)).toBe(expected);
   });
 
   it('agrees with a comparison of texts with sorted keys', () => {
@@ -33,19 +32,9 @@ describe('sameContent', () => {
       );
     fc.assert(
       fc.property(value, value, (a, b) => {
-        expect(sameContent(a, b)).toBe(sortedText(a) === sortedText(b));
-        expect(sameContent(a, structuredClone(a))).toBe(true);
+        expect(sameValue(a, b)).toBe(sortedText(a) === sortedText(b));
+        expect(sameValue(a, structuredClone(a))).toBe(true);
       }),
     );
-  });
-});
-
-describe('changedFields', () => {
-  it('names the fields that differ, in the order in which they are shown', () => {
-    const before = appOf({ env_vars: { A: '1', B: '2' } });
-    const after = appOf({ env_vars: { B: '2', A: '1' }, running: false, container_image: 'web:2' });
-    expect(changedFields(before, after)).toEqual(['container_image', 'running']);
-    expect(changedFields(before, before)).toEqual([]);
-    expect(changedFields({ apps: ['a', 'b'] }, { apps: ['b', 'a'] })).toEqual(['apps']);
   });
 });

@@ -1,0 +1,120 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import type { Write } from '../../change/write.ts';
+import type { Kind } from '../../desired/name.ts';
+import { KIND_NOUNS } from '../../plan/describe.ts';
+import type { AtRevision, ObjectReads } from '../../store/store.ts';
+import { storedObject } from '../../store/stored-object.ts';
+import {
+  type Api,
+  found,
+  NAME_PARAMETERS,
+  nameIn,
+  send,
+  sendObject,
+  writeContext,
+  writeObject,
+} from '../api.ts';
+import {
+  commonErrors,
+  documented,
+  documentedWrites,
+  Empty,
+  json,
+  readErrors,
+  type Tag,
+  unchanged,
+} from '../replies.ts';
+
+/** Reads the body of a request into a write. Throws the 400 of a body that is not acceptable, and the 403 of what it names in vain. */
+type ReadWrite = (request: FastifyRequest, name: string, api: Api) => Promise<Write>;
+
+/** What the routes of one kind of object have of their own. */
+export interface ObjectRoutes {
+  kind: Kind;
+  tag: Tag;
+  /** The last part of the path, and the key of the list of names. */
+  collection: string;
+  /** Names operations and schemas: `App` gives `createApp` and `AppNames`. */
+  title: string;
+  summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
+  /** The object in a reply. */
+  record: z.ZodType;
+  /** The body with all fields, for a create or a full update. */
+  whole: z.ZodType;
+  /** The body of a partial update. */
+  partial: z.ZodType;
+  names(store: ObjectReads): Promise<AtRevision<string[]>>;
+  create: ReadWrite;
+  replace: ReadWrite;
+  change: ReadWrite;
+}
+
+/**
+ * Makes the routes of objects as configuration (contract, section 4): list, read, create, delete and update. To be called
+ * once for a kind, since names of schemas are taken once for the whole process.
+ */
+export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
+  const { kind, collection } = object;
+  const list = `/api/v2/${collection}`;
+  const one = `${list}/:${NAME_PARAMETERS[kind]}`;
+  const docs = describeRoutes(object);
+  return (app, api) => {
+    const write =
+      (status: number, read: ReadWrite) =>
+      async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+        const wanted = await read(request, nameIn(request, kind), api);
+        const written = await writeObject(api, request, wanted);
+        return sendObject(request, reply, status, written);
+      };
+
+    app.get(list, docs.list, async (_request, reply) => {
+      const { value, revision } = await object.names(api.store);
+      return send(reply, 200, revision, { [collection]: value });
+    });
+    app.get(one, docs.read, async (request, reply) => {
+      const name = nameIn(request, kind);
+      return sendObject(request, reply, 200, found(await storedObject(api.store, kind, name), kind, name));
+    });
+    app.post(one, docs.create, write(200, object.create));
+    app.delete(one, docs.delete, async (request, reply) => {
+      const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
+      const deleted = await api.writer.write(remove, writeContext(request, 'delete'));
+      return send(reply, 200, deleted.object.revision, {});
+    });
+    app.post(`${one}/update`, docs.replace, write(202, object.replace));
+    app.put(`${one}/update`, docs.update, write(202, object.change));
+    app.patch(`${one}/update`, docs.patch, write(202, object.change));
+  };
+}
+
+/** What the OpenAPI document says of each route. */
+function describeRoutes({ kind, tag, collection, title, summaries, record, whole, partial }: ObjectRoutes) {
+  const noun = KIND_NOUNS[kind];
+  const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
+  const writes = documentedWrites(tag, { kind });
+  const creates = documentedWrites(tag, { kind, isNew: true });
+  const asItIs = [202, json(`The ${noun} as it is now.`, record)] as const;
+  return {
+    list: documented({
+      operationId: `list${title}s`,
+      summary: summaries.list,
+      tag,
+      reply: [200, json('The names, in order.', Names)],
+      errors: commonErrors,
+    }),
+    read: documented({
+      operationId: `get${title}`,
+      summary: summaries.read,
+      tag,
+      object: { kind },
+      reply: [200, json(`The ${noun}.`, record)],
+      errors: { ...readErrors(kind), ...unchanged },
+    }),
+    create: creates(`create${title}`, summaries.create, [200, json(`The new ${noun}.`, record)], whole),
+    delete: writes(`delete${title}`, summaries.delete, [200, json(`The ${noun} is deleted.`, Empty)]),
+    replace: writes(`replace${title}`, summaries.replace, asItIs, whole),
+    update: writes(`update${title}`, summaries.change, asItIs, partial),
+    patch: writes(`patch${title}`, summaries.change, asItIs, partial),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import { HoldfastError } from '../errors.ts';
+import { administrator, identity } from '../http/access/admin.ts';
+import {
+  type Account,
+  type Authenticator,
+  allowEverybody,
+  createAuthenticator,
+} from '../http/access/authentication.ts';
+import { againstPlain } from '../http/access/password.ts';
+import type { Config } from '../settings.ts';
+import type { Clock } from './clock.ts';
+
+interface AccountsEnvironment {
+  clock: Clock;
+  logger: Logger;
+  /** Shows a text to the person at the terminal, outside the log. */
+  announce(text: string): void;
+}
+
+/**
+ * The accounts of the settings. `data` is the folder that keeps a password which was made. `settle` is for when it is
+ * certain that the manager serves.
+ */
+export async function openAuthenticator(
+  config: Config,
+  data: string,
+  { logger, announce, clock }: AccountsEnvironment,
+): Promise<{ authenticator: Authenticator; settle(): Promise<void> }> {
+  if (!config.AUTH_ENABLED) {
+    logger.warn('authentication is off: everybody who reaches this server can do everything');
+    const authenticator = allowEverybody(identity('anonymous', null));
+    return { authenticator, settle: () => Promise.resolve() };
+  }
+  const { account, settle } = await administrator({
+    user: config.BASIC_AUTH_USER,
+    password: config.BASIC_AUTH_PASSWORD,
+    email: config.BASIC_AUTH_EMAIL,
+    file: `${data}/admin.json`,
+    announce: (user, password) =>
+      announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
+  });
+  const accounts = [account, ...deviceAccount(config, account)];
+  return { authenticator: createAuthenticator(accounts, clock.elapsed), settle };
+}
+
+/** The account that all devices share, where the settings have one. */
+function deviceAccount(
+  { DEVICE_AUTH_USER: user, DEVICE_AUTH_PASSWORD: password }: Config,
+  admin: Account,
+): Account[] {
+  if (user === null || password === null) return [];
+  if (user === admin.user.name)
+    throw new HoldfastError(
+      'invalid',
+      `DEVICE_AUTH_USER is the administrator's name; give devices another one`,
+    );
+  return [{ user: { ...identity(user, null), isDevice: true }, check: againstPlain(password) }];
+}

@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import { HoldfastError, kindOf } from '../../../errors.ts';
+import { type IdsRecord, lineOf, type RecordDraft } from '../../source.ts';
+import { readingTrouble, withTrouble } from '../process/disk-trouble.ts';
+import { GitFailure } from '../process/run.ts';
+import type { Repository } from '../repository/repository.ts';
+import { makeVersion } from './new-version.ts';
+import { moveRefs, RECORD_REF, readTips } from './refs.ts';
+import { readOfEach, readSection, sectionName, standAt } from './sections.ts';
+
+/** How often a version is made again because somebody else has put another one there meanwhile. */
+const MAX_TRIES = 8;
+
+/** A ref that is broken cannot be resolved either, but says so behind its name. */
+const MOVED =
+  /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
+
+const OTHER_VERSION = 'another process wrote the record of ids';
+
+/** The versions of the record that count, of whatever type; null where there is none. */
+export interface RecordTips {
+  /** For the section that is asked for, mostly that of this manager. */
+  own: string | null;
+  /** For all others; a new version takes its place. */
+  others: string | null;
+}
+
+/** Where the record stands. */
+export interface RecordPlace {
+  /** What stands there. `versionAt` tells versions of the section apart that is asked for. */
+  look(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
+  /**
+   * Puts a version, whose objects are in the repository, in the place of those that were found; `shares`: it has most of its files
+   * from there. Rejects as `IdsRecord.write` does, as `moved-on` also where only others have written.
+   */
+  put(tip: string, found: RecordTips, shares: boolean): Promise<void>;
+  /** See `IdsRecord`. */
+  isCurrent(): boolean;
+  aside(): string | null;
+}
+
+/** What tells one keeper of the record from another. */
+interface Keeper {
+  /** Full name; null where all branches are one line. */
+  branch: string | null;
+  /** Of the repository. */
+  address: string;
+  stand: RecordPlace;
+}
+
+/**
+ * The record of ids in a repository of this machine: a commit without parents, so that old versions go, with a folder for each
+ * line. Of the others' folders nothing is read or changed.
+ */
+export function createIdsRecord(
+  repository: Repository,
+  keeper: Keeper = { branch: null, address: repository.commonFolder, stand: localPlace(repository) },
+): IdsRecord {
+  const { branch, address, stand } = keeper;
+  const place = repository.prefix;
+  const line = lineOf({ place, branch });
+  const section = sectionName(line);
+  const look = (of = section): Promise<RecordTips> =>
+    stand.look(async (tip) => (await standAt(repository, tip, of)).version);
+  return {
+    place,
+    branch,
+    line,
+    // An address can hold a password.
+    source: createHash('sha256').update(address).digest('hex').slice(0, 32),
+    isCurrent: stand.isCurrent,
+    aside: stand.aside,
+    read: (other = line) =>
+      guarded('read', async () => {
+        const of = sectionName(other);
+        return readSection(repository, (await look(of)).own, of);
+      }),
+    readOfEach: (file) =>
+      guarded('read', async () => {
+        const { own, others } = await look();
+        return readOfEach(repository, [own, others], file);
+      }),
+    write: (draft) => writeSection({ repository, section, look, stand }, draft),
+  };
+}
+
+/** The ref of this repository, which nobody else has. */
+function localPlace(repository: Repository): RecordPlace {
+  return {
+    look: async () => {
+      const [tip = null] = await readTips(repository, [RECORD_REF]);
+      return { own: tip, others: tip };
+    },
+    put: (tip, { others }) => moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected: others }]),
+    isCurrent: () => true,
+    aside: () => null,
+  };
+}
+
+/** A section, and where it is written. */
+interface Writing {
+  repository: Repository;
+  section: string;
+  look(): Promise<RecordTips>;
+  stand: RecordPlace;
+}
+
+/** What others write meanwhile in sections of theirs is no reason to judge anything anew. */
+async function writeSection(writing: Writing, draft: RecordDraft): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await guarded('write', () => writeOnce(writing, draft));
+    } catch (error) {
+      if (error instanceof Outdated || kindOf(error) !== 'moved-on' || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+/** The section itself is not what it was expected to be. */
+class Outdated extends HoldfastError {
+  constructor() {
+    super('moved-on', OTHER_VERSION);
+  }
+}
+
+async function writeOnce({ repository, section, look, stand }: Writing, draft: RecordDraft): Promise<string> {
+  const tips = await look();
+  const others = await standAt(repository, tips.others, section);
+  const own = tips.own === tips.others ? others : await standAt(repository, tips.own, section);
+  if (own.version !== draft.expected) throw new Outdated();
+  const { tip, version } = await makeVersion(repository, others.root, section, draft);
+  await stand.put(tip, tips, others.root !== null);
+  return version;
+}
+
+async function guarded<T>(what: 'read' | 'write', work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    if (error instanceof GitFailure && MOVED.test(error.stderr))
+      throw new HoldfastError('moved-on', OTHER_VERSION, {}, error);
+    const trouble = what === 'read' ? readingTrouble : withTrouble;
+    const message = trouble(`git could not ${what} the record of ids`, error);
+    throw new HoldfastError('unavailable', message, {}, error);
+  }
+}

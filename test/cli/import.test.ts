@@ -1,0 +1,422 @@
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type CommandResult, runCli } from '../support/command.ts';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { testRepository } from '../support/git.ts';
+import { PASSWORD, startManager, USER } from '../support/manager.ts';
+
+const ENV = { BASIC_AUTH_USER: USER, BASIC_AUTH_PASSWORD: PASSWORD };
+
+/** Runs `import` with the credentials of the tests' administrator. */
+function runImport(from: string, folder: string, ...more: string[]): Promise<CommandResult> {
+  return runCli(['import', '--from', from, folder, ...more], { env: ENV });
+}
+
+/** Every file below a folder with its text. */
+async function filesOf(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const texts = files
+    .sort()
+    .map(async (file) => [file.slice(folder.length + 1), await readFile(file, 'utf8')]);
+  return Object.fromEntries(await Promise.all(texts));
+}
+
+/** Records as the public manager of Nebula sends them: its own names of fields, and what its database adds. */
+const RECORDS: Record<string, object> = {
+  apps: { apps: ['web', 'plain'] },
+  'apps/web': {
+    _id: { $oid: '5c2c767959be4c000ed3653f' },
+    app_id: 319,
+    app_name: 'web',
+    starting_ports: [{ '80': 8080, '443': '8443' }, 8888],
+    containers_per: { cpu: 0.5 },
+    env_vars: { PORT: 80, DEBUG: true, NAME: 'x: y' },
+    docker_image: 'nginx:alpine',
+    running: false,
+    networks: ['nebula'],
+    volumes: ['/var/tmp/:/var/tmp/1:ro'],
+    devices: ['/dev/snd', '/dev/a:/dev/b:r'],
+    privileged: true,
+    rolling_restart: true,
+    docker_ulimits: [],
+  },
+  'apps/plain': {
+    _id: { $oid: '5c2c767659be4c000ed3653e' },
+    app_id: 6,
+    app_name: 'plain',
+    starting_ports: [],
+    containers_per: { server: 1 },
+    env_vars: [],
+    docker_image: 'registry.example:5000/plain',
+    running: true,
+    networks: ['nebula', 'bridge'],
+    volumes: [],
+    devices: [],
+    privileged: false,
+  },
+  device_groups: { device_groups: ['edge'] },
+  'device_groups/edge': {
+    _id: { $oid: '5c2cc6849d723e6c88ba466e' },
+    device_group: 'edge',
+    device_group_id: 116,
+    prune_id: 544,
+    apps: ['web', 'plain', 'web'],
+    cron_jobs: [],
+  },
+};
+
+const WEB = `container_image: nginx:alpine
+starting_ports:
+  - "80": "8080"
+  - "443": "8443"
+  - 8888
+containers_per:
+  cpu: 0.5
+env_vars:
+  PORT: "80"
+  DEBUG: "True"
+  NAME: "x: y"
+running: false
+volumes:
+  - /var/tmp/:/var/tmp/1:ro
+networks:
+  - nebula
+devices:
+  - /dev/snd:/dev/snd
+  - /dev/a:/dev/b:r
+privileged: true
+rolling_restart: true
+`;
+
+const FILES = {
+  'apps/plain.yaml': 'container_image: registry.example:5000/plain\n',
+  'apps/web.yaml': WEB,
+  'device-groups/edge.yaml': 'apps:\n  - web\n  - plain\n',
+};
+
+interface Answer {
+  status?: number;
+  headers?: Record<string, string>;
+  text?: string;
+}
+
+/** A server that answers with records by path; resolves to its address. */
+async function serveRecords(
+  records: Record<string, object>,
+  answerTo: (path: string, request: IncomingMessage) => Answer | undefined = () => undefined,
+): Promise<string> {
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent((request.url ?? '').replace('/api/v2/', ''));
+    const record = records[path];
+    const known: Answer = record === undefined ? { status: 403, text: '{"app_exists": false}' } : {};
+    const { status = 200, headers = {}, text = JSON.stringify(record) } = answerTo(path, request) ?? known;
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+  });
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const oneApp = (name: string, fields: object): Record<string, object> => ({
+  apps: { apps: [name] },
+  [`apps/${name}`]: { app_name: name, app_id: 1, docker_image: 'a:1', ...fields },
+  device_groups: { device_groups: [] },
+});
+
+it('shows on a terminal how much it has read, also of a manager that then fails', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
+  const apps = names.map((name) => [`apps/${name}`, { app_name: name, docker_image: 'a:1' }] as const);
+  const records = {
+    apps: { apps: names },
+    ...Object.fromEntries(apps),
+    device_groups: { device_groups: ['x'] },
+  };
+  const from = await serveRecords(records);
+  const args = ['import', '--from', from, await temporaryFolder()];
+  const { code, err } = await runCli(args, { env: ENV, isTerminal: true });
+  expect(code).toBe(2);
+  const [, ...lines] = err.split('\r\u001b[K');
+  expect(lines).toEqual([
+    'read: 8 of 10 apps',
+    'read: 10 of 10 apps',
+    expect.stringMatching(/^holdfast: .*403.*\n$/),
+  ]);
+  expect((await runCli(args, { env: ENV })).err).not.toContain('read:');
+});
+
+describe('import from another Holdfast', () => {
+  const fleet = {
+    'apps/shop/web.yaml': '# told\nrunning: false\ncontainer_image: "web:1"\nvolumes: []\n',
+    'apps/cron.yml': 'container_image: cron:1\nenv_vars: {A: "1"}\n',
+    'device-groups/edge.yaml': 'apps: [web, cron]\n',
+    'device-groups/none.yaml': 'apps: []\n',
+  };
+
+  it('writes the files that writes over the API would make, which mean the same', async () => {
+    const manager = await startManager({ files: fleet });
+    const folder = join(await temporaryFolder(), 'fleet/desired-state');
+    const { code, out, err } = await runImport(`${manager.service.address}/`, folder);
+    expect([code, err]).toEqual([0, '']);
+    expect(await filesOf(folder)).toEqual({
+      'apps/cron.yaml': 'container_image: cron:1\nenv_vars:\n  A: "1"\n',
+      'apps/web.yaml': 'container_image: web:1\nrunning: false\n',
+      'device-groups/edge.yaml': 'apps:\n  - web\n  - cron\n',
+      'device-groups/none.yaml': 'apps: []\n',
+    });
+    expect(out).toContain('2 apps and 2 device groups: 4 written');
+    expect(out).toContain(`holdfast validate ${folder}\n`);
+    expect((await runCli(['validate', folder])).code).toBe(0);
+  });
+
+  it('leaves files alone that mean the same already, and writes what is missing', async () => {
+    const manager = await startManager({ files: fleet });
+    const { 'apps/cron.yml': _, ...there } = fleet;
+    const folder = await temporaryFolder();
+    await writeFiles(folder, there);
+    const { code, out } = await runImport(manager.service.address, folder);
+    expect([code, out]).toEqual([0, expect.stringContaining(': 1 written, 3 there already')]);
+    expect(await filesOf(folder)).toMatchObject(there);
+    expect(Object.keys(await filesOf(folder))).toHaveLength(4);
+  });
+
+  it('overwrites no file that differs: tells which, and in what', async () => {
+    const manager = await startManager({ files: fleet });
+    const folder = await temporaryFolder();
+    const mine = {
+      'apps/mine/web.yaml': 'container_image: web:2\n',
+      'apps/cron.yaml': 'container_image: [\n',
+      'device-groups/edge.yaml': 'apps: [web]\n',
+    };
+    await writeFiles(folder, mine);
+    const { code, out } = await runImport(manager.service.address, folder);
+    expect(code).toBe(1);
+    expect(out).toMatch(/mine\/web\.yaml:1:1: error: .*container_image, running.*\[name-duplicate\]/);
+    expect(out).toMatch(/apps\/cron\.yaml:1:1: error: /);
+    expect(out).toMatch(/edge\.yaml:1:1: error: .*apps/);
+    expect(out).toContain(': 1 written, 3 not written');
+    expect(await filesOf(folder)).toEqual({ ...mine, 'device-groups/none.yaml': 'apps: []\n' });
+  });
+
+  it('a first start on the committed files gives ids above those of the other manager', async () => {
+    const old = await startManager();
+    for (const name of ['web', 'cron']) await old.post(`/api/v2/apps/${name}`, { container_image: name });
+    await old.post('/api/v2/device_groups/edge', { apps: ['web', 'cron'] });
+    await old.post('/api/v2/apps/cron/restart');
+    const before = (await old.get('/api/v2/device_groups/edge/info')).body;
+    const repository = await testRepository();
+    await runImport(old.service.address, join(repository.folder, 'desired-state'));
+    await repository.commit({});
+    const now = await startManager({ repository });
+    const after = (await now.get('/api/v2/device_groups/edge/info')).body;
+    const bare = ({ app_id, _id, ...fields }: Record<string, unknown>): object => fields;
+    expect(after.apps.map(bare)).toEqual(before.apps.map(bare));
+    for (const [index, { app_id }] of after.apps.entries())
+      expect(app_id).toBeGreaterThan(before.apps[index].app_id);
+    expect(after.device_group_id).toBeGreaterThan(before.device_group_id);
+  });
+});
+
+describe('import from the public manager of Nebula', () => {
+  it('takes its records: other names, ports and values that it stores as they were sent', async () => {
+    const folder = await temporaryFolder();
+    const { code, out, err } = await runImport(await serveRecords(RECORDS), folder);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('2 apps and 1 device group: 3 written\n');
+    expect(await filesOf(folder)).toEqual(FILES);
+    expect((await runCli(['validate', folder])).code).toBe(0);
+  });
+
+  it('leaves out what the setting DEFAULT_NETWORKS says, and nothing else', async () => {
+    const folder = await temporaryFolder();
+    const env = { ...ENV, DEFAULT_NETWORKS: 'nebula' };
+    const from = await serveRecords(RECORDS);
+    expect((await runCli(['import', '--from', from, folder], { env })).code).toBe(0);
+    const files = await filesOf(folder);
+    expect(files['apps/plain.yaml']).toMatch(/networks:\n {2}- nebula\n {2}- bridge\n$/);
+    expect(files['apps/web.yaml']).not.toContain('networks');
+  });
+
+  it('sends the credentials with each request, and none where none are set', async () => {
+    const seen = new Set<string | undefined>();
+    const from = await serveRecords(RECORDS, (_, request) => {
+      seen.add(request.headers.authorization);
+      return undefined;
+    });
+    await runImport(from, await temporaryFolder());
+    expect([...seen]).toEqual([`Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`]);
+    await runCli(['import', '--from', from, await temporaryFolder()]);
+    expect([...seen][1]).toBeUndefined();
+  });
+
+  it.each([
+    ['a field that is not known here', { gpus: 2 }, /warning: gpus .*without it \[field-unknown\]/, true],
+    ['an empty one says nothing', { gpus: null, limits: {}, note: '' }, /^(?!.*(error|warning))/s, true],
+    ['a number as a text', { containers_per: { server: '2' } }, /error: .*server must be/, false],
+    ['a variable that is null', { env_vars: { A: null } }, /error: env_vars\.A must be a string/, false],
+    ['a variable of no exact text', { env_vars: { A: 1.5 } }, /error: env_vars\.A must be a string/, false],
+    ['a list of variables', { env_vars: ['A=1'] }, /error: env_vars must be a map/, false],
+    ['no image', { docker_image: undefined }, /error: container_image is required/, false],
+    ['a lone surrogate', { docker_image: 'a\ud800' }, /error: container_image must be/, false],
+    ['a forbidden variable', JSON.parse('{"env_vars":{"__proto__":"x"}}'), /error: .*__proto__/, false],
+  ])('%s', async (_, fields, told, isWritten) => {
+    const folder = await temporaryFolder();
+    const { code, out } = await runImport(await serveRecords(oneApp('web', fields)), folder);
+    expect(out).toMatch(told);
+    expect(code).toBe(/error|warning/.test(out) ? 1 : 0);
+    expect(Object.keys(await filesOf(folder))).toEqual(isWritten ? ['apps/web.yaml'] : []);
+  });
+
+  it.each(['a b', '../x', '', '.', 'ö', 'a/b', 'x\n::error::y', 'a'.repeat(200)])(
+    'an app of the name %j cannot be here, and its group says so',
+    async (name) => {
+      const folder = join(await temporaryFolder(), 'in/desired-state');
+      const records = {
+        ...oneApp(name, {}),
+        device_groups: { device_groups: ['edge'] },
+        'device_groups/edge': { apps: [name] },
+      };
+      const { code, out } = await runImport(await serveRecords(records), folder);
+      expect(code).toBe(1);
+      expect(out).toMatch(/in\/desired-state\/apps:1:1: error: .*a name starts with .*\[name-invalid\]/);
+      expect(Object.keys(await filesOf(join(folder, '../..')))).toEqual([
+        'in/desired-state/device-groups/edge.yaml',
+      ]);
+      expect((await runCli(['validate', folder])).out).toContain('app-unknown');
+    },
+  );
+
+  it('a group loses the apps that the manager itself has no more, and its cron jobs', async () => {
+    const folder = await temporaryFolder();
+    const group = { apps: ['web', 'ghost'], cron_jobs: ['nightly'] };
+    const from = await serveRecords({ ...RECORDS, 'device_groups/edge': group });
+    const { code, out } = await runImport(from, folder);
+    expect(code).toBe(1);
+    expect(out).toMatch(/edge\.yaml:1:1: warning: cron_jobs .*without it \[field-unknown\]/);
+    expect(out).toMatch(/edge\.yaml:1:1: warning: .*"ghost".*without it \[app-unknown\]/);
+    expect(out).toContain(': 3 written\n');
+    expect((await filesOf(folder))['device-groups/edge.yaml']).toBe('apps:\n  - web\n');
+  });
+
+  it('--format json', async () => {
+    const folder = await temporaryFolder();
+    const from = await serveRecords(oneApp('web', { gpus: 2 }));
+    const { code, out } = await runImport(from, folder, '--format', 'json');
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      problems: [{ file: join(folder, 'apps/web.yaml'), severity: 'warning', code: 'field-unknown' }],
+      steps: [],
+    });
+  });
+});
+
+describe('nothing is written where not all could be read', () => {
+  const html = { status: 200, text: '<html>', headers: { 'content-type': 'text/html' } };
+  it.each<[string, (path: string) => Answer | undefined, number, RegExp]>([
+    ['wrong credentials', () => ({ status: 401, text: '{}' }), 2, /401.*BASIC_AUTH_USER/],
+    ['another server', () => html, 2, /manager/],
+    ['another path', () => ({ status: 404, text: '{}' }), 2, /404/],
+    ['a redirect', () => ({ status: 301, headers: { location: 'http://127.0.0.1:1/' } }), 2, /301/],
+    ['JSON of another shape', (path) => (path === 'apps' ? { text: '{"apps": {}}' } : undefined), 2, /apps/],
+    ['a record that is none', (path) => (path === 'apps/web' ? { text: '[]' } : undefined), 2, /apps\/web/],
+    ['a fault half way', (path) => (path === 'apps/plain' ? { status: 500 } : undefined), 3, /plain.* 500/],
+    [
+      'an app that is gone',
+      (path) => (path === 'apps/web' ? { status: 403 } : undefined),
+      2,
+      /web.* 403.* deleted/,
+    ],
+    ['a fault at the end', (p) => (p === 'device_groups/edge' ? { status: 503 } : undefined), 3, /503/],
+  ])('%s', async (_, answerTo, exit, told) => {
+    const folder = join(await temporaryFolder(), 'desired-state');
+    const { code, out, err } = await runImport(await serveRecords(RECORDS, answerTo), folder);
+    expect([code, out]).toEqual([exit, '']);
+    expect(err).toMatch(told);
+    expect(err).not.toContain(PASSWORD);
+    await expect(readdir(folder)).rejects.toThrow('ENOENT');
+  });
+
+  it('a manager that dies in the middle of a reply', async () => {
+    const from = await serveRecords(RECORDS, (path, { socket }) => {
+      if (path !== 'apps/plain') return undefined;
+      setTimeout(() => socket.destroy(), 50);
+      return { headers: { 'content-length': '1000' }, text: '{"app_name": ' };
+    });
+    const folder = join(await temporaryFolder(), 'desired-state');
+    const { code, err } = await runImport(from, folder);
+    expect([code, err]).toEqual([3, expect.stringMatching(/cannot be reached: .*; nothing is written/)]);
+    await expect(readdir(folder)).rejects.toThrow('ENOENT');
+  });
+
+  it('a redirect, of which credentials and orders to terminals are not shown', async () => {
+    const location = 'https://ann:hunter2@other.example/\u009b2J';
+    const from = await serveRecords(RECORDS, () => ({ status: 301, headers: { location } }));
+    const { err } = await runImport(from, await temporaryFolder());
+    expect(err).toContain('names another address: https://other.example/');
+    expect(err).not.toMatch(/hunter2|\u009b/);
+  });
+
+  it('no server', async () => {
+    const { code, err } = await runImport('http://127.0.0.1:1', await temporaryFolder());
+    expect([code, err]).toEqual([3, expect.stringMatching(/127\.0\.0\.1:1.*(refused|bad port)/i)]);
+  });
+
+  it.each(['file', 'file/desired-state'])('a folder at %s, which is a file', async (place) => {
+    const top = await temporaryFolder();
+    await writeFile(join(top, 'file'), '');
+    const { code, err } = await runImport(await serveRecords(RECORDS), join(top, place));
+    expect([code, err]).toEqual([2, expect.stringContaining(`${place} is not a folder`)]);
+  });
+});
+
+describe('what is in the way of a file', () => {
+  it.each<[string, (folder: string) => Promise<unknown>, string]>([
+    ['a link in place of the folder', (folder) => symlink('..', join(folder, 'apps')), ': 1 written, 2 not'],
+    ['a file in its place', (folder) => writeFile(join(folder, 'apps'), ''), ': 1 written, 2 not'],
+    [
+      'a folder of its name',
+      (folder) => mkdir(join(folder, 'apps/web.yaml'), { recursive: true }),
+      ': 2 written, 1 not',
+    ],
+  ])('%s: is told, and all others are written', async (_, put, told) => {
+    const top = await temporaryFolder();
+    const folder = join(top, 'desired-state');
+    await mkdir(folder);
+    await put(folder);
+    const { code, out, err } = await runImport(await serveRecords(RECORDS), folder);
+    expect([code, err]).toEqual([1, '']);
+    expect(out).toMatch(/apps\/web\.yaml:1:1: error: is not written: .* in its way/);
+    expect(out).toContain(told);
+    expect(await readdir(top)).toEqual(['desired-state']);
+  });
+});
+
+describe('wrong usage', () => {
+  it.each([
+    ['no address', ['import']],
+    ['an address as the folder', ['import', 'http://ann:hunter2@one']],
+    ['an empty address', ['import', '--from', '']],
+    ['no http', ['import', '--from', 'mongodb://one/hunter2']],
+    ['no scheme', ['import', '--from', 'one:8080/hunter2']],
+    ['credentials in the address', ['import', '--from', 'http://ann:hunter2@one']],
+    ['a name in the address', ['import', '--from', 'http://hunter2@one']],
+    ['a query in the address', ['import', '--from', 'http://one/?token=hunter2']],
+  ])('%s', async (_, argv) => {
+    const { code, out, err } = await runCli(argv);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain('--from ADDRESS');
+    expect(err).not.toContain('hunter2');
+  });
+
+  it('half of the credentials', async () => {
+    const env = { BASIC_AUTH_USER: 'ann' };
+    const { code, err } = await runCli(['import', '--from', 'http://one'], { env });
+    expect([code, err]).toEqual([2, expect.stringContaining('belong together')]);
+  });
+});

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { appDefaults, completeApp } from '../../src/desired/app.ts';
+import { renderInfo } from '../../src/http/info/render.ts';
+import { infoRecord } from '../../src/http/records.ts';
+import type { GroupInfo } from '../../src/store/store.ts';
+import { turnsDuring } from '../support/turns.ts';
+
+function infoOf(count: number): GroupInfo {
+  const names = Array.from({ length: count }, (_, index) => `app-${index}`);
+  const content = completeApp(
+    { container_image: 'a "quoted" image', env_vars: { A: 'b' } },
+    appDefaults(['x']),
+  );
+  const apps = names.map((name, index) => ({ name, oid: 'f'.repeat(24), appId: index + 1, content }));
+  const group = { name: 'g', oid: 'e'.repeat(24), deviceGroupId: 7, pruneId: 9, content: { apps: names } };
+  return { group, apps, revision: 'r' };
+}
+
+it.each([0, 1, 3])('gives the record of a group with %i apps as JSON', async (count) => {
+  const info = infoOf(count);
+  expect(await renderInfo(info)).toBe(JSON.stringify(infoRecord(info)));
+});
+
+it('gives way to others where a group lists very many apps', async () => {
+  const info = infoOf(30_000);
+  expect(await turnsDuring(() => renderInfo(info))).toBeGreaterThan(3);
+});

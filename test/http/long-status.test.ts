@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+
+it('tells very many problems in parts, and in order', async () => {
+  const notes = Array.from({ length: 2500 }, (_, index) => `notes/${index}.txt`);
+  const manager = await startManager({
+    files: { ...SMALL_FLEET, ...Object.fromEntries(notes.map((path) => [path, 'x'])) },
+    logLevel: 'silent',
+  });
+  for (const method of ['GET', 'POST']) {
+    const { status, headers, body } = await manager.request(method, '/api/v2/reconcile');
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    // Not as one text: that takes the time of all of it at once.
+    expect(headers.get('content-length')).toBeNull();
+    expect(body).toMatchObject({ state: 'applied', branch: 'main', error: null });
+    expect(body.problems.map(({ file }: { file: string }) => file)).toEqual([...notes].sort());
+    expect(body.problems[0]).toEqual({
+      ...{ file: 'notes/0.txt', line: 1, column: 1, code: 'file-unexpected', severity: 'warning' },
+      ...{ message: expect.any(String), since: expect.stringMatching(/^\d{4}-.*Z$/) },
+    });
+  }
+  const head = await manager.request('HEAD', '/api/v2/reconcile');
+  expect([head.status, head.text]).toEqual([200, '']);
+});

@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RecordContent } from '../../../src/reconcile/record/format.ts';
+import { trustOf } from '../../../src/reconcile/record/trust.ts';
+import { openCheckout } from '../../../src/source/git/checkout.ts';
+import { testRepository } from '../../support/git.ts';
+import { plumbingOf } from '../../support/plumbing.ts';
+
+const NAMES = Array.from({ length: 10 }, (_, index) => `d${index}`);
+
+describe('trust in a record', () => {
+  it('is none where git cannot go through a commit since, also when that was taken back', async () => {
+    const repository = await testRepository();
+    const revision = await repository.commit({ 'ds/apps/a.yaml': 'container_image: a\n' });
+    const git = plumbingOf(repository);
+    let [mode, id] = ['100644', git.blob('container_image: bomb:1\n')];
+    for (let level = 0; level < 9; level++)
+      [mode, id] = ['40000', git.tree(NAMES.map((name) => ({ mode, name, id })))];
+    git.publish(git.tree([{ mode: '40000', name: 'ds', id }]));
+    const head = git.publish(await repository.git('rev-parse', `${revision}^{tree}`));
+    const machine = { env: process.env, timeLimit: 2000 };
+    const { reader, close } = await openCheckout(join(repository.folder, 'ds'), null, machine);
+    onTestFinished(close);
+    const meta = { revision, folder: await reader.folder(revision) };
+    const record = { meta, rows: [] } as unknown as RecordContent;
+    const isTrusted = await trustOf(record, head, reader);
+    expect(isTrusted('app/a')).toBe(false);
+  });
+});

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
+import { FAULT_POINTS, type FaultPoint } from '../../src/faults.ts';
 import { writeFiles } from '../support/folder.ts';
 import type { TestRepository } from '../support/git.ts';
-import type { ProcessManager } from '../support/process-manager.ts';
+import { type ProcessManager, type ProcessOptions, tryStart } from '../support/process-manager.ts';
 
 const execute = promisify(execFile);
 
@@ -113,6 +114,28 @@ function expectSuccessor(answered: Seen, now: Seen, open: Write | null): void {
   } else if (answered !== null) expect(now.id).toBe(answered.id + 1);
 }
 
+/** Starts a manager that dies at a point, and writes until it is dead. */
+export async function dieAt(options: ProcessOptions, fault: string, client: Client): Promise<void> {
+  const manager = await tryStart({ ...options, env: { ...options.env, HOLDFAST_FAULT: fault } });
+  if (manager === null || !(await manager.isReady())) return;
+  expect(await client.writeUntilDeath(manager, 50), `${fault} was never passed`).toBeLessThan(50);
+  await manager.kill();
+}
+
+/** Points that come by once, at the first start. */
+const ONCE: readonly FaultPoint[] = ['seed-done'];
+/** Points that come by at the first start already, and again in writes, so that two deaths are of interest. */
+const AT_START: readonly FaultPoint[] = ['pass-begins', 'claim-begins', 'claim-done', 'apply-done'];
+
+/** Faults at the first start. */
+export const FIRST_FAULTS: readonly string[] = [...AT_START, ...ONCE];
+
+/** Faults in the middle of writes, at all points but those that writes do not come by. */
+export function faultsInWrites(elsewhere: readonly FaultPoint[]): string[] {
+  const points = FAULT_POINTS.filter((point) => ![...elsewhere, ...ONCE].includes(point));
+  return points.map((point) => (AT_START.includes(point) ? `${point}:6` : `${point}:2`));
+}
+
 const STAGED = 'staged\n';
 const WORK = {
   'else.txt': 'staged, and edited after that\n',
@@ -135,8 +158,25 @@ export async function expectSoundRepository({ folder, git }: TestRepository): Pr
   for (const [path, text] of Object.entries(WORK)) {
     expect(await readFile(join(folder, path), 'utf8')).toBe(text);
   }
-  const fsck = await execute('git', ['fsck', '--full', '--strict', '--no-dangling', '--no-progress'], {
-    cwd: folder,
-  });
-  expect(fsck.stdout + fsck.stderr).toBe('');
+  await expectWhole(folder);
+}
+
+/**
+ * Nothing is missing from a repository, and nothing in it is damaged. A push or a clean-up is a group of processes of its own, which
+ * outlives a manager that is killed; `fsck` takes for missing what is added while it looks. What is really missing stays so.
+ */
+export async function expectWhole(folder: string): Promise<void> {
+  await expect.poll(() => checkObjects(folder), { timeout: 20_000, interval: 200 }).toBe('');
+}
+
+/** What git finds wrong; empty when all is well. */
+async function checkObjects(folder: string): Promise<string> {
+  const { stdout, stderr } = await execute(
+    'git',
+    ['fsck', '--full', '--strict', '--no-dangling', '--no-progress'],
+    { cwd: folder },
+  ).catch((failure: { stdout: string; stderr: string }) => failure);
+  // A mirror has no branch of its own.
+  const told = (stdout + stderr).split('\n').filter((line) => !line.startsWith('notice: '));
+  return told.join('\n');
 }

@@ -1,15 +1,11 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { FAULT_POINTS, type FaultPoint } from '../../src/faults.ts';
+import type { FaultPoint } from '../../src/faults.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
-import { type ProcessOptions, startProcessManager, tryStart } from '../support/process-manager.ts';
-import { Client } from './fleet-model.ts';
-
-const execute = promisify(execFile);
+import { type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
+import { Client, dieAt, expectWhole, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
 
 interface Place {
   origin: TestOrigin;
@@ -23,24 +19,10 @@ async function newPlace(): Promise<Place> {
   return { origin, options: { repository: origin.person, dataFolder, env } };
 }
 
-/** Starts the manager with a fault, and writes until it is dead. */
-async function dieAt({ options }: Place, fault: string, client: Client): Promise<void> {
-  const manager = await tryStart({ ...options, env: { ...options.env, HOLDFAST_FAULT: fault } });
-  if (manager === null || !(await manager.isReady())) return;
-  expect(await client.writeUntilDeath(manager, 50), `${fault} was never passed`).toBeLessThan(50);
-  await manager.kill();
-}
-
 /** Origin and mirror are whole, and nothing keeps git from working in them. */
 async function expectSound({ origin, options }: Place): Promise<void> {
-  for (const folder of [origin.url, join(options.dataFolder, 'mirror.git')]) {
-    const fsck = await execute('git', ['fsck', '--full', '--strict', '--no-dangling', '--no-progress'], {
-      cwd: folder,
-    });
-    // A mirror has no branch of its own.
-    const told = (fsck.stdout + fsck.stderr).split('\n').filter((line) => !line.startsWith('notice: '));
-    expect(told.join('\n')).toBe('');
-  }
+  await expectWhole(origin.url);
+  await expectWhole(join(options.dataFolder, 'mirror.git'));
 }
 
 /** The next start finds everything as it was answered, and works. */
@@ -67,27 +49,22 @@ const OF_A_CHECKOUT: readonly FaultPoint[] = [
   'branch-synced',
   'publish-done',
 ];
-/** Points that come by at the first start already, so that two deaths are of interest. */
-const AT_START: readonly FaultPoint[] = ['pass-begins', 'claim-begins', 'claim-done', 'apply-done'];
-const ONCE: readonly FaultPoint[] = ['seed-done'];
-
-const inWrites = FAULT_POINTS.filter((point) => ![...OF_A_CHECKOUT, ...ONCE].includes(point));
 
 describe('the process is killed, with a repository elsewhere', () => {
-  it.each(inWrites.map((point) => (AT_START.includes(point) ? `${point}:6` : `${point}:2`)))(
+  it.each(faultsInWrites(OF_A_CHECKOUT))(
     'at %s, in the middle of writes: what was answered is at origin',
     async (fault) => {
       const place = await newPlace();
       const client = new Client();
-      await dieAt(place, fault, client);
+      await dieAt(place.options, fault, client);
       await expectRecovered(place, client);
     },
   );
 
-  it.each([...AT_START, ...ONCE])('at %s of the first start', async (fault) => {
+  it.each(FIRST_FAULTS)('at %s of the first start', async (fault) => {
     const place = await newPlace();
     const client = new Client();
-    await dieAt(place, fault, client);
+    await dieAt(place.options, fault, client);
     await expectRecovered(place, client);
   });
 

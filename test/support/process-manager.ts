@@ -1,17 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AUTHORIZATION, PASSWORD, USER } from './manager.ts';
+import { PASSWORD, requester, USER } from './manager.ts';
 import { PROJECT, startProcess, type TestProcess } from './project.ts';
-
-/** A reply, read to its end. */
-interface Reply {
-  status: number;
-  headers: Headers;
-  text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
-  body: any;
-}
+import type { Reply } from './reply.ts';
 
 /** The built program in a process of its own, which can die. */
 export interface ProcessManager {
@@ -21,7 +12,7 @@ export interface ProcessManager {
   request(method: string, path: string, body?: unknown): Promise<Reply>;
   /** Resolves to true when a revision is applied, to false when the process dies before. */
   isReady(): Promise<boolean>;
-  /** Ends the process, and every git that it started, at once. */
+  /** Ends the process at once, and every git that it started but those that talk to another repository or clean up. */
   kill(): Promise<void>;
   /** Ends it as an operator does; resolves to its exit code. */
   stop(): Promise<number | null>;
@@ -83,6 +74,7 @@ export async function startProcessManager(options: ProcessOptions): Promise<Proc
 
 function managerOf(child: TestProcess, address: string): ProcessManager {
   const { pid } = child.child;
+  const request = requester(address);
   const isReady = async (): Promise<boolean> => {
     for (;;) {
       const reply = await fetch(`${address}/readyz`).catch(() => null);
@@ -94,19 +86,7 @@ function managerOf(child: TestProcess, address: string): ProcessManager {
     process: child,
     address,
     isReady,
-    request: async (method, path, body) => {
-      const response = await fetch(address + path, {
-        method,
-        headers: {
-          'content-type': 'application/json',
-          authorization: AUTHORIZATION,
-          'x-request-id': randomUUID(),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text, body: parse(text) };
-    },
+    request: (method, path, body) => request(method, path, { body }),
     kill: async () => {
       try {
         if (pid !== undefined) process.kill(-pid, 'SIGKILL');
@@ -120,12 +100,4 @@ function managerOf(child: TestProcess, address: string): ProcessManager {
       return child.ended;
     },
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../errors.ts';
-import type { PassOutcome } from '../reconcile/pass.ts';
+import type { PassOutcome } from '../reconcile/pass/pass.ts';
 
 /**
  * The outcome of a pass if it is over within `limit` milliseconds; rejects as `unavailable` if it is not. The pass itself goes

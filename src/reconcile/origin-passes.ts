@@ -1,7 +1,7 @@
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { kindOf } from '../errors.ts';
 import type { OriginWatch } from './origin-watch.ts';
-import type { PassOutcome } from './pass.ts';
+import type { PassOutcome } from './pass/pass.ts';
 
 /** Passes on what origin has, whoever calls for them. */
 export interface OriginPasses extends SingleFlight<PassOutcome> {

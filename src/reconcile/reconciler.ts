@@ -14,7 +14,7 @@ import {
   type PassOutcome,
   type PassReport,
   type PassRunner,
-} from './pass.ts';
+} from './pass/pass.ts';
 import { createAging, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */

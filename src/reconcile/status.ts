@@ -2,7 +2,7 @@ import { inTurns } from '../async/pace.ts';
 import type { Problem } from '../desired/problem.ts';
 import { compareProblems } from '../desired/problem.ts';
 import type { ErrorKind } from '../errors.ts';
-import type { Seeding } from './seed.ts';
+import type { Seeding } from './past/seed.ts';
 
 /** A problem, and since when it has been there (Unix milliseconds). */
 export interface StandingProblem extends Problem {

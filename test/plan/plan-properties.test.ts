@@ -12,7 +12,7 @@ import { anyCommit, changesOf, DEFAULTS, type Files, stateOf } from '../support/
 const RUNS = { numRuns: 2000 };
 const histories = fc.array(anyCommit, { minLength: 1, maxLength: 12 });
 
-/** What a manager keeps from pass to pass (src/reconcile/advance.ts), without store and git. */
+/** What a manager keeps from pass to pass (src/reconcile/pass/advance.ts), without store and git. */
 class Fleet {
   readonly desired = new DesiredState();
   readonly applied = new AppliedState();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type ErrorKind, HoldfastError } from '../../src/errors.ts';
 import { createOriginPasses } from '../../src/reconcile/origin-passes.ts';
 import { createOriginWatch } from '../../src/reconcile/origin-watch.ts';
-import type { PassOutcome } from '../../src/reconcile/pass.ts';
+import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
 import type { PollLease } from '../../src/store/poll-lease.ts';
 
 /** What happened, in its order; and what is to happen next. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import { makePlan } from '../../src/plan/plan.ts';
-import type { PassOutcome } from '../../src/reconcile/pass.ts';
+import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../src/reconcile/status.ts';
 import { createLogger } from '../../src/service/logger.ts';
 import { createPassLog } from '../../src/service/pass-log.ts';

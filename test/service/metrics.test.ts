@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
-import type { PassOutcome } from '../../src/reconcile/pass.ts';
+import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../src/reconcile/status.ts';
 import { createMetrics } from '../../src/service/metrics.ts';
 

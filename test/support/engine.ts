@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../src/faults.ts';
-import type { PassOutcome } from '../../src/reconcile/pass.ts';
+import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
 import {
   createReconciler,
   type Reconciler,

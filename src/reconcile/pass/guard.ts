@@ -1,10 +1,10 @@
-import { folderMeant } from '../desired/file.ts';
-import type { Problem } from '../desired/problem.ts';
-import type { DesiredState } from '../desired/state.ts';
-import { HoldfastError } from '../errors.ts';
-import type { AppliedState } from '../plan/applied.ts';
-import type { Reader } from '../source/source.ts';
-import type { StoreState } from '../store/store.ts';
+import { folderMeant } from '../../desired/file.ts';
+import type { Problem } from '../../desired/problem.ts';
+import type { DesiredState } from '../../desired/state.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { AppliedState } from '../../plan/applied.ts';
+import type { Reader } from '../../source/source.ts';
+import type { StoreState } from '../../store/store.ts';
 
 /** The trailer of a commit that deletes every object on purpose. */
 export const ALLOW_EMPTY = 'Allow-Empty: true';

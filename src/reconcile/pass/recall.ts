@@ -1,9 +1,9 @@
-import type { DesiredState } from '../desired/state.ts';
-import type { Head } from '../source/source.ts';
-import type { PassStore, StoreState } from '../store/store.ts';
+import type { DesiredState } from '../../desired/state.ts';
+import type { Head } from '../../source/source.ts';
+import type { PassStore, StoreState } from '../../store/store.ts';
+import type { Past } from '../past/past.ts';
 import { isCurrent } from './latest-head.ts';
 import { followChanges, loadMemory, type Memory } from './memory.ts';
-import type { Past } from './past.ts';
 
 /** What passes know of the store, and when they have to read it again. */
 export interface Recall {

@@ -1,19 +1,19 @@
-import { inPieces } from '../async/pace.ts';
-import { type AppDefaults, readingRules } from '../desired/app.ts';
-import type { Problem } from '../desired/problem.ts';
-import type { DesiredState } from '../desired/state.ts';
-import { type ErrorKind, type HoldfastError, kindOf } from '../errors.ts';
-import type { Faults } from '../faults.ts';
-import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../source/source.ts';
-import type { PassStore } from '../store/store.ts';
+import { inPieces } from '../../async/pace.ts';
+import { type AppDefaults, readingRules } from '../../desired/app.ts';
+import type { Problem } from '../../desired/problem.ts';
+import type { DesiredState } from '../../desired/state.ts';
+import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
+import type { Faults } from '../../faults.ts';
+import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../../source/source.ts';
+import type { PassStore } from '../../store/store.ts';
+import { createPast } from '../past/past.ts';
+import type { Seeding } from '../past/seed.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import { refuseMissing } from './guard.ts';
 import { lookAtBoth } from './latest-head.ts';
 import { knownFiles, type Memory } from './memory.ts';
-import { createPast } from './past.ts';
 import type { TellProgress } from './progress.ts';
 import { createRecall } from './recall.ts';
-import type { Seeding } from './seed.ts';
 import { createSnapshot, type Reading } from './snapshot.ts';
 
 /** What a pass works with. */

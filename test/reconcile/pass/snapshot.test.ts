@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { StateFile } from '../../src/desired/state.ts';
-import { HoldfastError } from '../../src/errors.ts';
-import { createSnapshot } from '../../src/reconcile/snapshot.ts';
-import { buildEngine, wrap } from '../support/engine.ts';
-import { DEFAULTS } from '../support/fleet.ts';
+import type { StateFile } from '../../../src/desired/state.ts';
+import { HoldfastError } from '../../../src/errors.ts';
+import { createSnapshot } from '../../../src/reconcile/pass/snapshot.ts';
+import { buildEngine, wrap } from '../../support/engine.ts';
+import { DEFAULTS } from '../../support/fleet.ts';
 
 const nothing = () => () => undefined;
 

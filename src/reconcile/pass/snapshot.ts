@@ -1,11 +1,11 @@
-import { inLanes } from '../async/lanes.ts';
-import { inTurns, Pace } from '../async/pace.ts';
-import type { AppDefaults } from '../desired/app.ts';
-import type { TreeEntry } from '../desired/entry.ts';
-import { loadFile, type ReadBlob } from '../desired/load.ts';
-import { fileProblem } from '../desired/problem.ts';
-import { DesiredState, type FileChange, type StateFile } from '../desired/state.ts';
-import type { Reader, TreeChange } from '../source/source.ts';
+import { inLanes } from '../../async/lanes.ts';
+import { inTurns, Pace } from '../../async/pace.ts';
+import type { AppDefaults } from '../../desired/app.ts';
+import type { TreeEntry } from '../../desired/entry.ts';
+import { loadFile, type ReadBlob } from '../../desired/load.ts';
+import { fileProblem } from '../../desired/problem.ts';
+import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
+import type { Reader, TreeChange } from '../../source/source.ts';
 import type { KnownFiles } from './memory.ts';
 import type { TellProgress } from './progress.ts';
 

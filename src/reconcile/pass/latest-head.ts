@@ -1,5 +1,5 @@
-import type { Head, IdsRecord, Reader, SourceOrigin } from '../source/source.ts';
-import type { StoreProgress, StoreState } from '../store/store.ts';
+import type { Head, IdsRecord, Reader, SourceOrigin } from '../../source/source.ts';
+import type { StoreProgress, StoreState } from '../../store/store.ts';
 
 /** Whether nobody else has claimed, applied or seeded since. */
 export function isCurrent(known: StoreState, now: StoreState): boolean {

@@ -5,7 +5,7 @@ import { loadFile } from '../../desired/load.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Reader } from '../../source/source.ts';
 import { contentHash } from '../../store/content-hash.ts';
-import type { RecordContent } from './format.ts';
+import type { RecordContent } from '../record/format.ts';
 
 /**
  * Tells whether an object was surely not changed after the record was written. Only then its recorded id belongs

@@ -1,5 +1,5 @@
-import type { Reader } from '../source/source.ts';
-import type { Followed, StoreState } from '../store/store.ts';
+import type { Reader } from '../../source/source.ts';
+import type { Followed, StoreState } from '../../store/store.ts';
 
 /**
  * What a head whose history the store did not follow means for the counters that the store has. `keep`: only names

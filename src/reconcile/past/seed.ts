@@ -1,17 +1,17 @@
-import { startFloor } from '../plan/ids.ts';
+import { startFloor } from '../../plan/ids.ts';
 import {
   type FolderHistory,
   type IdsRecord,
   lineOf,
   type Reader,
   type RecordText,
-} from '../source/source.ts';
-import type { CounterRow, Followed, IdStore, StoreState } from '../store/store.ts';
+} from '../../source/source.ts';
+import type { CounterRow, Followed, IdStore, StoreState } from '../../store/store.ts';
+import { counterKey, decodeHead, highestId, META, type RecordContent } from '../record/format.ts';
+import { mayKnowMore, type Standing, standingOf } from '../record/standing.ts';
 import type { Breach } from './continuity.ts';
-import { counterKey, decodeHead, highestId, META, type RecordContent } from './record/format.ts';
-import { seedsOf } from './record/seeds.ts';
-import { mayKnowMore, type Standing, standingOf } from './record/standing.ts';
-import { type Trust, trustOf } from './record/trust.ts';
+import { seedsOf } from './counter-seeds.ts';
+import { type Trust, trustOf } from './trust.ts';
 
 /** What seeding did, for log and status. */
 export interface Seeding {

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
-import { DEFAULTS } from '../support/fleet.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { type FollowerEngine, startFollowerEngine } from '../support/follower-engine.ts';
-import { SMALL_FLEET } from '../support/manager.ts';
-import { type TestOrigin, testOrigin } from '../support/origin.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
+import { DEFAULTS } from '../../support/fleet.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { type FollowerEngine, startFollowerEngine } from '../../support/follower-engine.ts';
+import { SMALL_FLEET } from '../../support/manager.ts';
+import { type TestOrigin, testOrigin } from '../../support/origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 /** One of many managers; all of them share the store at `path`. */

@@ -1,6 +1,6 @@
-import type { Faults } from '../faults.ts';
-import type { Head, IdsRecord, Reader } from '../source/source.ts';
-import type { Followed, IdStore, StoreState } from '../store/store.ts';
+import type { Faults } from '../../faults.ts';
+import type { Head, IdsRecord, Reader } from '../../source/source.ts';
+import type { Followed, IdStore, StoreState } from '../../store/store.ts';
 import { type Breach, findBreach } from './continuity.ts';
 import { type Sections, type Seeding, seedStore } from './seed.ts';
 

@@ -1,5 +1,5 @@
-import { HoldfastError } from '../errors.ts';
-import type { Publisher } from '../source/source.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { Publisher } from '../../source/source.ts';
 
 /**
  * The same publisher; tells of the first commit that it makes on a branch without one, as soon as it begins to: a pass can

@@ -1,11 +1,11 @@
-import { membersOf } from '../desired/content.ts';
-import { keyOf, type ObjectKey, parseKey } from '../desired/name.ts';
-import { NO_PLACES } from '../desired/parse.ts';
-import type { Problem } from '../desired/problem.ts';
-import type { StateFile } from '../desired/state.ts';
-import { AppliedState } from '../plan/applied.ts';
-import type { FileOrigin, Step } from '../plan/step.ts';
-import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../store/store.ts';
+import { membersOf } from '../../desired/content.ts';
+import { keyOf, type ObjectKey, parseKey } from '../../desired/name.ts';
+import { NO_PLACES } from '../../desired/parse.ts';
+import type { Problem } from '../../desired/problem.ts';
+import type { StateFile } from '../../desired/state.ts';
+import { AppliedState } from '../../plan/applied.ts';
+import type { FileOrigin, Step } from '../../plan/step.ts';
+import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../../store/store.ts';
 
 /** What a manager keeps of the store from pass to pass, so that a pass reads only what changed. */
 export interface Memory {

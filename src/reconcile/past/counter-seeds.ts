@@ -1,8 +1,8 @@
 import { inTurns } from '../../async/pace.ts';
 import { classifyPath } from '../../desired/file.ts';
 import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
-import type { Breach } from '../continuity.ts';
-import { counterKey } from './format.ts';
+import { counterKey } from '../record/format.ts';
+import type { Breach } from './continuity.ts';
 import type { Trust } from './trust.ts';
 
 /** What is known of the past, from three sides; each says more than the one before. */

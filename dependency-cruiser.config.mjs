@@ -53,7 +53,7 @@ export default {
       severity: 'error',
       from: { path: '^src/', pathNot: `^src/(store/mongo/|service/copy-store\\.ts$)` },
       to: {
-        path: `^src/(store/mongo/|service/(exposition|copy-store)\\.ts$)|node_modules/pino-pretty/`,
+        path: `^src/(store/mongo/|service/(observability/exposition|copy-store)\\.ts$)|node_modules/pino-pretty/`,
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { EXIT, type ExitCode } from './cli/io.ts';
 import { runCommand } from './cli/run.ts';
 import { holdMemoryDown, tuneCollector } from './service/garbage-collector.ts';
-import { createLogger } from './service/logger.ts';
+import { createLogger } from './service/observability/logger.ts';
 import { type Service, startService } from './service/service.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';
 import { PRODUCT_VERSION } from './service/version.ts';

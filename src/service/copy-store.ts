@@ -12,8 +12,8 @@ import { sqliteContents } from '../store/sqlite/contents.ts';
 import { SqliteTarget } from '../store/sqlite/contents-target.ts';
 import { storeError } from '../store/sqlite/errors.ts';
 import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
-import { makeFolder } from './data-folder.ts';
-import { checkMongoAddress } from './mongo-address.ts';
+import { makeFolder } from './open/data-folder.ts';
+import { checkMongoAddress } from './open/mongo-address.ts';
 
 const FILE = 'store.sqlite';
 const IS_MONGO = /^mongodb(\+srv)?:/;

@@ -15,10 +15,10 @@ import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
-import type { ServiceMetrics } from './metrics.ts';
-import type { OpenedStore } from './open-store.ts';
-import { createPassLog } from './pass-log.ts';
-import { createRecordLog } from './record-log.ts';
+import type { ServiceMetrics } from './observability/metrics.ts';
+import { createPassLog } from './observability/pass-log.ts';
+import { createRecordLog } from './observability/record-log.ts';
+import type { OpenedStore } from './open/store.ts';
 
 /** Milliseconds that a device waits for the store when there is a last good reply. */
 const PATIENCE = 1000;

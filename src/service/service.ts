@@ -11,16 +11,16 @@ import { type Config, shownSettings } from '../settings.ts';
 import { readingAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
-import { openAuthenticator } from './accounts.ts';
 import type { Clock } from './clock.ts';
-import { lockDataFolder, openDataFolder } from './data-folder.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
 import { listen } from './listen.ts';
-import { createMetrics, type ServiceMetrics } from './metrics.ts';
-import { openSource } from './open-source.ts';
-import { openStore } from './open-store.ts';
-import { createProgressLog, type Draw } from './progress.ts';
+import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
+import { createProgressLog, type Draw } from './observability/progress.ts';
+import { openAuthenticator } from './open/accounts.ts';
+import { lockDataFolder, openDataFolder } from './open/data-folder.ts';
+import { openSource } from './open/source.ts';
+import { openStore } from './open/store.ts';
 import { PRODUCT_VERSION } from './version.ts';
 
 /** What the service takes from the process that it runs in. */

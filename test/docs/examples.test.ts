@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
 import { flagOf, parseConfig } from '../../src/config.ts';
-import { createExposition } from '../../src/service/exposition.ts';
+import { createExposition } from '../../src/service/observability/exposition.ts';
 import { SETTINGS, type SettingName } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';

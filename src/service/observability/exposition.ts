@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Metrics } from '../http/api.ts';
+import type { Metrics } from '../../http/api.ts';
 import type { Count, Figures } from './figures.ts';
 
 /** Tells figures, and those of the process, in the text format of Prometheus; reads `figures` at each call. */

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import { inTurns } from '../async/pace.ts';
-import { keyOf } from '../desired/name.ts';
-import { summarizeStep } from '../plan/describe.ts';
-import type { PassOutcome, PassReport } from '../reconcile/pass/pass.ts';
-import type { Seeding } from '../reconcile/past/seed.ts';
-import type { PassError, Status } from '../reconcile/status.ts';
+import { inTurns } from '../../async/pace.ts';
+import { keyOf } from '../../desired/name.ts';
+import { summarizeStep } from '../../plan/describe.ts';
+import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
+import type { Seeding } from '../../reconcile/past/seed.ts';
+import type { PassError, Status } from '../../reconcile/status.ts';
 
 /** Up to so many changes of one pass are logged one by one; more would bury everything else. */
 const MAX_LINES = 50;

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
-import { HoldfastError } from '../errors.ts';
-import { administrator, identity } from '../http/access/admin.ts';
+import { HoldfastError } from '../../errors.ts';
+import { administrator, identity } from '../../http/access/admin.ts';
 import {
   type Account,
   type Authenticator,
   allowEverybody,
   createAuthenticator,
-} from '../http/access/authentication.ts';
-import { againstPlain } from '../http/access/password.ts';
-import type { Config } from '../settings.ts';
-import type { Clock } from './clock.ts';
+} from '../../http/access/authentication.ts';
+import { againstPlain } from '../../http/access/password.ts';
+import type { Config } from '../../settings.ts';
+import type { Clock } from '../clock.ts';
 
 interface AccountsEnvironment {
   clock: Clock;

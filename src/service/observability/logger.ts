@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import { printable } from '../plan/printable.ts';
+import { printable } from '../../plan/printable.ts';
 
 /** Fields of these names are masked in whatever object is logged. */
 const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'MONGODB_URI', 'token', 'secret'];

@@ -1,5 +1,5 @@
-import { HoldfastError, messageOf } from '../errors.ts';
-import type { AddressPlace } from '../store/mongo/errors.ts';
+import { HoldfastError, messageOf } from '../../errors.ts';
+import type { AddressPlace } from '../../store/mongo/errors.ts';
 
 const HINT = 'in user and password write %40 for @, %3A for :, %2F for / and %25 for %';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { HoldfastError } from '../../src/errors.ts';
-import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
-import { STARTING, type Status } from '../../src/reconcile/status.ts';
-import { createMetrics } from '../../src/service/metrics.ts';
+import { HoldfastError } from '../../../src/errors.ts';
+import type { PassOutcome } from '../../../src/reconcile/pass/pass.ts';
+import { STARTING, type Status } from '../../../src/reconcile/status.ts';
+import { createMetrics } from '../../../src/service/observability/metrics.ts';
 
 const FAILED: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'git was ended') };
 const APPLIED: Status = { ...STARTING, applied: { revision: 'f'.repeat(40), at: 1_700_000_000_000 } };

@@ -3,9 +3,9 @@ import { access, chmod, mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { syncFoldersUpTo } from '../disk/sync.ts';
-import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
-import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
+import { syncFoldersUpTo } from '../../disk/sync.ts';
+import { descriptorTrouble, HoldfastError, messageOf } from '../../errors.ts';
+import { type FolderLock, lockFolder } from '../../store/sqlite/folder-lock.ts';
 
 /** Bits of a mode by which others than the owner may do something. */
 const OTHERS = 0o077;

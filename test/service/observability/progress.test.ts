@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { createProgressLog } from '../../src/service/progress.ts';
+import { createProgressLog } from '../../../src/service/observability/progress.ts';
 
 /** A progress log with a clock that is set by hand. */
 function setUp(hasTerminal: boolean) {

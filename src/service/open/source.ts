@@ -1,12 +1,12 @@
 import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { messageOf } from '../errors.ts';
-import type { Faults } from '../faults.ts';
-import type { Config } from '../settings.ts';
-import { type CheckoutSource, openCheckout } from '../source/git/checkout.ts';
-import type { TransferObserver } from '../source/git/origin/origin.ts';
-import { openRemote } from '../source/git/origin/remote.ts';
-import type { Source } from '../source/source.ts';
+import { messageOf } from '../../errors.ts';
+import type { Faults } from '../../faults.ts';
+import type { Config } from '../../settings.ts';
+import { type CheckoutSource, openCheckout } from '../../source/git/checkout.ts';
+import type { TransferObserver } from '../../source/git/origin/origin.ts';
+import { openRemote } from '../../source/git/origin/remote.ts';
+import type { Source } from '../../source/source.ts';
 
 /** What opening the source takes from the process that it runs in. */
 export interface SourceEnvironment {

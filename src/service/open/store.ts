@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { AppDefaults } from '../desired/app.ts';
-import { HoldfastError } from '../errors.ts';
-import type { Config } from '../settings.ts';
-import type { MongoStore } from '../store/mongo/open.ts';
-import type { PollLease } from '../store/poll-lease.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import type { SqliteStore } from '../store/sqlite/store.ts';
-import type { Store } from '../store/store.ts';
+import type { AppDefaults } from '../../desired/app.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { Config } from '../../settings.ts';
+import type { MongoStore } from '../../store/mongo/open.ts';
+import type { PollLease } from '../../store/poll-lease.ts';
+import { openSqliteStore } from '../../store/sqlite/open.ts';
+import type { SqliteStore } from '../../store/sqlite/store.ts';
+import type { Store } from '../../store/store.ts';
 import { checkMongoAddress } from './mongo-address.ts';
 
 /** What the choice of a store depends on. */
@@ -71,7 +71,7 @@ async function openShared(
 ): Promise<MongoStore> {
   await checkMongoAddress(uri, 'MONGODB_URI');
   // The driver takes a good part of a start and of the memory: only who needs it loads it.
-  const { openMongoStore } = await import('../store/mongo/open.ts');
+  const { openMongoStore } = await import('../../store/mongo/open.ts');
   return openMongoStore({
     uri,
     database,

@@ -1,14 +1,14 @@
 import { PassThrough } from 'node:stream';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { HoldfastError } from '../../src/errors.ts';
-import { makePlan } from '../../src/plan/plan.ts';
-import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
-import { STARTING, type Status } from '../../src/reconcile/status.ts';
-import { createLogger } from '../../src/service/logger.ts';
-import { createPassLog } from '../../src/service/pass-log.ts';
-import { appliedOf, type Files, stateOf } from '../support/fleet.ts';
-import { turnsDuring } from '../support/turns.ts';
+import { HoldfastError } from '../../../src/errors.ts';
+import { makePlan } from '../../../src/plan/plan.ts';
+import type { PassOutcome } from '../../../src/reconcile/pass/pass.ts';
+import { STARTING, type Status } from '../../../src/reconcile/status.ts';
+import { createLogger } from '../../../src/service/observability/logger.ts';
+import { createPassLog } from '../../../src/service/observability/pass-log.ts';
+import { appliedOf, type Files, stateOf } from '../../support/fleet.ts';
+import { turnsDuring } from '../../support/turns.ts';
 
 type Line = Record<string, unknown>;
 

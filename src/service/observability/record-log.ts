@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { RecordStatus } from '../reconcile/record/recorder.ts';
+import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 
 /** Tells the log when recording ids begins to fail, fails in another way, and works again. */
 export function createRecordLog(logger: Logger): (status: RecordStatus, error?: unknown) => void {

@@ -2,10 +2,10 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { openDataFolder } from '../../src/service/data-folder.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { testRepository } from '../support/git.ts';
-import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { openDataFolder } from '../../../src/service/open/data-folder.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { testRepository } from '../../support/git.ts';
+import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
 async function opening(path: string) {
   const log: Record<string, unknown>[] = [];

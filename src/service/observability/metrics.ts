@@ -1,10 +1,10 @@
-import { once } from '../async/once.ts';
-import type { ErrorKind } from '../errors.ts';
-import type { Metrics } from '../http/api.ts';
-import type { PassOutcome } from '../reconcile/pass/pass.ts';
-import type { RecordStatus } from '../reconcile/record/recorder.ts';
-import type { Status } from '../reconcile/status.ts';
-import type { TransferObserver } from '../source/git/origin/origin.ts';
+import { once } from '../../async/once.ts';
+import type { ErrorKind } from '../../errors.ts';
+import type { Metrics } from '../../http/api.ts';
+import type { PassOutcome } from '../../reconcile/pass/pass.ts';
+import type { RecordStatus } from '../../reconcile/record/recorder.ts';
+import type { Status } from '../../reconcile/status.ts';
+import type { TransferObserver } from '../../source/git/origin/origin.ts';
 import type { Count, Figures } from './figures.ts';
 
 /** What the parts of the service tell about themselves. */

@@ -1,6 +1,13 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorKind, HoldfastError, messageOf } from '../errors.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Why the repository does not allow what was asked for (409), for the log; null otherwise. */
+    refusal: string | null;
+  }
+}
+
 /** The one table from kinds to HTTP statuses. */
 const STATUSES: Readonly<Record<ErrorKind, number>> = {
   invalid: 400,
@@ -48,6 +55,7 @@ function internal(requestId: string): ErrorReply {
 
 /** Maps every error of every route to its reply, and logs faults inside with their cause. */
 export function useErrorReplies(app: FastifyInstance): void {
+  app.decorateRequest('refusal', null);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }
 

@@ -10,19 +10,23 @@ import Fastify, {
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { Authenticator } from './access/authentication.ts';
 import { passGate, useGate } from './access/gate.ts';
-import { type Api, REVISION_HEADER, TELLS_REVISION, withRevision } from './api.ts';
-import { useJsonBodies } from './body.ts';
-import { useChecks } from './checks.ts';
+import type { Api } from './api.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
-import { completeMethods } from './methods.ts';
-import { useOpenApi } from './openapi.ts';
-import { useProtocolRules } from './protocol.ts';
-import { requestId } from './request-id.ts';
+import { useOpenApi } from './openapi/openapi.ts';
+import { useProtocolRules } from './protocol/http-rules.ts';
+import { completeMethods } from './protocol/methods.ts';
+import { useShutdown } from './protocol/shutdown.ts';
+import { refuseUnreadable } from './protocol/unreadable.ts';
+import { useJsonBodies } from './request/body.ts';
+import { useChecks } from './request/checks.ts';
+import { requestId } from './request/request-id.ts';
+import { useRequestLog } from './request-log.ts';
+import { REVISION_HEADER, TELLS_REVISION, withRevision } from './revision.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
-import { INFO_ROUTE, infoRoutes } from './routes/info.ts';
+import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
@@ -30,8 +34,6 @@ import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
-import { useShutdown } from './shutdown.ts';
-import { refuseUnreadable } from './unreadable.ts';
 
 /** How the server is set up. */
 export interface ServerOptions {
@@ -82,6 +84,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useProtocolRules(app);
   useGate(app, authenticator);
   useHeaders(app, api);
+  useRequestLog(app);
   useChecks(app, api);
   useShutdown(app, CLOSE_GRACE);
   const complete = completeMethods(app);
@@ -126,26 +129,6 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
     const revision = reconciler.status().applied?.revision;
     if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
   });
-  app.decorateRequest('refusal', null);
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, url, user, refusal } = request;
-    const facts = {
-      method,
-      url,
-      status: reply.statusCode,
-      user: user?.name,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      ...(refusal === null ? {} : { reason: refusal }),
-    };
-    request.log[isRoutine(request, reply.statusCode) ? 'debug' : 'info'](facts, 'request');
-  });
-}
-
-/** Whether every device sends such requests all the time: reads and reports would bury everything else in the log. */
-function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
-  // Of polls and reports that meet a fault, their own error handlers tell.
-  if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
-  return routeOptions.url === '/api/v2/reports' && (status < 400 || status >= 500);
 }
 
 /** A URL that cannot be decoded never reaches the hooks, so credentials are checked and headers are set here. */

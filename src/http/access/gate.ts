@@ -1,14 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HoldfastError } from '../../errors.ts';
-import type { Authenticator } from './authentication.ts';
+import type { Authenticator, User } from './authentication.ts';
 
 /** Everything below these paths needs credentials, also what is not there (decisions, "Everything else"). */
 const GUARDED = /^\/(api|metrics)(\/|\?|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
 
-/** What a route says of itself beside its schema. */
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sent the request; set for every route that needs credentials. */
+    user: User;
+  }
+  /** What a route says of itself beside its schema. */
   interface FastifyContextConfig {
     /** Whether devices ask for it. */
     isForDevices?: true;

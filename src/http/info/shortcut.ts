@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
-import { type Api, REVISION_HEADER } from '../api.ts';
+import type { Api } from '../api.ts';
 import { isKnown } from '../conditions.ts';
-import { newRequestId, REQUEST_ID } from '../request-id.ts';
+import { newRequestId, REQUEST_ID } from '../request/request-id.ts';
+import { REVISION_HEADER } from '../revision.ts';
 import { INFO_ROUTE, INFO_TYPE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 

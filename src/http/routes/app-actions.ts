@@ -3,11 +3,15 @@ import { absent } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
-import { type Api, found, nameIn, operationContext, sendObject, writeContext, writeObject } from '../api.ts';
-import { checkExistence } from '../checks.ts';
+import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
+import { found, sendObject, writeObject } from '../one-object.ts';
+import { documentedWrites } from '../openapi/documented.ts';
+import { json } from '../openapi/replies.ts';
 import { AppRecord } from '../records.ts';
-import { documentedWrites, json } from '../replies.ts';
+import { checkExistence } from '../request/checks.ts';
+import { operationContext, writeContext } from '../request/context.ts';
+import { nameIn } from '../request/name.ts';
 
 const docs = documentedWrites('apps', { kind: 'app' });
 

@@ -1,7 +1,7 @@
 import { AppChange, AppFields } from '../../desired/app.ts';
-import { type BodyRule, readFields } from '../fields.ts';
+import { bodyDocs } from '../openapi/documented.ts';
 import { AppRecord } from '../records.ts';
-import { bodyDocs } from '../replies.ts';
+import { type BodyRule, readFields } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
 /** A record that was read from the API can be sent back. */

@@ -3,9 +3,9 @@ import { inTurns } from '../../async/pace.ts';
 import { unknownApps } from '../../change/refusals.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import type { Api } from '../api.ts';
-import { type BodyRule, listIn, readFields } from '../fields.ts';
+import { bodyDocs } from '../openapi/documented.ts';
 import { DeviceGroupRecord } from '../records.ts';
-import { bodyDocs } from '../replies.ts';
+import { type BodyRule, listIn, readFields } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
 /** A record that was read from the API can be sent back. */

@@ -1,12 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import { absent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
-import { type Api, nameIn, withRevision } from '../api.ts';
+import type { Api } from '../api.ts';
 import { isUnchanged, sendUnchanged } from '../conditions.ts';
 import { faultsAsText } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
+import { documented } from '../openapi/documented.ts';
+import { json, plainText, readErrors, unchanged } from '../openapi/replies.ts';
 import { InfoRecord } from '../records.ts';
-import { documented, json, plainText, readErrors, unchanged } from '../replies.ts';
+import { nameIn } from '../request/name.ts';
+import { withRevision } from '../revision.ts';
 
 const docs = documented({
   operationId: 'getDeviceGroupInfo',

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Api } from '../api.ts';
-import { commonErrors, documented, plainText } from '../replies.ts';
+import { documented } from '../openapi/documented.ts';
+import { commonErrors, plainText } from '../openapi/replies.ts';
 
 const docs = documented({
   operationId: 'getMetrics',

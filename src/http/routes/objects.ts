@@ -5,26 +5,13 @@ import type { Kind } from '../../desired/name.ts';
 import { KIND_NOUNS } from '../../plan/describe.ts';
 import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
-import {
-  type Api,
-  found,
-  NAME_PARAMETERS,
-  nameIn,
-  send,
-  sendObject,
-  writeContext,
-  writeObject,
-} from '../api.ts';
-import {
-  commonErrors,
-  documented,
-  documentedWrites,
-  Empty,
-  json,
-  readErrors,
-  type Tag,
-  unchanged,
-} from '../replies.ts';
+import type { Api } from '../api.ts';
+import { found, sendObject, writeObject } from '../one-object.ts';
+import { documented, documentedWrites, type Tag } from '../openapi/documented.ts';
+import { commonErrors, Empty, json, readErrors, unchanged } from '../openapi/replies.ts';
+import { writeContext } from '../request/context.ts';
+import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
+import { send } from '../revision.ts';
 
 /** Reads the body of a request into a write. Throws the 400 of a body that is not acceptable, and the 403 of what it names in vain. */
 type ReadWrite = (request: FastifyRequest, name: string, api: Api) => Promise<Write>;

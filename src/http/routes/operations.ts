@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
 import type { Api } from '../api.ts';
-import { pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
-import { commonErrors, documented, json, parameterErrors } from '../replies.ts';
+import { documented } from '../openapi/documented.ts';
+import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { pageSize, pageSizeDocs, readQuery, WholeNumber } from '../request/query.ts';
 
 const Query = z.object({
   page_size: pageSize(100),

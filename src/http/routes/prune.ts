@@ -2,10 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absent } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
-import { type Api, nameIn, operationContext, send, sendObject } from '../api.ts';
+import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
+import { sendObject } from '../one-object.ts';
+import { documented } from '../openapi/documented.ts';
+import { bodyErrors, commonErrors, conditionErrors, json, readErrors } from '../openapi/replies.ts';
 import { DeviceGroupRecord } from '../records.ts';
-import { bodyErrors, commonErrors, conditionErrors, documented, json, readErrors } from '../replies.ts';
+import { operationContext } from '../request/context.ts';
+import { nameIn } from '../request/name.ts';
+import { send } from '../revision.ts';
 
 const PruneResult = z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' });
 

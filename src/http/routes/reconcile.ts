@@ -5,8 +5,10 @@ import { Pace } from '../../async/pace.ts';
 import { within } from '../../change/patience.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
-import { type Api, REVISION_HEADER } from '../api.ts';
-import { bodyErrors, commonErrors, documented, json, StandingProblem } from '../replies.ts';
+import type { Api } from '../api.ts';
+import { documented } from '../openapi/documented.ts';
+import { bodyErrors, commonErrors, json, StandingProblem } from '../openapi/replies.ts';
+import { REVISION_HEADER } from '../revision.ts';
 
 const Failure = z
   .object({

@@ -12,11 +12,13 @@ import {
   TIME_COMPARISONS,
 } from '../../store/report.ts';
 import type { ReportStore } from '../../store/store.ts';
-import { type Api, send } from '../api.ts';
+import type { Api } from '../api.ts';
 import { faultsOfReports } from '../errors.ts';
-import { readJson } from '../fields.ts';
-import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../query.ts';
-import { bodyErrors, commonErrors, documented, json, parameterErrors } from '../replies.ts';
+import { documented } from '../openapi/documented.ts';
+import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { readJson } from '../request/fields.ts';
+import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../request/query.ts';
+import { send } from '../revision.ts';
 
 /** Bad reports of one request that are told; a body has room for three hundred thousand. */
 const MAX_BAD = 20;

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import type { Api } from '../api.ts';
-import { isFleetKnown } from '../readiness.ts';
-import { commonErrors, documented, json } from '../replies.ts';
+import { documented } from '../openapi/documented.ts';
+import { commonErrors, json } from '../openapi/replies.ts';
+import { isFleetKnown } from '../request/readiness.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
 

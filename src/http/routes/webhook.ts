@@ -5,8 +5,9 @@ import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { sameText } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
-import { readChunks, tooLarge } from '../body.ts';
-import { documented, Fault, json } from '../replies.ts';
+import { documented } from '../openapi/documented.ts';
+import { Fault, json } from '../openapi/replies.ts';
+import { readChunks, tooLarge } from '../request/body.ts';
 
 /** Bytes: the most that GitHub sends. A push is told with all its commits and the files of each; none of it is kept here. */
 const BODY_LIMIT = 26_214_400;

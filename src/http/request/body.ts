@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Fields, isMapValue } from '../desired/values.ts';
-import { FORBIDDEN_KEYS } from '../desired/yaml/document.ts';
-import { HoldfastError, messageOf } from '../errors.ts';
+import { type Fields, isMapValue } from '../../desired/values.ts';
+import { FORBIDDEN_KEYS } from '../../desired/yaml/document.ts';
+import { HoldfastError, messageOf } from '../../errors.ts';
 
 /** Deepest nesting of a body; ours need five levels. */
 const MAX_DEPTH = 32;

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { absent, present } from '../change/refusals.ts';
-import type { Kind } from '../desired/name.ts';
-import { storedObject } from '../store/stored-object.ts';
-import { type Api, nameIn } from './api.ts';
+import { absent, present } from '../../change/refusals.ts';
+import type { Kind } from '../../desired/name.ts';
+import { storedObject } from '../../store/stored-object.ts';
+import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
+import { nameIn } from './name.ts';
 import { refuseUnready } from './readiness.ts';
 
 /** The object that a route is about. */
@@ -24,7 +25,7 @@ declare module 'fastify' {
  * errors are told (decisions, "Everything else"):
  *
  * 1. 401, and 403 without permission: `access/gate.ts`, before the body is read;
- * 2. 404 and 405: `methods.ts`, likewise;
+ * 2. 404 and 405: `protocol/methods.ts`, likewise;
  * 3. 400 of a name;
  * 4. 503 while nobody knows which objects there are;
  * 5. 403 of an object that is not there, or there already. A route without a body leaves that to the call that needs the

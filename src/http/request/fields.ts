@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
-import { fileTooLarge } from '../change/refusals.ts';
-import { explain } from '../desired/explain.ts';
-import { type Fields, isMapValue } from '../desired/values.ts';
-import { HoldfastError } from '../errors.ts';
+import { fileTooLarge } from '../../change/refusals.ts';
+import { explain } from '../../desired/explain.ts';
+import { type Fields, isMapValue } from '../../desired/values.ts';
+import { HoldfastError } from '../../errors.ts';
 import { bodyOf, type Refusal } from './body.ts';
 import { emptied, fieldsOf, shortened } from './long-fields.ts';
 import { inOneSentence, within } from './reasons.ts';

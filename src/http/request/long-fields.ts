@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import { explain } from '../desired/explain.ts';
-import type { Fields } from '../desired/values.ts';
-import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { explain } from '../../desired/explain.ts';
+import type { Fields } from '../../desired/values.ts';
+import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
 import type { Refusal } from './body.ts';
 import { inOneSentence, within } from './reasons.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError } from '../../errors.ts';
 import { badFields } from './fields.ts';
 
 /** One text, as it stands in the query: a key that is repeated becomes a list, which no parameter is. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError } from '../../errors.ts';
 
 /**
  * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), and an expectation that nobody

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { HoldfastError } from '../errors.ts';
-import type { Api } from './api.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { Api } from '../api.ts';
 
 /** Routes that need an applied revision. `/info` is not among them: it has its own answer, which is no JSON. */
 const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;

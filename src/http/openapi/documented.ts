@@ -1,0 +1,67 @@
+import type { FastifyContextConfig } from 'fastify';
+import * as z from 'zod';
+import { Name } from '../../desired/name.ts';
+import type { RouteObject } from '../request/checks.ts';
+import type { BodyRule } from '../request/fields.ts';
+import { NAME_PARAMETERS } from '../request/name.ts';
+import { type ReplyDocs, writeErrors } from './replies.ts';
+
+/** The groups of routes, as clients and pages of the document sort them. */
+export const TAGS = {
+  apps: 'Apps as configuration, and starting, stopping and restarting them.',
+  'device groups': 'Which apps the devices of a group run, and pruning their images.',
+  devices: 'What devices poll.',
+  reports: 'What devices report.',
+  manager: 'The manager itself: probes, figures, and how far it has followed git.',
+} as const;
+export type Tag = keyof typeof TAGS;
+
+/** The schema of a body under the name `id`, with the fields that it may hold and that are ignored. */
+export function bodyDocs({ schema, ignored, required }: BodyRule<unknown>, id: string): z.ZodType {
+  const field = z.unknown().optional().describe('Ignored.');
+  const extended = schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
+  return extended.meta({ id, ...(required === null && { minProperties: 1 }) });
+}
+
+/** What the OpenAPI document says of a route. */
+export interface RouteDocs {
+  /** Generated clients name a method after it. */
+  operationId: string;
+  summary: string;
+  tag: Tag;
+  reply: readonly [status: number, reply: ReplyDocs];
+  errors: Readonly<Record<number, ReplyDocs | z.ZodNull>>;
+  /** Whether it needs no credentials. */
+  isPublic?: true;
+  /** Whether the account of devices may use it. */
+  isForDevices?: true;
+  /** The object whose name is in the path. */
+  object?: RouteObject;
+  querystring?: z.ZodType;
+  body?: z.ZodType;
+}
+
+/** The schema of a route in the form that fastify takes. */
+export function documented(docs: RouteDocs): { schema: object; config: FastifyContextConfig } {
+  const { operationId, summary, tag, reply, errors, isPublic, isForDevices, object, ...bodies } = docs;
+  const [status, success] = reply;
+  const security = isPublic ? { security: [] } : {};
+  const response = { ...errors, [status]: success };
+  const description = isForDevices ? { description: 'The account of devices may use it, too.' } : {};
+  const params = object && { params: z.object({ [NAME_PARAMETERS[object.kind]]: Name }) };
+  const parts = { ...params, ...bodies };
+  const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };
+  return { schema, config: { ...(isForDevices && { isForDevices }), ...(object && { object }) } };
+}
+
+/** Makes what the document says of each route that changes one kind of object. */
+export function documentedWrites(tag: Tag, object: RouteObject) {
+  const errors = writeErrors(object.kind);
+  return (
+    operationId: string,
+    summary: string,
+    reply: RouteDocs['reply'],
+    body?: z.ZodType,
+  ): ReturnType<typeof documented> =>
+    documented({ operationId, summary, tag, object, reply, errors, ...(body && { body }) });
+}

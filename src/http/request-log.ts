@@ -1,0 +1,25 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { INFO_ROUTE } from './routes/info.ts';
+
+/** Logs every request when its reply is sent; what devices send all the time, only at the level `debug`. */
+export function useRequestLog(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, url, user, refusal } = request;
+    const facts = {
+      method,
+      url,
+      status: reply.statusCode,
+      user: user?.name,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ...(refusal === null ? {} : { reason: refusal }),
+    };
+    request.log[isRoutine(request, reply.statusCode) ? 'debug' : 'info'](facts, 'request');
+  });
+}
+
+/** Whether every device sends such requests all the time: reads and reports would bury everything else in the log. */
+function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
+  // Of polls and reports that meet a fault, their own error handlers tell.
+  if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
+  return routeOptions.url === '/api/v2/reports' && (status < 400 || status >= 500);
+}

@@ -1,0 +1,20 @@
+import type { FastifyRequest } from 'fastify';
+import type { Write, WriteContext } from '../../change/write.ts';
+import type { OperationContext } from '../../store/store.ts';
+import { ifMatchIn } from '../conditions.ts';
+
+/**
+ * Who asks for a write, and under which condition. Before a create there is no object, so no `If-Match` holds, not even `*`
+ * (RFC 9110, 13.1.1).
+ */
+export function writeContext(request: FastifyRequest, op: Write['op']): WriteContext {
+  const { user, id } = request;
+  const isConditional = request.headers['if-match'] !== undefined;
+  const ifMatch = op === 'create' && isConditional ? [] : ifMatchIn(request);
+  return { user: user.name, email: user.email, requestId: id, ifMatch };
+}
+
+/** Who asks for an operation. `now` is Unix milliseconds. */
+export function operationContext(request: FastifyRequest, now: number): OperationContext {
+  return { actor: request.user.name, requestId: request.id, at: now };
+}

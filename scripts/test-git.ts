@@ -1,6 +1,6 @@
 /**
- * Runs the tests in which git does the work under the git of the first argument, a path: of a newer version, say, built from its source into
- * a folder of its own. Further arguments go to vitest in the place of the usual files.
+ * Runs the tests in which git does the work under the git of the first argument, a path: of a newer version, say, built
+ * from its source into a folder of its own. Further arguments go to vitest in the place of the usual files.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { basename, delimiter, dirname, resolve } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * Runs the tests of the MongoDB store: against the server of `MONGODB_URI` where that is set, in databases of their own, and otherwise against
- * one that it starts and ends: `mongod` as a replica set of three (downloaded by the first run); with `--stand-in` FerretDB with its
- * SQLite backend (built with Go by the first run), with `--stand-in java` mongo-java-server (brought by Maven). Further arguments go
- * to vitest.
+ * Runs the tests of the MongoDB store: against the server of `MONGODB_URI` where that is set, in databases of their
+ * own, and otherwise against one that it starts and ends: `mongod` as a replica set of three (downloaded by the first
+ * run); with `--stand-in` FerretDB with its SQLite backend (built with Go by the first run), with `--stand-in java`
+ * mongo-java-server (brought by Maven). Further arguments go to vitest.
  */
 import { spawn } from 'node:child_process';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';

@@ -21,7 +21,8 @@ export function flagOf(name: string): string {
 
 /**
  * Reads all settings from the environment and the flags of `serve`; flags win. Pure: nothing but its arguments is
- * looked at. An empty variable counts as unset, and a secret can stand in a file that `NAME_FILE` names. Reports every problem at once.
+ * looked at. An empty variable counts as unset, and a secret can stand in a file that `NAME_FILE` names. Reports every
+ * problem at once.
  */
 export function parseConfig(env: Env, argv: readonly string[], readFile: ReadFile = noFile): ConfigResult {
   const flags = parseFlags(argv);
@@ -40,7 +41,10 @@ export function parseConfig(env: Env, argv: readonly string[], readFile: ReadFil
 
 const NAMES = Object.keys(SETTINGS) as SettingName[];
 
-/** The name under which a secret is given by the path of a file, as container platforms hand them out; null for other settings. */
+/**
+ * The name under which a secret is given by the path of a file, as container platforms hand them out; null for other
+ * settings.
+ */
 export function fileOf(name: SettingName): string | null {
   const { isSecret }: Setting<unknown> = SETTINGS[name];
   return isSecret === true ? `${name}_FILE` : null;

@@ -68,7 +68,8 @@ async function endByHangup(): Promise<void> {
 
 /**
  * Writes results, and keeps why one could not be written. Without a listener the process would end with the first such
- * error, and what the manager does for devices is worth more than its log: where a disk is full or a reader left, lines are lost.
+ * error, and what the manager does for devices is worth more than its log: where a disk is full or a reader left, lines
+ * are lost.
  */
 function openOutput(): { write(text: string): void; failure(): Error | null } {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);

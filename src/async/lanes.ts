@@ -12,8 +12,8 @@ export async function mapInLanes<T, R>(
 }
 
 /**
- * Works on items, `lanes` of them at once, in their order. Rejects with the first failure, when nothing is under way any more;
- * what had not begun by then never begins.
+ * Works on items, `lanes` of them at once, in their order. Rejects with the first failure, when nothing is under way
+ * any more; what had not begun by then never begins.
  */
 export async function inLanes<T>(
   lanes: number,

@@ -9,8 +9,8 @@ const read = promisify(readCallback);
 const SMALL = 1024;
 
 /**
- * The text of a file that is small as a rule, in UTF-8. As `readFile`, with two turns of a thread instead of four: in a write,
- * which looks at HEAD and its branch seven times, turns took more time than anything else.
+ * The text of a file that is small as a rule, in UTF-8. As `readFile`, with two turns of a thread instead of four: in a
+ * write, which looks at HEAD and its branch seven times, turns took more time than anything else.
  */
 export async function readSmallFile(path: string): Promise<string> {
   const file = await open(path, 'r');

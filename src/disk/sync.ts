@@ -36,7 +36,8 @@ export function syncFiles(top: string, paths: readonly string[]): Promise<void> 
 
 /**
  * The same where it is known which files were there before: of one that still is, only the folder that it is in has
- * another entry now; otherwise any folder above it may be new, or gone. Many at once, so that a disk can write them together.
+ * another entry now; otherwise any folder above it may be new, or gone. Many at once, so that a disk can write them
+ * together.
  */
 export async function syncChanged(
   top: string,

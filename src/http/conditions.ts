@@ -1,7 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** The tags of an `If-Match` header (RFC 9110, 13.1.1), with their quotes; null where any object will do. None of ours has a comma. */
+/**
+ * The tags of an `If-Match` header (RFC 9110, 13.1.1), with their quotes; null where any object will do. None of ours
+ * has a comma.
+ */
 export function ifMatchIn({ headers }: FastifyRequest): string[] | null {
   const header = headers['if-match'];
   if (header === undefined || header.trim() === '*') return null;

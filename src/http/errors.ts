@@ -66,14 +66,18 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return sendBody(reply, status, body);
 }
 
-/** Without the documented schema, which drops what it does not know: a bad field that is called "__proto__" must be told too. */
+/**
+ * Without the documented schema, which drops what it does not know: a bad field that is called "__proto__" must be told
+ * too.
+ */
 function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body']): FastifyReply {
   return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
 }
 
 /**
- * For what workers poll: they take any JSON without `apps` for the end, and stop their containers, so a passing fault is
- * plain text (decisions, "Everything else"). A refusal that has no cause behind it is not logged. `now` is Unix milliseconds.
+ * For what workers poll: they take any JSON without `apps` for the end, and stop their containers, so a passing fault
+ * is plain text (decisions, "Everything else"). A refusal that has no cause behind it is not logged. `now` is Unix
+ * milliseconds.
  */
 export function faultsAsText(now: () => number): typeof sendError {
   const tell = nowAndThen(now, 'devices get no reply');
@@ -85,7 +89,10 @@ export function faultsAsText(now: () => number): typeof sendError {
   };
 }
 
-/** For what else devices send all the time: faults as everywhere, but with fewer lines in the log. `now` is Unix milliseconds. */
+/**
+ * For what else devices send all the time: faults as everywhere, but with fewer lines in the log. `now` is Unix
+ * milliseconds.
+ */
 export function faultsOfReports(now: () => number): typeof sendError {
   const tell = nowAndThen(now, 'reports are not taken');
   return (error, request, reply) => {

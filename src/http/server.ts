@@ -114,7 +114,10 @@ const ROUTES = [
   metricsRoutes,
 ];
 
-/** Fastify logs by itself that it listens; the service logs a line that says more, so only fastify's warnings get through. */
+/**
+ * Fastify logs by itself that it listens; the service logs a line that says more, so only fastify's warnings get
+ * through.
+ */
 function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
   const level = ['error', 'fatal', 'silent'].includes(logger.level) ? logger.level : 'warn';
   return logger.child({}, { level });

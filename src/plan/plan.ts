@@ -34,7 +34,10 @@ export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: 
   return wholly(planning(keys, desired, applied));
 }
 
-/** `makePlan` in pieces, of which none looks at more than one group's list, for callers that give way to others. Neither state may change meanwhile. */
+/**
+ * `makePlan` in pieces, of which none looks at more than one group's list, for callers that give way to others. Neither
+ * state may change meanwhile.
+ */
 export function* planning(
   keys: Iterable<string>,
   desired: DesiredView,

@@ -15,7 +15,10 @@ export interface OriginWatch {
    * at the store. A manager that did not reach origin last time goes on trying: its status is to say when it does.
    */
   isOurTurn(): Promise<boolean>;
-  /** Told whether the pass after a look ended well: only who brings news from origin into the store keeps the others from asking. */
+  /**
+   * Told whether the pass after a look ended well: only who brings news from origin into the store keeps the others
+   * from asking.
+   */
   conclude(isGood: boolean): Promise<void>;
   /** Null where there is no origin to ask. */
   status(): OriginStatus | null;

@@ -67,7 +67,10 @@ export interface Reconciler {
   /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */
   look(): Promise<PassOutcome>;
   status(): Status;
-  /** What passes know. It can change whenever others had a turn: who looks at `desired` for longer compares `reading` before and after. */
+  /**
+   * What passes know. It can change whenever others had a turn: who looks at `desired` for longer compares `reading`
+   * before and after.
+   */
   readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'began'>;
   /** Ends the pass that is under way and begins no more. */
   close(): Promise<void>;

@@ -73,9 +73,9 @@ export const STARTING: Status = {
 };
 
 /**
- * Gives each problem its age, from pass to pass: one that was there before keeps its time, whatever line it moved to. Gives way to
- * others on its way: a folder that is the top of a large repository has as many problems as it has other files. While the
- * problems are the very ones of the pass before, so is the list, as after most passes.
+ * Gives each problem its age, from pass to pass: one that was there before keeps its time, whatever line it moved to.
+ * Gives way to others on its way: a folder that is the top of a large repository has as many problems as it has other
+ * files. While the problems are the very ones of the pass before, so is the list, as after most passes.
  */
 export function createAging(): (problems: readonly Problem[], now: number) => Promise<StandingProblem[]> {
   let last: readonly Problem[] = [];

@@ -7,8 +7,8 @@ const SHORTEST_INTERVAL = 1000;
 const LONGEST_INTERVAL = 60_000;
 
 /**
- * Drops reports that arrived longer ago than `lifetime` milliseconds: each tenth of that time, but at most each second and at least
- * each minute. Returns how to stop. `now` is Unix milliseconds, by which arrivals are kept.
+ * Drops reports that arrived longer ago than `lifetime` milliseconds: each tenth of that time, but at most each second
+ * and at least each minute. Returns how to stop. `now` is Unix milliseconds, by which arrivals are kept.
  */
 export function expireReports(
   store: ReportStore,

@@ -12,14 +12,15 @@ const MOST_ROUNDS = 300;
 /**
  * Tunes the collector for a process that answers many short requests, and works on large passes at times.
  *
- * - The space of young objects has 8 MB. V8 begins with 1 MB, in which what a request needs grows old before the request is
- *   done: a poll takes half a microsecond more. Large passes would make it 16 MB, and it would stay so. With 4 MB a first start
- *   collects twice as often.
- * - Old objects are looked at again when there are 80 % more of them, not up to four times as many, since the first look at
- *   10,000 files makes little else; and once it is done, when there are 30 % more ({@link holdMemoryDown}).
+ * - The space of young objects has 8 MB. V8 begins with 1 MB, in which what a request needs grows old before the
+ *   request is done: a poll takes half a microsecond more. Large passes would make it 16 MB, and it would stay so. With
+ *   4 MB a first start collects twice as often.
+ * - Old objects are looked at again when there are 80 % more of them, not up to four times as many, since the first
+ *   look at 10,000 files makes little else; and once it is done, when there are 30 % more ({@link holdMemoryDown}).
  *
- * With 10,000 apps, polls as fast as one client sends them and five writes a second, this keeps the process at about 146 MB after 40 s. V8's own
- * choice took some 45 MB more, measured before the program was bundled (Node 20.20). A flag that V8 does not know is a line on standard error, and its default holds.
+ * With 10,000 apps, polls as fast as one client sends them and five writes a second, this keeps the process at about
+ * 146 MB after 40 s. V8's own choice took some 45 MB more, measured before the program was bundled (Node 20.20). A flag
+ * that V8 does not know is a line on standard error, and its default holds.
  */
 export function tuneCollector(): void {
   setFlagsFromString('--heap-growing-percent=80');
@@ -28,8 +29,8 @@ export function tuneCollector(): void {
 }
 
 /**
- * For the time after a start: old objects are looked at more often, so that what a pass leaves behind does not stay for long.
- * During the first look at 10,000 files that would take a twentieth of the time (Node 20.20).
+ * For the time after a start: old objects are looked at more often, so that what a pass leaves behind does not stay for
+ * long. During the first look at 10,000 files that would take a twentieth of the time (Node 20.20).
  */
 export function holdMemoryDown(): void {
   setFlagsFromString('--heap-growing-percent=30');

@@ -126,7 +126,10 @@ function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
   return GIT_REMOTE === null ? resolve(DESIRED_STATE) : DESIRED_STATE;
 }
 
-/** Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not to start. */
+/**
+ * Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not
+ * to start.
+ */
 async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<void> {
   const isSeeded = await store.state().then(
     ({ seeded }) => seeded,

@@ -125,16 +125,17 @@ export interface Publisher {
 }
 
 /**
- * A line as one text, which stores keep and the record is kept by: the folder of a repository whose history is followed, and of a
- * repository elsewhere also the branch, by its full name. A checkout has all its branches (null): which one is served is a matter of a switch.
+ * A line as one text, which stores keep and the record is kept by: the folder of a repository whose history is
+ * followed, and of a repository elsewhere also the branch, by its full name. A checkout has all its branches (null):
+ * which one is served is a matter of a switch.
  */
 export function lineOf({ place, branch }: { place: string; branch: string | null }): string {
   return branch === null ? place : `${place}:${branch}`;
 }
 
 /**
- * What the ids record says for a line, by file name; `damage` says why it cannot be read, in a sentence. `version` tells it from
- * everything else that could stand there.
+ * What the ids record says for a line, by file name; `damage` says why it cannot be read, in a sentence. `version`
+ * tells it from everything else that could stand there.
  */
 export type RecordText = { version: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
 
@@ -151,8 +152,9 @@ export interface RecordDraft {
 }
 
 /**
- * Keeps the record of ids beside the commits (decisions, "Ids"), at `refs/holdfast/ids`: a section for each line. What is read and
- * written is the section of the manager's own line unless said otherwise; what others do in theirs does not concern it.
+ * Keeps the record of ids beside the commits (decisions, "Ids"), at `refs/holdfast/ids`: a section for each line. What
+ * is read and written is the section of the manager's own line unless said otherwise; what others do in theirs does not
+ * concern it.
  */
 export interface IdsRecord {
   /** Which folder of the repository the section is about; the same for every clone. */
@@ -173,7 +175,8 @@ export interface IdsRecord {
   /** Reads a section without trusting it; null where there is none. Rejects as `unavailable`. */
   read(line?: string): Promise<RecordText | null>;
   /**
-   * The file of this name of every section, also the own one, in which it can be read, wherever the record stands. Rejects as `unavailable`.
+   * The file of this name of every section, also the own one, in which it can be read, wherever the record stands.
+   * Rejects as `unavailable`.
    */
   readOfEach(file: string): Promise<string[]>;
   /**

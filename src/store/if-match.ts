@@ -11,7 +11,10 @@ export function tagsOf(object: StoredObject): [etag: string, ...others: string[]
   return [`"${deviceGroupId}-${pruneId}"`, `"${deviceGroupId}"`];
 }
 
-/** Why `If-Match` refuses to change an object (null: there is none), given its tags; null where it does not, as without tags. */
+/**
+ * Why `If-Match` refuses to change an object (null: there is none), given its tags; null where it does not, as without
+ * tags.
+ */
 export function ifMatchRefusal(
   object: StoredObject | null,
   ifMatch: readonly string[] | null,

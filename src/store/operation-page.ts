@@ -1,6 +1,9 @@
 import type { OperationEntry } from './store.ts';
 
-/** Ids after which a page ends: a prune of all gives one to each group, and a reply is made in one turn of the event loop. */
+/**
+ * Ids after which a page ends: a prune of all gives one to each group, and a reply is made in one turn of the event
+ * loop.
+ */
 const MOST_IDS = 10_000;
 
 /** A page of the operations log: at least one entry, at most `limit`, and no more once they have very many ids. */

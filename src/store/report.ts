@@ -29,8 +29,8 @@ export interface ReportQuery {
 }
 
 /**
- * A page. `lastId` is null when nothing comes after it; where reports are large, a page may end early and have fewer than were
- * asked for although more come after it.
+ * A page. `lastId` is null when nothing comes after it; where reports are large, a page may end early and have fewer
+ * than were asked for although more come after it.
  */
 export interface ReportPage {
   data: StoredReport[];

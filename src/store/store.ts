@@ -261,7 +261,10 @@ export interface OperationStore {
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */
   logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void>;
-  /** Entries with an id below `before` (all where null), newest first: at most `limit`, and at least one where there is any. */
+  /**
+   * Entries with an id below `before` (all where null), newest first: at most `limit`, and at least one where there is
+   * any.
+   */
   operations(before: number | null, limit: number): Promise<OperationEntry[]>;
 }
 

@@ -17,7 +17,10 @@ export interface Account {
   check: CheckPassword;
 }
 
-/** Tells who sent an `Authorization` header; null for nobody we know. Rejects as `unavailable` while too many are checked. */
+/**
+ * Tells who sent an `Authorization` header; null for nobody we know. Rejects as `unavailable` while too many are
+ * checked.
+ */
 export interface Authenticator {
   authenticate(header: string | undefined): Promise<User | null>;
   /** The same without checking a password: null unless this header was let in a short time ago. */

@@ -32,9 +32,15 @@ export interface Entries {
   keys(): string[];
   keep(group: string, entry: Cached): void;
   forget(group: string): void;
-  /** Marks the entries that show this object as out of date; they stay, as the last good replies while the store does not answer. */
+  /**
+   * Marks the entries that show this object as out of date; they stay, as the last good replies while the store does
+   * not answer.
+   */
   expire(key: string): void;
-  /** Lets the entries that a passage of the store did not change hold for the state that it led to, and expires the others. */
+  /**
+   * Lets the entries that a passage of the store did not change hold for the state that it led to, and expires the
+   * others.
+   */
   carry(passage: Passage): void;
 }
 

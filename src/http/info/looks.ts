@@ -37,7 +37,10 @@ export interface Looks {
   look(): Promise<Look>;
 }
 
-/** Before every moment. No integer, because moments are none: V8 gives an object whose field changes from one to the other another shape. */
+/**
+ * Before every moment. No integer, because moments are none: V8 gives an object whose field changes from one to the
+ * other another shape.
+ */
 export const EXPIRED = Number.NEGATIVE_INFINITY;
 
 /** `onPassage` is told what a new look found, before anybody gets it. */

@@ -9,7 +9,10 @@ const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
 const READS = new Set(['GET', 'HEAD']);
 const PRUNES = /\/prune$/;
 
-/** Whether a revision was ever applied, or the branch has no commit. Rejects where only the store knows, and it does not answer. */
+/**
+ * Whether a revision was ever applied, or the branch has no commit. Rejects where only the store knows, and it does not
+ * answer.
+ */
 export async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
   const { state, applied } = reconciler.status();
   return applied !== null || state === 'applied' || (await store.state()).applied !== null;

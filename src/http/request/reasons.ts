@@ -8,7 +8,10 @@ export function inOneSentence(messages: readonly string[]): string {
   return (more > 0 ? [...told, `and ${more} more`] : told).join('; ');
 }
 
-/** Where in a field something is wrong, before the reason; nothing where it is the field itself. `path` begins with the field. */
+/**
+ * Where in a field something is wrong, before the reason; nothing where it is the field itself. `path` begins with the
+ * field.
+ */
 export function within(path: readonly (string | number)[]): string {
   if (path.length < 2) return '';
   return `${path.slice(1).join('.') || '""'} `;

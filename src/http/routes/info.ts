@@ -41,8 +41,9 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 /**
  * Rejects as `absent` where there is no such group; as `unavailable` while the store fails and there is no last good
  * reply, for a group that has a file and could never be applied, as after the loss of a store while one of its apps is
- * invalid, and until a revision is applied. To all others a branch without a commit is a fleet of nothing; but one that was
- * deleted looks like that, too, where the store was lost with it, and devices stop all that runs where their group is absent.
+ * invalid, and until a revision is applied. To all others a branch without a commit is a fleet of nothing; but one that
+ * was deleted looks like that, too, where the store was lost with it, and devices stop all that runs where their group
+ * is absent.
  */
 async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
   const entry = await info.read(name).catch((error: unknown) => {

@@ -13,7 +13,10 @@ import { writeContext } from '../request/context.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
 import { send } from '../revision.ts';
 
-/** Reads the body of a request into a write. Throws the 400 of a body that is not acceptable, and the 403 of what it names in vain. */
+/**
+ * Reads the body of a request into a write. Throws the 400 of a body that is not acceptable, and the 403 of what it
+ * names in vain.
+ */
 type ReadWrite = (request: FastifyRequest, name: string, api: Api) => Promise<Write>;
 
 /** What the routes of one kind of object have of their own. */

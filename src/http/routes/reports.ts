@@ -165,7 +165,10 @@ function reportQuery(request: FastifyRequest): ReportQuery {
   };
 }
 
-/** One report or many; a bad one keeps all of them out, and the places of the first bad ones are named. Gives way to others between them. */
+/**
+ * One report or many; a bad one keeps all of them out, and the places of the first bad ones are named. Gives way to
+ * others between them.
+ */
 async function readReports(request: FastifyRequest): Promise<Report[]> {
   const body = readJson(request);
   const items: unknown[] = Array.isArray(body) ? body : [body];

@@ -55,8 +55,8 @@ export async function refuseMissing(
 }
 
 /**
- * Refuses a first revision where the folder has no app and no group, and a folder in it has: the setting names one too high up.
- * Rejects as `stalled`, except where the commit says that everything is to go.
+ * Refuses a first revision where the folder has no app and no group, and a folder in it has: the setting names one too
+ * high up. Rejects as `stalled`, except where the commit says that everything is to go.
  */
 export async function refuseMisplaced(
   revision: string | null,

@@ -78,8 +78,8 @@ async function readHeadAfter(
 }
 
 /**
- * The head that something new may be applied of: before this process has reached origin it knows nothing of the ids that others
- * gave meanwhile, so origin is asked. Rejects where it cannot be.
+ * The head that something new may be applied of: before this process has reached origin it knows nothing of the ids
+ * that others gave meanwhile, so origin is asked. Rejects where it cannot be.
  */
 async function headAtOrigin(found: Head, { origin, record, reader }: LookParts): Promise<Head> {
   if (origin === null || record.isCurrent()) return found;

@@ -61,8 +61,9 @@ export async function loadMemory(store: PassStore): Promise<Memory> {
 }
 
 /**
- * Follows what others changed, and marks as pending what this may make different: the objects themselves, and the apps that a
- * group names now or named before, which it can hold back. What else depends on them the planner finds. Returns the objects' keys.
+ * Follows what others changed, and marks as pending what this may make different: the objects themselves, and the apps
+ * that a group names now or named before, which it can hold back. What else depends on them the planner finds. Returns
+ * the objects' keys.
  */
 export function followChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
   for (const object of objects) {

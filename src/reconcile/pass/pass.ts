@@ -62,9 +62,9 @@ export interface PassRunner {
   /** Says that a commit is made here on a branch without one; resolves to null where none is. */
   began(revision: Promise<string | null>): void;
   /**
-   * Takes over what the past knows of ids, as far as it is known here: origin is not asked, since devices do not wait for it. What
-   * the store has was given to devices before, and one that saw a higher id since ignores it; the first pass that reached
-   * origin looks again before anything is given.
+   * Takes over what the past knows of ids, as far as it is known here: origin is not asked, since devices do not wait
+   * for it. What the store has was given to devices before, and one that saw a higher id since ignores it; the first
+   * pass that reached origin looks again before anything is given.
    */
   prepare(): Promise<void>;
   /**
@@ -104,7 +104,8 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   };
 
   const afterFailure = async (kind: ErrorKind, known: Memory, revision: string | null): Promise<void> => {
-    // A refusal touched nothing, and neither did a claim that was lost. After anything else nobody knows what the store took.
+    // A refusal touched nothing, and neither did a claim that was lost. After anything else nobody knows what the store
+    // took.
     if (kind !== 'stalled' && kind !== 'conflict') return forget();
     if (kind === 'conflict' || revision === null) return;
     known.store.attempted = await markAttempted(store, revision, now());

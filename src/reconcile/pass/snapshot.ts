@@ -21,8 +21,8 @@ export interface Reading {
 export interface Snapshot {
   readonly state: DesiredState;
   /**
-   * What the state says. Another object after each change of the state, also where a change was taken back; null before anything
-   * was read, and in the middle of a change.
+   * What the state says. Another object after each change of the state, also where a change was taken back; null before
+   * anything was read, and in the middle of a change.
    */
   reading(): Reading | null;
   /**

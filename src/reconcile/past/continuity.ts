@@ -21,8 +21,8 @@ export interface Look {
 }
 
 /**
- * Tells whether the store has followed the history of a head from its beginning, so that a name without a counter is new; null
- * where it has. When in doubt it has not: an id that is too high does no harm. Rejects as `unavailable`.
+ * Tells whether the store has followed the history of a head from its beginning, so that a name without a counter is
+ * new; null where it has. When in doubt it has not: an id that is too high does no harm. Rejects as `unavailable`.
  */
 export async function findBreach(look: Look): Promise<Breach | null> {
   const { state, now } = look;

@@ -19,9 +19,9 @@ export interface Past {
 }
 
 /**
- * One seed for each counter that anybody knows, with this floor; by `scope`, fewer. Where nobody can say how far it got, every
- * id below the floor counts as given: a store that is restored later, with one of these, has to learn that it is outdated. Gives
- * way to others on its way.
+ * One seed for each counter that anybody knows, with this floor; by `scope`, fewer. Where nobody can say how far it
+ * got, every id below the floor counts as given: a store that is restored later, with one of these, has to learn that
+ * it is outdated. Gives way to others on its way.
  */
 export async function seedsOf(
   { paths, stored, recorded, left, scope }: Past,

@@ -7,14 +7,15 @@ import { type Sections, type Seeding, seedStore } from './seed.ts';
 /** What was served before this process, as far as it decides ids. */
 export interface Past {
   /**
-   * Seeds the store from what is known of the past: at the first call, and where that was before origin was reached, again at the
-   * first call after that; and at every later head whose history the store did not follow. `state` was read before the
-   * head. Resolves to whether anything was taken over: what was read from the store before is outdated then.
+   * Seeds the store from what is known of the past: at the first call, and where that was before origin was reached,
+   * again at the first call after that; and at every later head whose history the store did not follow. `state` was
+   * read before the head. Resolves to whether anything was taken over: what was read from the store before is outdated
+   * then.
    */
   takeOver(head: Head, state: StoreState): Promise<boolean>;
   /**
-   * Says that this process makes the first commit of a branch: what descends from it was never served before. Resolves to null
-   * where it came to nothing; never rejects.
+   * Says that this process makes the first commit of a branch: what descends from it was never served before. Resolves
+   * to null where it came to nothing; never rejects.
    */
   began(revision: Promise<string | null>): void;
   /** What was taken over; told once. */
@@ -89,8 +90,8 @@ interface Versions {
   /** Whether the record is to be read: for the first time, or for the first time since origin was reached. */
   isDue(): boolean;
   /**
-   * `comesFrom` is the line that the store followed when this process began. `settle` says that what was read is taken into account;
-   * `isNew`: it was not yet.
+   * `comesFrom` is the line that the store followed when this process began. `settle` says that what was read is taken
+   * into account; `isNew`: it was not yet.
    */
   read(comesFrom: string): Promise<{ sections: Sections; isNew: boolean; settle(): void }>;
 }

@@ -17,8 +17,8 @@ import { type Trust, trustOf } from './trust.ts';
 export interface Seeding {
   /**
    * `no-counters`: a first start, or the store was lost. `older-than-record`: the store was restored from a backup.
-   * `another-store`: the devices may have been served from another store since. `other-history`: the store did not follow the
-   * history of the head from its beginning.
+   * `another-store`: the devices may have been served from another store since. `other-history`: the store did not
+   * follow the history of the head from its beginning.
    */
   cause: 'no-counters' | 'older-than-record' | 'another-store' | 'other-history';
   /** What was found in the record; only of `used` the ids were taken. */
@@ -41,7 +41,10 @@ export interface Sections {
   left: { line: string; text: RecordText | null } | null;
 }
 
-/** What seeding works with. `now` is Unix milliseconds; `followed` names the head; `breach` says what its history is to the store. */
+/**
+ * What seeding works with. `now` is Unix milliseconds; `followed` names the head; `breach` says what its history is to
+ * the store.
+ */
 export interface SeedContext {
   store: IdStore;
   reader: Reader;
@@ -52,7 +55,10 @@ export interface SeedContext {
   now: number;
 }
 
-/** What was found in the record, and why it is taken over; null for a section that says nothing which the store does not know. */
+/**
+ * What was found in the record, and why it is taken over; null for a section that says nothing which the store does not
+ * know.
+ */
 interface Found {
   standing: Standing;
   cause: Seeding['cause'];
@@ -79,8 +85,8 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
 }
 
 /**
- * A store that comes from another folder or branch brings its devices along. What happened to it there, since the data that it has
- * were written, the section of that line knows.
+ * A store that comes from another folder or branch brings its devices along. What happened to it there, since the data
+ * that it has were written, the section of that line knows.
  */
 function findPast({ record, sections, breach }: SeedContext, state: StoreState): Found | null {
   const standing = standingOf(sections.own, record.line, state.fleet);
@@ -100,8 +106,8 @@ async function readHeads(record: SeedContext['record']): Promise<Head[]> {
 }
 
 /**
- * What is recorded where the store that wrote the section of this line went on later: its devices went along, and may have come back. Without rows
- * where that cannot be read.
+ * What is recorded where the store that wrote the section of this line went on later: its devices went along, and may
+ * have come back. Without rows where that cannot be read.
  */
 async function findMoved(
   own: RecordContent | null,
@@ -170,8 +176,9 @@ function recordIn(standing: Standing): RecordContent | null {
 }
 
 /**
- * Above what any line of the repository has: the devices can have been served from another folder or branch before, by a store that is lost.
- * Only the floor knows of those; an id of another line says nothing about what the devices of this one saw before it was given.
+ * Above what any line of the repository has: the devices can have been served from another folder or branch before, by
+ * a store that is lost. Only the floor knows of those; an id of another line says nothing about what the devices of
+ * this one saw before it was given.
  */
 function floorAbove(
   { now }: SeedContext,

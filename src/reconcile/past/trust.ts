@@ -17,8 +17,9 @@ const NONE: Trust = () => false;
 
 /**
  * Everything that was served since lies at a commit between the record's revision and the head, or at one that the
- * branch was at and has left since. An object is trusted where none of these touched its file or has it otherwise (a merge can take
- * a file from before the record, which no commit since has touched), and no other file has a say in it; nothing is where the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
+ * branch was at and has left since. An object is trusted where none of these touched its file or has it otherwise (a
+ * merge can take a file from before the record, which no commit since has touched), and no other file has a say in it;
+ * nothing is where the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
  */
 export async function trustOf(
   { meta, rows }: RecordContent,
@@ -43,8 +44,8 @@ export async function trustOf(
 }
 
 /**
- * Groups that had another content than their file when the record was written: they waited for an app. That app's file can have
- * let such a group change since, and can hold it back again.
+ * Groups that had another content than their file when the record was written: they waited for an app. That app's file
+ * can have let such a group change since, and can hold it back again.
  */
 async function heldBack(
   rows: RecordContent['rows'],

@@ -105,8 +105,9 @@ export class Book {
   }
 
   /**
-   * Reads on until nothing has risen while it was read. The record says of itself how new it is: were a row newer than that, a
-   * store that was restored would take itself for as new as the record. An id that rises all the time ends this, too.
+   * Reads on until nothing has risen while it was read. The record says of itself how new it is: were a row newer than
+   * that, a store that was restored would take itself for as new as the record. An id that rises all the time ends
+   * this, too.
    */
   async #catchUp({ page, changed }: Compared, state: StoreState): Promise<Compared & { at: StoreState }> {
     const { store } = this.#dependencies;

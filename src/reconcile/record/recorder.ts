@@ -85,8 +85,9 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 }
 
 /**
- * Brings the book up; at the end of the process with `triesBefore` tries that may fail, since nobody tries later. Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of a group.
- * New ones are started then.
+ * Brings the book up; at the end of the process with `triesBefore` tries that may fail, since nobody tries later.
+ * Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of
+ * a group. New ones are started then.
  */
 async function bringUp(book: Book, triesBefore: number): Promise<BookOutcome> {
   for (let tries = 0; tries < triesBefore; tries++) {

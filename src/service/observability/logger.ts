@@ -8,7 +8,10 @@ const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'MONGODB_UR
 /** Bytes of the log that may wait for a reader who does not read; lines beyond that are left out. */
 const MAX_WAITING = 1_048_576;
 
-/** One line of JSON an event; on a terminal, lines for people. Never a credential, nor what a terminal takes for an order. */
+/**
+ * One line of JSON an event; on a terminal, lines for people. Never a credential, nor what a terminal takes for an
+ * order.
+ */
 export async function createLogger(
   level: string,
   out: Writable & { isTTY?: boolean; hasColors?(): boolean },

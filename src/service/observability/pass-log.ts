@@ -21,8 +21,8 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
 };
 
 /**
- * Tells the log what passes did: a line for each changed object, for each problem and each fault when it comes and when it goes. Gives
- * way to others between problems; a call waits until the one before is over.
+ * Tells the log what passes did: a line for each changed object, for each problem and each fault when it comes and when
+ * it goes. Gives way to others between problems; a call waits until the one before is over.
  */
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => Promise<void> {
   let told = new Map<string, { file: string; code: string; problem: string }>();

@@ -23,9 +23,9 @@ const SECRET_FILES = [
 ];
 
 /**
- * Makes the data folder where it is missing, for its owner alone and hidden from git; resolves to its absolute path.
- * A folder that was there keeps its mode, since it can be one that others use: where these may enter it, the log says so, and
- * only the manager's own files are closed to them. Rejects as `unavailable`, with the path and what to do.
+ * Makes the data folder where it is missing, for its owner alone and hidden from git; resolves to its absolute path. A
+ * folder that was there keeps its mode, since it can be one that others use: where these may enter it, the log says so,
+ * and only the manager's own files are closed to them. Rejects as `unavailable`, with the path and what to do.
  */
 export async function openDataFolder(path: string, logger: Logger): Promise<string> {
   const folder = resolve(path);

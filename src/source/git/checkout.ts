@@ -25,7 +25,10 @@ export interface CheckoutSource extends Source {
   repository: Repository;
   /** The folder was in no repository and got one. */
   isNew: boolean;
-  /** Removes locks and packs that dead processes left, and undoes what one left half done in the work tree; see `CheckoutPublisher`. */
+  /**
+   * Removes locks and packs that dead processes left, and undoes what one left half done in the work tree; see
+   * `CheckoutPublisher`.
+   */
   recover(): Promise<Undone | null>;
 }
 

@@ -188,7 +188,10 @@ function putObjectsOn(db: Database): Puts['object'] {
   };
 }
 
-/** The head that the rows were copied from, as JSON; null where that is not known. Is kept in a table that goes in the end. */
+/**
+ * The head that the rows were copied from, as JSON; null where that is not known. Is kept in a table that goes in the
+ * end.
+ */
 function readFrom(db: Database): string | null {
   db.exec('CREATE TABLE IF NOT EXISTS copied_from (head TEXT NOT NULL) STRICT');
   return prepare<{ head: string }>(db, 'SELECT head FROM copied_from').get()?.head ?? null;

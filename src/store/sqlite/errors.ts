@@ -5,8 +5,8 @@ import { closedError } from '../closed.ts';
 const MEND = 'restore it from a backup, or delete it and it is built again from git';
 
 /**
- * SQLite's primary result codes, with what it says itself (where a list of rows is read, the driver passes on nothing else), and
- * what that means for the person who has to act, after "the store".
+ * SQLite's primary result codes, with what it says itself (where a list of rows is read, the driver passes on nothing
+ * else), and what that means for the person who has to act, after "the store".
  */
 const FAILURES: readonly (readonly [code: number, name: string, text: string, words: string])[] = [
   [3, 'SQLITE_PERM', 'access permission denied', 'may not be opened by this user'],

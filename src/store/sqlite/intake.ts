@@ -52,8 +52,8 @@ export class ReportIntake {
       end();
       return insertAll(this.#writes, arrivals);
     };
-    // While one waits for the disk, beside the event loop, the lists that come gather for the next: a slow disk is asked once for
-    // many of them. `end` is for a transaction that does not even begin.
+    // While one waits for the disk, beside the event loop, the lists that come gather for the next: a slow disk is
+    // asked once for many of them. `end` is for a transaction that does not even begin.
     const done = this.#turns.run(() => this.#write(work)).finally(end);
     const gathering = { arrivals, size: 0, done };
     this.#gathering = gathering;

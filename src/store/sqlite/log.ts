@@ -20,11 +20,10 @@ export class LogPosition {
 }
 
 /**
- * Rejects as `invalid` a file with the log of another one: a copy that was put in the place of a store whose manager was killed.
- * SQLite asks for nothing more than a log whose own checksums are right, and would make a mixture of both in which ids fall
- * (docs/decisions/0016-a-log-of-another-file.md).
- * `db` is a connection that can change nothing. A file without positions is let through: an older one, or one that has not
- * got its tables from a log yet.
+ * Rejects as `invalid` a file with the log of another one: a copy that was put in the place of a store whose manager
+ * was killed. SQLite asks for nothing more than a log whose own checksums are right, and would make a mixture of both
+ * in which ids fall (docs/decisions/0016-a-log-of-another-file.md). `db` is a connection that can change nothing. A
+ * file without positions is let through: an older one, or one that has not got its tables from a log yet.
  */
 export function checkLog(path: string, db: Database): void {
   const place = withoutLog(path, (file) => prepare<Place>(file, PLACE).get());
@@ -50,8 +49,8 @@ const PLACE = `
   WHERE name = 'log_position'`;
 
 /**
- * What is read from the file as if there were no log; undefined where it cannot be read so. By SQLite: a file that this process
- * closes by itself takes the locks of all its connections with it.
+ * What is read from the file as if there were no log; undefined where it cannot be read so. By SQLite: a file that this
+ * process closes by itself takes the locks of all its connections with it.
  */
 function withoutLog<T>(path: string, read: (file: Database) => T): T | undefined {
   const file = openAlone(path);
@@ -72,7 +71,10 @@ function foreignLog(details: Record<string, number>): HoldfastError {
   return new HoldfastError('invalid', message, details);
 }
 
-/** https://sqlite.org/fileformat2.html#the_write_ahead_log: bytes of its header, of a frame's, and where both have their salt. */
+/**
+ * https://sqlite.org/fileformat2.html#the_write_ahead_log: bytes of its header, of a frame's, and where both have their
+ * salt.
+ */
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
 const LOG_SALT = 16;

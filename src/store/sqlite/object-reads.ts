@@ -60,8 +60,8 @@ export class ObjectReads {
   }
 
   /**
-   * The group's apps in the order of its list, of what `members` read; gives way to others on its way. Rejects as `unavailable`
-   * where one is missing: a device that was told the rest would stop the missing app's containers.
+   * The group's apps in the order of its list, of what `members` read; gives way to others on its way. Rejects as
+   * `unavailable` where one is missing: a device that was told the rest would stop the missing app's containers.
    */
   async parseMembers(group: StoredGroup, rows: readonly ObjectRow[]): Promise<StoredApp[]> {
     const byName = new Map(rows.map((row) => [row.name, row]));

@@ -32,7 +32,8 @@ const OID_BYTES = 5;
 
 /**
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
- * untouched, where it is no database of ours or a newer version's, or has the log of another file; as `unavailable` where it cannot be opened.
+ * untouched, where it is no database of ours or a newer version's, or has the log of another file; as `unavailable`
+ * where it cannot be opened.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { path, defaults, random } = options;

@@ -5,9 +5,9 @@ import { HoldfastError } from '../../errors.ts';
 export type CheckPlace = () => void;
 
 /**
- * Looks whether the store and its log are still the files that they were at this call. Somebody can delete a data folder, put
- * another one in its place or take its disk away under a running manager. SQLite would go on in files without a name, and
- * all that is answered from then on would be lost when the process ends. Costs a few microseconds.
+ * Looks whether the store and its log are still the files that they were at this call. Somebody can delete a data
+ * folder, put another one in its place or take its disk away under a running manager. SQLite would go on in files
+ * without a name, and all that is answered from then on would be lost when the process ends. Costs a few microseconds.
  */
 export function watchPlace(path: string): CheckPlace {
   const files = [path, `${path}-wal`].map((file) => ({ file, opened: identify(file) }));

@@ -99,8 +99,8 @@ export class ReportPages {
   }
 
   /**
-   * The smallest range that is known, without much search, to hold everything that matches a time: times rise with `seq`, more or
-   * less, so where few reports match one, they span a small part of all.
+   * The smallest range that is known, without much search, to hold everything that matches a time: times rise with
+   * `seq`, more or less, so where few reports match one, they span a small part of all.
    */
   #narrow(range: Range, time: ReportQuery['creationTime']): Range {
     if (time === undefined || time.comparison === 'ne') return range;

@@ -99,8 +99,8 @@ export function addFollowed(db: Database): void {
 }
 
 /**
- * Version 3. Positions begin so high that SQLite takes six bytes for each, and `position` is the last column: so it is the end
- * of its page (`checkLog`).
+ * Version 3. Positions begin so high that SQLite takes six bytes for each, and `position` is the last column: so it is
+ * the end of its page (`checkLog`).
  */
 export function addLogPosition(db: Database): void {
   db.exec(

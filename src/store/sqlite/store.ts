@@ -240,7 +240,10 @@ export class SqliteStore implements Store {
     );
   }
 
-  /** In a later turn of the event loop, which does not wait for the disk. Reports alone are written so, one transaction at a time. */
+  /**
+   * In a later turn of the event loop, which does not wait for the disk. Reports alone are written so, one transaction
+   * at a time.
+   */
   async #writeReports(work: () => Promise<void>): Promise<void> {
     this.#checkPlace();
     const { writer } = this.#connections;

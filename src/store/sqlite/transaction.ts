@@ -63,8 +63,9 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
 }
 
 /**
- * Runs `work`, and then sees to it, beside the event loop, that what was written to the log is on the disk. The log is opened
- * before: where it cannot be, nothing is written, and a file tells of a write that failed only to those who have it open by then.
+ * Runs `work`, and then sees to it, beside the event loop, that what was written to the log is on the disk. The log is
+ * opened before: where it cannot be, nothing is written, and a file tells of a write that failed only to those who have
+ * it open by then.
  */
 export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const log = await open(`${db.location() ?? ''}-wal`, 'r');

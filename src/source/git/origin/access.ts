@@ -31,8 +31,8 @@ const PASSED_ON = [
 export const TOKEN_FILE_UNREADABLE = 'the file of GIT_TOKEN_FILE cannot be read';
 
 /**
- * Answers git's question for credentials. git starts it in a shell; the secret itself is only in the environment or in its file, so
- * that no list of processes shows it.
+ * Answers git's question for credentials. git starts it in a shell; the secret itself is only in the environment or in
+ * its file, so that no list of processes shows it.
  */
 const HELPER = `!f() {
 test "$1" = get || exit 0

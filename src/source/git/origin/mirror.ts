@@ -36,7 +36,10 @@ const SETTINGS_OF_MIRROR: readonly (readonly [string, string])[] = [
 ];
 /** In the mirror: the address of what it mirrors. */
 const ADDRESS_FILE = 'holdfast-origin';
-/** In the mirror, while a version of the record is pushed: see `sharing`. A hint about such files would be in front of what git says. */
+/**
+ * In the mirror, while a version of the record is pushed: see `sharing`. A hint about such files would be in front of
+ * what git says.
+ */
 const GRAFT_FILE = 'holdfast-grafts';
 const UNHINTED: readonly (readonly [string, string])[] = [['advice.graftFileDeprecated', 'false']];
 
@@ -144,9 +147,9 @@ async function transferContext(folder: string, options: MirrorOptions): Promise<
 }
 
 /**
- * Pushes a commit that has no parents, and most of its files from one that origin has. Git sends all of them then, because it
- * looks only at what a commit descends from; a graft says that it descends from that one, to this git alone. A git that
- * knows no grafts any more sends all.
+ * Pushes a commit that has no parents, and most of its files from one that origin has. Git sends all of them then,
+ * because it looks only at what a commit descends from; a graft says that it descends from that one, to this git alone.
+ * A git that knows no grafts any more sends all.
  */
 export async function sharing<T>(
   { gitFolder }: Pick<Repository, 'gitFolder'>,

@@ -41,8 +41,8 @@ export interface OriginRecordParts {
 }
 
 /**
- * The record of ids at origin, as it was fetched last. The mirror's own section counts only while origin has none, or refuses
- * it: then the mirror's was written on top of the very one that origin has.
+ * The record of ids at origin, as it was fetched last. The mirror's own section counts only while origin has none, or
+ * refuses it: then the mirror's was written on top of the very one that origin has.
  */
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   const { repository, branch, turns, mirror, access, maintenance } = parts;
@@ -79,8 +79,8 @@ async function readVersions(repository: Repository): Promise<Versions> {
 }
 
 /**
- * The version whose section counts. Of two that nothing connects it is the one at origin: there others see it, too. What other
- * managers have written there in sections of theirs since connects the two all the same.
+ * The version whose section counts. Of two that nothing connects it is the one at origin: there others see it, too.
+ * What other managers have written there in sections of theirs since connects the two all the same.
  */
 async function standingOf(
   { own, seen, base }: Versions,
@@ -110,7 +110,10 @@ async function put(
   return refusal;
 }
 
-/** A refusal stays until a person changes something at origin; what is only out of reach rejects, and is tried again by whoever writes. */
+/**
+ * A refusal stays until a person changes something at origin; what is only out of reach rejects, and is tried again by
+ * whoever writes.
+ */
 async function push(parts: OriginRecordParts, from: string | null, tip: string): Promise<string | null> {
   const { origin, mirror, repository } = parts;
   try {

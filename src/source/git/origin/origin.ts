@@ -132,7 +132,10 @@ function isWithoutBranch(error: unknown): boolean {
   return error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr);
 }
 
-/** Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `stale`, `moved`, or the kind). */
+/**
+ * Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `stale`, `moved`, or the
+ * kind).
+ */
 export type TransferObserver = (kind: 'fetch' | 'push', outcome: string) => void;
 
 /** The same origin; tells how each transfer ended. */

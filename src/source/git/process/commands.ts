@@ -129,8 +129,8 @@ export const commands = {
   /** Makes few large packs of many small ones; what no ref reaches stays. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   /**
-   * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks. What is borrowed
-   * from another repository is not copied. From git 2.37 on.
+   * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks.
+   * What is borrowed from another repository is not copied. From git 2.37 on.
    */
   repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
   /** The same, without what is older than a day: for where nobody else works. */
@@ -152,7 +152,10 @@ export const commands = {
   batchObjects: () => command('cat-file', '--batch-command'),
   listTree: (tree: string) =>
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
-  /** What git ignores below a path of the work tree; a folder of which it ignores everything is told by its own name and a slash. */
+  /**
+   * What git ignores below a path of the work tree; a folder of which it ignores everything is told by its own name and
+   * a slash.
+   */
   ignored: (path: string) =>
     command(
       'ls-files',

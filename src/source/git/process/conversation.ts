@@ -125,7 +125,10 @@ class Session implements AnswerReader {
     return result;
   }
 
-  /** Requests of the same turn go out as one piece: a buffer and a call of the system for each would cost more than what is asked for. */
+  /**
+   * Requests of the same turn go out as one piece: a buffer and a call of the system for each would cost more than what
+   * is asked for.
+   */
   #write(request: string): void {
     if (this.#unsent === '') process.nextTick(() => this.#send());
     this.#unsent += request;

@@ -35,7 +35,10 @@ export function saidNo(error: unknown): error is GitFailure {
 
 /** Milliseconds that git has to remove its locks once it was told to end. */
 const GRACE = 2000;
-/** Bytes: a million files in one listing. A commit of a few kilobytes can name one folder in many others, and list without end. */
+/**
+ * Bytes: a million files in one listing. A commit of a few kilobytes can name one folder in many others, and list
+ * without end.
+ */
 export const MOST_OUTPUT = 2 ** 27;
 
 /** A command that says more than is wanted; asked again, it would say the same. */
@@ -84,7 +87,10 @@ function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithou
   return spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
 }
 
-/** Where no descriptor is left (EMFILE, ENFILE), and only there, Node gives a process without pipes, and an `error` that somebody has to listen for. */
+/**
+ * Where no descriptor is left (EMFILE, ENFILE), and only there, Node gives a process without pipes, and an `error` that
+ * somebody has to listen for.
+ */
 export function hasPipes(child: ChildProcess): boolean {
   return child.stdout != null && child.stderr != null;
 }
@@ -149,8 +155,8 @@ function watchLimits(
 }
 
 /**
- * Takes user names, passwords and tokens out of any URL in a text; what only looks like them goes too. One step a character: other
- * machines write such texts.
+ * Takes user names, passwords and tokens out of any URL in a text; what only looks like them goes too. One step a
+ * character: other machines write such texts.
  */
 export function redact(text: string): string {
   return text.replace(/[^\s'"]+/g, (word) => {

@@ -1,7 +1,10 @@
 import { HoldfastError } from '../../../errors.ts';
 import { readingTrouble } from '../process/disk-trouble.ts';
 
-/** Every failure of git in reading means the same to the loop: look again later. Rejects as `unavailable`, with what to do where that is known. */
+/**
+ * Every failure of git in reading means the same to the loop: look again later. Rejects as `unavailable`, with what to
+ * do where that is known.
+ */
 export async function guarded<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -21,7 +21,10 @@ interface ObjectInfo {
 export interface ObjectReader {
   /** Looks up `<revision>^{commit}`, `<revision>:<path>` and the like; null where there is no such object. */
   info(expression: string): Promise<ObjectInfo | null>;
-  /** The bytes of an object; null where it is missing. Rejects as `unavailable` where they are more than anything of ours has. */
+  /**
+   * The bytes of an object; null where it is missing. Rejects as `unavailable` where they are more than anything of
+   * ours has.
+   */
   contents(id: string): Promise<Buffer | null>;
   /** The bytes of a blob, if there are at most `maxBytes`. */
   blob(id: string, maxBytes: number): Promise<BlobContent>;
@@ -31,7 +34,10 @@ export interface ObjectReader {
 export function openObjects(context: GitContext): ObjectReader {
   const git = new Conversation(context, commands.batchObjects());
 
-  /** Reading twice does no harm. At a stop of the whole group git ends first, and the last record of ids is still to come. */
+  /**
+   * Reading twice does no harm. At a stop of the whole group git ends first, and the last record of ids is still to
+   * come.
+   */
   const ask = <T>(request: string, answer: (reader: AnswerReader) => Promise<T>): Promise<T> =>
     git.ask(request, answer).catch((error: unknown) => {
       if (wasEnded(error)) return git.ask(request, answer);

@@ -30,8 +30,8 @@ export interface RecordPlace {
   /** What stands there. `versionAt` tells versions of the section apart that is asked for. */
   look(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
   /**
-   * Puts a version, whose objects are in the repository, in the place of those that were found; `shares`: it has most of its files
-   * from there. Rejects as `IdsRecord.write` does, as `moved-on` also where only others have written.
+   * Puts a version, whose objects are in the repository, in the place of those that were found; `shares`: it has most
+   * of its files from there. Rejects as `IdsRecord.write` does, as `moved-on` also where only others have written.
    */
   put(tip: string, found: RecordTips, shares: boolean): Promise<void>;
   /** See `IdsRecord`. */
@@ -49,8 +49,8 @@ interface Keeper {
 }
 
 /**
- * The record of ids in a repository of this machine: a commit without parents, so that old versions go, with a folder for each
- * line. Of the others' folders nothing is read or changed.
+ * The record of ids in a repository of this machine: a commit without parents, so that old versions go, with a folder
+ * for each line. Of the others' folders nothing is read or changed.
  */
 export function createIdsRecord(
   repository: Repository,

@@ -22,7 +22,10 @@ export interface RefMove {
   expected?: string | null;
 }
 
-/** Moves refs of ours, all or none, and makes that durable. Where one is a symbolic ref, it is replaced: what it names is not ours. */
+/**
+ * Moves refs of ours, all or none, and makes that durable. Where one is a symbolic ref, it is replaced: what it names
+ * is not ours.
+ */
 export async function moveRefs(
   repository: Pick<Repository, 'context' | 'commonFolder'>,
   moves: readonly RefMove[],

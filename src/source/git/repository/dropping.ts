@@ -11,11 +11,14 @@ export interface Drop {
 
 /** Drops what nothing reaches, and never beside work that may come to reach it. */
 export interface Dropping {
-  /** Resolves to whether it was done. Not while others are at work here, nor where git cannot do it; never rejects for that. */
+  /**
+   * Resolves to whether it was done. Not while others are at work here, nor where git cannot do it; never rejects for
+   * that.
+   */
   run(): Promise<boolean>;
   /**
-   * Does work that makes or fetches objects, and names them: a drop that is under way is ended first, and none begins meanwhile.
-   * `fast-import` and `fetch` take an object for there that they meet, and do not make it young again.
+   * Does work that makes or fetches objects, and names them: a drop that is under way is ended first, and none begins
+   * meanwhile. `fast-import` and `fetch` take an object for there that they meet, and do not make it young again.
    */
   keepingAll<T>(work: () => Promise<T>): Promise<T>;
 }

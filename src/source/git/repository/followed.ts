@@ -18,9 +18,9 @@ export async function followedBranch(repository: Repository, name: string): Prom
 }
 
 /**
- * What is checked out; and while a person rebases or bisects, what was before. HEAD is at commits of the way then, which nobody
- * means to serve, until the rebase moves the branch, or the bisection goes back to where it began. A HEAD that is
- * detached on purpose is followed as it is.
+ * What is checked out; and while a person rebases or bisects, what was before. HEAD is at commits of the way then,
+ * which nobody means to serve, until the rebase moves the branch, or the bisection goes back to where it began. A HEAD
+ * that is detached on purpose is followed as it is.
  */
 export async function followedHead(repository: Repository): Promise<Followed> {
   const found = await startOfWork(repository);
@@ -59,8 +59,8 @@ function startOf(note: string): Start | null {
 }
 
 /**
- * The text of a file of git's, which ends with a line break; empty where there is none. Rejects where somebody else's rebase may
- * not be looked at: its commits are not to be served.
+ * The text of a file of git's, which ends with a line break; empty where there is none. Rejects where somebody else's
+ * rebase may not be looked at: its commits are not to be served.
  */
 async function readNote(path: string): Promise<string> {
   return ((await readIfThere(path)) ?? '').trimEnd();

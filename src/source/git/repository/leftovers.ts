@@ -3,7 +3,10 @@ import { isAtWork, isOpen } from '../work-tree/holders.ts';
 import { allFoldersOf, DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders } from '../work-tree/locks.ts';
 import type { Repository } from './repository.ts';
 
-/** A pack that is not whole yet, or that a `repack` has not named yet. No git removes the second kind but the one that made it. */
+/**
+ * A pack that is not whole yet, or that a `repack` has not named yet. No git removes the second kind but the one that
+ * made it.
+ */
 const UNFINISHED = /^tmp_(pack|idx|rev|mtimes)_|^\.tmp-\d+-pack-/;
 /** A pack that a living process needs as it is, or that a person wants to keep. */
 const KEPT = /^pack-.*\.keep$/;
@@ -39,9 +42,9 @@ async function isLeft(path: string, age: number): Promise<boolean> {
 }
 
 /**
- * Takes away what a writer of commits of this process left when it failed: its report, and the marks of its packs, which nobody
- * would join and which would keep the next writer from making a pack once more. While another git works in the repository,
- * only a mark whose pack never came to be is surely not one of its own.
+ * Takes away what a writer of commits of this process left when it failed: its report, and the marks of its packs,
+ * which nobody would join and which would keep the next writer from making a pack once more. While another git works in
+ * the repository, only a mark whose pack never came to be is surely not one of its own.
  */
 export async function clearFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;

@@ -20,7 +20,10 @@ const PARTIAL = 'this is a partial clone, whose packs are not joined; run `git g
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
-  /** Does work that makes or fetches objects, and names them: nothing is dropped meanwhile. Runs afterwards, where that came to something. */
+  /**
+   * Does work that makes or fetches objects, and names them: nothing is dropped meanwhile. Runs afterwards, where that
+   * came to something.
+   */
   adding<T>(work: () => Promise<T>): Promise<T>;
   /** Looks how many packs there are, and joins them when there are many. Never rejects; one runs at a time. */
   run(): Promise<void>;
@@ -31,10 +34,11 @@ export interface Maintenance {
 }
 
 /**
- * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. When that joins all of
- * them, it is the time to leave out what nothing has reached for long, which `drop` does: mostly versions of the record of ids, each of
- * which replaces the one before. git's own clean-up would hardly ever find them old, since a pack is as young as its last join.
- * `onPacksLeft` is told why packs are not joined, once until there are few again, and null then.
+ * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. When that joins
+ * all of them, it is the time to leave out what nothing has reached for long, which `drop` does: mostly versions of the
+ * record of ids, each of which replaces the one before. git's own clean-up would hardly ever find them old, since a
+ * pack is as young as its last join. `onPacksLeft` is told why packs are not joined, once until there are few again,
+ * and null then.
  */
 export function createMaintenance(
   repository: Repository,
@@ -116,8 +120,8 @@ function tellOnce(onPacksLeft: (reason: string | null) => void) {
 }
 
 /**
- * Packs that may be joined, by their names without an ending. One with a `.keep` is somebody's, for instance of a `fast-import` that runs
- * or has died; one with `.mtimes` holds what nothing reached at the last search.
+ * Packs that may be joined, by their names without an ending. One with a `.keep` is somebody's, for instance of a
+ * `fast-import` that runs or has died; one with `.mtimes` holds what nothing reached at the last search.
  */
 function joinable(names: readonly string[]): string[] {
   const all = new Set(names);
@@ -148,13 +152,19 @@ async function wasDoneToday(folder: string, names: readonly string[]): Promise<b
   return found.some((file) => file !== null && Math.abs(Date.now() - file.mtimeMs) < DAY);
 }
 
-/** Whether git keeps a list of commits, as its own clean-up writes it: `fsck` takes one that names what was dropped for damage. */
+/**
+ * Whether git keeps a list of commits, as its own clean-up writes it: `fsck` takes one that names what was dropped for
+ * damage.
+ */
 async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
   const names = await readdir(`${commonFolder}/objects/info`).catch((): string[] => []);
   return names.some((name) => name.startsWith('commit-graph'));
 }
 
-/** Whether the repository's own settings say when it is cleaned up: then its people do that. Grafts, which git is not told of here, reach more. */
+/**
+ * Whether the repository's own settings say when it is cleaned up: then its people do that. Grafts, which git is not
+ * told of here, reach more.
+ */
 async function isSettled({ context, commonFolder }: Repository): Promise<boolean> {
   if ((await stat(`${commonFolder}/info/grafts`).catch(() => null)) !== null) return true;
   try {

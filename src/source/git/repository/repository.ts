@@ -54,7 +54,8 @@ export async function findRepository(folder: string, machine: Machine): Promise<
     throw new HoldfastError('invalid', message);
   }
   const [format = '', top = '', gitFolder = '', commonFolder = ''] = lines;
-  // Such a one has its settings beside its files; and nothing of a fleet is in `.git`. A work tree can stand in there, though.
+  // Such a one has its settings beside its files; and nothing of a fleet is in `.git`. A work tree can stand in there,
+  // though.
   const isInside = isIn(existing, gitFolder) && (top === gitFolder || !isIn(top, gitFolder));
   if (isInside || !isIn(existing, top)) throw withoutWorkTree(existing);
   const prefix = [relative(top, existing), missing].filter(Boolean).join('/');

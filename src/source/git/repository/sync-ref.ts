@@ -28,5 +28,8 @@ export async function syncRef(
   if (!isLoose) await syncFiles(commonFolder, ['packed-refs']);
 }
 
-/** Where a repository has its refs that keeps them in tables (`git init --ref-format=reftable`); others have no such folder. */
+/**
+ * Where a repository has its refs that keeps them in tables (`git init --ref-format=reftable`); others have no such
+ * folder.
+ */
 export const REF_TABLES = 'reftable';

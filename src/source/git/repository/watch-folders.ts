@@ -16,8 +16,8 @@ export function watchNames(folder: string, onName: OnName): () => void {
 }
 
 /**
- * The same for a folder with all that are in it, now or later, without the names that `isIgnored`. Costs one look at each other
- * name that comes or goes (docs/decisions/0001-raw-watch-events.md).
+ * The same for a folder with all that are in it, now or later, without the names that `isIgnored`. Costs one look at
+ * each other name that comes or goes (docs/decisions/0001-raw-watch-events.md).
  */
 export async function watchFolders(
   top: string,

@@ -4,8 +4,8 @@ import { REF_TABLES } from './sync-ref.ts';
 import { watchFolders, watchNames } from './watch-folders.ts';
 
 /**
- * Watches what moves when the branch does: HEAD, the refs and the packed refs, or the list of ref tables. Folders are watched rather than
- * files, since git replaces a file by renaming another one over it.
+ * Watches what moves when the branch does: HEAD, the refs and the packed refs, or the list of ref tables. Folders are
+ * watched rather than files, since git replaces a file by renaming another one over it.
  */
 export async function watchRepository(
   { gitFolder, commonFolder }: Repository,

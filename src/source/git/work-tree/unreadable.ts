@@ -22,7 +22,10 @@ export class UnreadableFile extends GitFailure {
   }
 }
 
-/** The same refusal; as an UnreadableFile where one of the files that it names cannot be read. `top` is that of the work tree. */
+/**
+ * The same refusal; as an UnreadableFile where one of the files that it names cannot be read. `top` is that of the work
+ * tree.
+ */
 export async function judgeRefusal(failure: GitFailure, top: string): Promise<GitFailure> {
   for (const [, name = ''] of failure.stderr.matchAll(/'([^'\n]+)'/g)) {
     const code = await troubleWith(`${top}/${name}`);

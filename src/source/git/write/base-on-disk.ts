@@ -60,8 +60,8 @@ async function syncNewObjects(objects: string, since: number): Promise<void> {
 }
 
 /**
- * Those of the paths that came to be, or got another entry, not long ago. Without those that a clean-up takes away meanwhile,
- * having packed what was in them, and those that may not be read: of these a commit of ours needs none.
+ * Those of the paths that came to be, or got another entry, not long ago. Without those that a clean-up takes away
+ * meanwhile, having packed what was in them, and those that may not be read: of these a commit of ours needs none.
  */
 async function newOnes(top: string, paths: readonly string[], since: number): Promise<string[]> {
   const found: string[] = [];

@@ -22,11 +22,14 @@ export type SwitchNote = z.infer<typeof SwitchNote>;
 
 /** The note that outlives a process which dies between the steps of a publish. */
 export interface SwitchNotes {
-  /** The note of an unfinished switch; null for none. Waits for a process that is at work on it; rejects as `conflict` after some seconds. */
+  /**
+   * The note of an unfinished switch; null for none. Waits for a process that is at work on it; rejects as `conflict`
+   * after some seconds.
+   */
   read(): Promise<SwitchNote | null>;
   /**
-   * Resolves when the note is on the disk; the index is locked. Waits as `read` does; rejects as `moved-on` where there is a note of a
-   * process that died, which is to be undone first.
+   * Resolves when the note is on the disk; the index is locked. Waits as `read` does; rejects as `moved-on` where there
+   * is a note of a process that died, which is to be undone first.
    */
   write(note: SwitchNote): Promise<void>;
   clear(): Promise<void>;
@@ -34,8 +37,9 @@ export interface SwitchNotes {
 }
 
 /**
- * The note is a file of the work tree's own git folder; it stays, empty, when nothing is under way. It is open for as long as its
- * process is at work, which tells others that this one lives: managers of two folders can work in one clone.
+ * The note is a file of the work tree's own git folder; it stays, empty, when nothing is under way. It is open for as
+ * long as its process is at work, which tells others that this one lives: managers of two folders can work in one
+ * clone.
  */
 export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
   const path = `${gitFolder}/holdfast-switch`;

@@ -170,7 +170,10 @@ async function isBegun(
   return !path.includes('\n') && (await runGit(context, commands.hashFiles(), `${path}\n`)).trim() === id;
 }
 
-/** Ids are as long as that of the commit: since the repository was opened, one of another format can have taken its place. */
+/**
+ * Ids are as long as that of the commit: since the repository was opened, one of another format can have taken its
+ * place.
+ */
 async function setIndex(
   checkout: HeldCheckout,
   commit: string,

@@ -13,14 +13,10 @@ export function isCurrent(known: StoreState, now: StoreState): boolean {
   );
 }
 
-/** What the store says, and then where the branch is. */
-export interface BothLooks {
-  /** Throws where the store could not be read. */
-  state(): StoreState;
-  head: Head;
-}
+/** Where the branch is, and what the store said before that; or why it said nothing. */
+export type BothLooks = { head: Head } & ({ ok: true; state: StoreState } | { ok: false; error: unknown });
 
-/** Where is looked. */
+/** What is looked at. */
 export interface LookParts {
   store: StoreProgress;
   reader: Reader;
@@ -30,8 +26,10 @@ export interface LookParts {
 
 /**
  * Reads the store's state, and after it the head of the branch: whoever claims from that state brings no older revision
- * back. `known` is what was known of the state; by `rules` files are read. Status tells the head also when the store is
- * away, so the store's failure waits until the head is known.
+ * back. `known` is the state as it was known before; `rules` are those by which files are read.
+ *
+ * Status tells the head also while the store is away, so a failure of the store, or of origin, comes back with the head
+ * and not in its place. Rejects as `unavailable` where the head cannot be read either.
  */
 export async function lookAtBoth(
   parts: LookParts,
@@ -43,15 +41,9 @@ export async function lookAtBoth(
     const state = await store.state();
     const found = await readHeadAfter(state, known, reader, origin);
     const isApplied = found.revision === state.applied?.revision && state.rules === rules;
-    return { state: () => state, head: isApplied ? found : await headAtOrigin(found, parts) };
+    return { ok: true, state, head: isApplied ? found : await headAtOrigin(found, parts) };
   } catch (error) {
-    const head = await reader.head();
-    return {
-      head,
-      state: () => {
-        throw error;
-      },
-    };
+    return { ok: false, error, head: await reader.head() };
   }
 }
 

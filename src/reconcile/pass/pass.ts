@@ -90,11 +90,13 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   let lastProblems: Problem[] = [];
 
   const look = async () => {
-    const { state, head: seen } = await lookAtBoth(dependencies, memory()?.store ?? null, rules);
+    const looks = await lookAtBoth(dependencies, memory()?.store ?? null, rules);
+    const { head: seen } = looks;
     head = seen;
+    if (!looks.ok) throw looks.error;
     // Before anything is taken over from a past that is not this fleet's.
-    await refuseMissing(seen.revision, state().applied, reader, dependencies.isFolderMade);
-    return { seen, known: await recall(state(), seen) };
+    await refuseMissing(seen.revision, looks.state.applied, reader, dependencies.isFolderMade);
+    return { seen, known: await recall(looks.state, seen) };
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {

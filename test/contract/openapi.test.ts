@@ -282,6 +282,28 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     ]);
   });
 
+  it('whole numbers that need more than 32 bits say so: generated clients take others for short', async () => {
+    const short: string[] = [];
+    const walk = (part: unknown, place: string): void => {
+      if (typeof part !== 'object' || part === null) return;
+      const { type, maximum, format } = part as Schema;
+      const isLong = type === 'integer' && !(Number(maximum) < 2 ** 31);
+      if (isLong && format !== 'int64') short.push(place);
+      for (const [key, value] of Object.entries(part)) walk(value, `${place}/${key}`);
+    };
+    const document = await description();
+    walk(document, '');
+    expect(short).toEqual([]);
+    const { app_id, starting_ports } = document.components.schemas.App.properties;
+    expect([app_id.format, starting_ports.items.anyOf[0].format]).toEqual(['int64', undefined]);
+  });
+
+  it('every pattern can be read in other languages, too: most take a zero behind a backslash for octal', async () => {
+    const text = JSON.stringify(await description());
+    expect(text).toContain('"pattern":');
+    expect(text).not.toContain(String.raw`\\0`);
+  });
+
   it('every schema is used', async () => {
     const document = await description();
     const { schemas } = document.components;

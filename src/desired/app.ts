@@ -6,7 +6,7 @@ import { isMapValue } from './values.ts';
 const PORT_TEXT = /^([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/;
 const MOUNT = /^[^:]+:[^:]+(:[^:]+)?$/;
 const DEVICE = /^[^:]+:[^:]+(:[rwm]{1,3})?$/;
-const ENV_NAME = /^[^=\0]+$/;
+const ENV_NAME = /^[^=]+$/;
 
 const PORT_RULE = 'must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}';
 

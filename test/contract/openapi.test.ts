@@ -85,15 +85,24 @@ describe('the description at /openapi.json tells what the tables tell', () => {
     const schemaOf = (name: string): Schema => query.find((one) => one.name === name)?.schema ?? {};
     expect(schemaOf('page_size')).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000, default: 10 });
     expect(schemaOf('report_creation_time')).toMatchObject({ type: 'integer', minimum: 0 });
-    expect(schemaOf('report_creation_time_filter')).toMatchObject({
-      enum: ['eq', 'gt', 'lt', 'gte', 'lte', 'ne'],
-      default: 'eq',
-    });
+    expect(schemaOf('report_creation_time_filter')['enum']).toEqual(['eq', 'gt', 'lt', 'gte', 'lte', 'ne']);
     expect(schemaOf('updated')['enum']).toEqual(['true', 'false', 'True', 'False']);
     const lastId = new RegExp(String(schemaOf('last_id')['pattern']));
     for (const text of ['0123456789abcdefABCDEF01', '{"$oid": "0123456789abcdef01234567"}'])
       expect(lastId.test(text), text).toBe(true);
     expect(lastId.test('0123')).toBe(false);
+  });
+
+  it('Reports query: clients that send each default of the description get what those get that send none', async () => {
+    const query = (await operation('GET', '/api/v2/reports'))?.parameters ?? [];
+    const defaults = query
+      .filter(({ schema }) => 'default' in schema)
+      .map(({ name, schema }) => `${name}=${schema['default']}`);
+    expect(defaults).toEqual(['page_size=10']);
+    const reply = await manager().get(`/api/v2/reports?${defaults.join('&')}`);
+    expect([reply.status, reply.text]).toEqual([200, (await manager().get('/api/v2/reports')).text]);
+    const filter = query.find(({ name }) => name === 'report_creation_time_filter');
+    expect(filter).toMatchObject({ description: expect.stringContaining('eq') });
   });
 
   it.each([
@@ -271,6 +280,28 @@ describe('the description at /openapi.json tells what the tables tell', () => {
       'DeviceGroupChangeInput',
       'DeviceGroupFieldsInput',
     ]);
+  });
+
+  it('whole numbers that need more than 32 bits say so: generated clients take others for short', async () => {
+    const short: string[] = [];
+    const walk = (part: unknown, place: string): void => {
+      if (typeof part !== 'object' || part === null) return;
+      const { type, maximum, format } = part as Schema;
+      const isLong = type === 'integer' && !(Number(maximum) < 2 ** 31);
+      if (isLong && format !== 'int64') short.push(place);
+      for (const [key, value] of Object.entries(part)) walk(value, `${place}/${key}`);
+    };
+    const document = await description();
+    walk(document, '');
+    expect(short).toEqual([]);
+    const { app_id, starting_ports } = document.components.schemas.App.properties;
+    expect([app_id.format, starting_ports.items.anyOf[0].format]).toEqual(['int64', undefined]);
+  });
+
+  it('every pattern can be read in other languages, too: most take a zero behind a backslash for octal', async () => {
+    const text = JSON.stringify(await description());
+    expect(text).toContain('"pattern":');
+    expect(text).not.toContain(String.raw`\\0`);
   });
 
   it('every schema is used', async () => {

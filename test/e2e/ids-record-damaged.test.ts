@@ -2,7 +2,15 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { changeMeta, forgeRecord, inSection, recordFiles, sectionOf } from '../support/forge.ts';
-import { expectFollows, logged, PATIENCE, recordedFleet, statusOf, webId } from '../support/lived-fleet.ts';
+import {
+  expectFollows,
+  logged,
+  PATIENCE,
+  recordedFleet,
+  statusOf,
+  WEB,
+  webId,
+} from '../support/lived-fleet.ts';
 import { loseStore, RECORD } from '../support/loss.ts';
 import type { TestManager } from '../support/manager.ts';
 
@@ -84,3 +92,39 @@ describe('a damaged record', () => {
     expect(await webId(await loseStore(next))).toBe(before);
   });
 });
+
+/** The limit up to which ids are read from a record. */
+const END = 2 ** 52;
+
+describe('a record that somebody forged up to the end of the room for ids', () => {
+  it.each<[string, (files: Record<string, string>) => Record<string, string>]>([
+    ['in the ids', (files) => mapFiles(files, (row) => row.with(2, END), { highest: END })],
+    ['in its number', (files) => mapFiles(files, (row) => row, { idSequence: END })],
+  ])('%s: what cannot be read again is not written, and status says so', async (_, forge) => {
+    const [manager] = await recordedFleet();
+    await manager.stop();
+    const { repository } = manager;
+    await forgeRecord(repository, inSection(forge(await recordFiles(repository))));
+    const next = await loseStore(manager);
+    expect((await next.put(`${WEB}/update`, { container_image: 'changed:1' })).status).toBe(202);
+    expect(await webId(next)).toBeLessThan(Number.MAX_SAFE_INTEGER);
+    const problem = async () => (await statusOf(next)).ids_record.problem?.message;
+    await expect.poll(problem, PATIENCE).toMatch(/end of their room/);
+    const again = await next.restart();
+    await expect.poll(async () => (await statusOf(again)).ids_record.problem, PATIENCE).not.toBeNull();
+    expect((await statusOf(again)).ids_record.replaced).toBeNull();
+    expect((await again.get(WEB)).body.container_image).toBe('changed:1');
+  });
+});
+
+function mapFiles(
+  files: Readonly<Record<string, string>>,
+  change: (row: unknown[]) => unknown[],
+  meta: object,
+): Record<string, string> {
+  const entries = Object.entries(files).map(([name, text]): [string, string] => {
+    const value = JSON.parse(text);
+    return [name, JSON.stringify(name === 'meta.json' ? { ...value, ...meta } : value.map(change))];
+  });
+  return Object.fromEntries(entries);
+}

@@ -25,7 +25,9 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
     },
     transform: jsonSchemaTransform,
     transformObject: (document) =>
-      withHeaders(withUsedSchemas(jsonSchemaTransformObject(document) as Description)) as object,
+      withLongNumbers(
+        withHeaders(withUsedSchemas(jsonSchemaTransformObject(document) as Description)),
+      ) as object,
   });
   app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
     reply.send(app.swagger()),
@@ -71,6 +73,16 @@ function withUsedSchemas(document: Description): Description {
 function open(schema: object): object {
   return JSON.parse(JSON.stringify(schema), (key, value) =>
     key === 'additionalProperties' && value === false ? undefined : value,
+  );
+}
+
+/** Whole numbers from here on do not fit into 32 bits. */
+const LONG = 2 ** 31;
+
+/** Says which whole numbers can be long: generated clients give all others 32 bits, and ids begin as times in seconds. */
+function withLongNumbers(document: Description): Description {
+  return JSON.parse(JSON.stringify(document), (_key, value) =>
+    value?.type === 'integer' && value.maximum >= LONG ? { ...value, format: 'int64' } : value,
   );
 }
 

@@ -58,8 +58,9 @@ const QueryDocs = z.object({
   report_creation_time: z.int().min(0).optional().describe('Seconds since the Unix epoch.'),
   report_creation_time_filter: z
     .enum(TIME_COMPARISONS)
-    .default('eq')
-    .describe('How to compare with report_creation_time, which it needs.'),
+    // No default for programs: generated clients send it, also without a time.
+    .optional()
+    .describe('How to compare with report_creation_time, which it needs; eq where it is left out.'),
   updated: z.enum(['true', 'false', 'True', 'False']).optional(),
   last_id: z.string().regex(LAST_ID).optional().describe('The last_id of a page; gives the next one.'),
 });

@@ -2,7 +2,7 @@ import { HoldfastError, kindOf } from '../../errors.ts';
 import type { IdsRecord, Reader, RecordText } from '../../source/source.ts';
 import type { Store, StoreState } from '../../store/store.ts';
 import { RecordContents, textsOf, type Written } from './contents.ts';
-import { decodeMeta, META, type RecordMeta } from './format.ts';
+import { decodeMeta, MAX_ID, META, type RecordMeta } from './format.ts';
 import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
 /** Milliseconds after which a version that stands aside is offered again, though there is nothing new to say. */
@@ -16,6 +16,8 @@ const OF_ANOTHER =
 const AHEAD =
   'the record of ids at refs/holdfast/ids is ahead of the store: another manager runs on a copy of it; end one of them';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
+const NO_ROOM =
+  'ids are at the end of their room, as only a forged record makes them, and cannot be recorded; if this store is lost, ids can be given again: keep it, and see who may push to refs/holdfast';
 
 /** What is needed to keep the record. */
 export interface BookDependencies {
@@ -131,6 +133,7 @@ export class Book {
     const { contents, written, upTo } = page;
     const files = await contents.take(await this.#dependencies.store.counters(upTo));
     if (contents.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
+    if (contents.isOutOfRoom || idSequence > MAX_ID) throw new HoldfastError('conflict', NO_ROOM);
     page.upTo = idSequence;
     const compared = upTo === 0 ? new Set([...files, ...written.texts.keys()]) : files;
     return contents.changed(compared, written.texts);

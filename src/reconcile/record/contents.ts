@@ -4,6 +4,7 @@ import {
   counterKey,
   encodeMeta,
   encodeShard,
+  MAX_ID,
   MAX_ROWS,
   type RecordContent,
   type RecordMeta,
@@ -35,6 +36,11 @@ export class RecordContents {
   /** Whether there are more rows than a record can hold. */
   get isTooLarge(): boolean {
     return this.#size > MAX_ROWS;
+  }
+
+  /** Whether an id is higher than a record can say. */
+  get isOutOfRoom(): boolean {
+    return this.#highest > MAX_ID;
   }
 
   /** Those of the files that differ from what is written, in their present form. */

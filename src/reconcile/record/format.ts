@@ -8,8 +8,8 @@ const FORMAT = 1;
 export const META = 'meta.json';
 /** A row has at most about 200 bytes, so that a whole record stays below what the source reads. */
 export const MAX_ROWS = 300_000;
-/** Beyond this there is no room left for ids to rise and stay exact. */
-const MAX_ID = 2 ** 52;
+/** Beyond this there is no room left for ids to rise and stay exact, and nothing is read. */
+export const MAX_ID = 2 ** 52;
 
 const Digits = z.string().regex(/^[0-9a-f]{32}$/);
 const ObjectId = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { keyOf } from '../desired/name.ts';
-import { asHoldfastError, HoldfastError, kindOf } from '../errors.ts';
+import { asHoldfastError, HoldfastError } from '../errors.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { PassStore } from '../store/store.ts';
 import { describeError } from './backoff.ts';
 import { createOriginPasses } from './origin-passes.ts';
-import { createOriginWatch, type OriginWatch } from './origin-watch.ts';
+import { createOriginWatch } from './origin-watch.ts';
 import {
   createPassRunner,
   type PassDependencies,
@@ -15,7 +15,9 @@ import {
   type PassReport,
   type PassRunner,
 } from './pass/pass.ts';
-import { createAging, type OriginStatus, type PassError, STARTING, type Status } from './status.ts';
+import { createAlarm, nextLook } from './schedule.ts';
+import { createAging, type PassError, STARTING, type Status } from './status.ts';
+import { summarize } from './summary.ts';
 
 /** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
 export interface ReconcilerDependencies
@@ -39,9 +41,6 @@ export interface ReconcilerDependencies
 
 /** So many changes take a few milliseconds wherever they are gone through. */
 const MANY = 500;
-
-/** Milliseconds; a clock that was set back must not put the next look off for hours. */
-const LONGEST_WAIT = 300_000;
 
 const CLOSING: PassOutcome = {
   ok: false,
@@ -81,7 +80,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const { watch } = source;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
-  const clock = createClock(() => void originPasses.byClock());
+  const alarm = createAlarm(() => void originPasses.byClock());
   const ageProblems = createAging();
   let status: Status = { ...STARTING, origin: origin.status() };
   let passError: PassError | null = null;
@@ -100,7 +99,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
     await onPass(outcome, status);
-    clock.set(nextLook({ passError, origin: origin.status() }, pollInterval, origin.lookedAt(), at));
+    alarm.set(nextLook({ passError, origin, pollInterval, now: at }));
     return outcome;
   };
   const flight = createSingleFlight(pass);
@@ -119,7 +118,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     },
     close: async () => {
       isClosed = true;
-      clock.stop();
+      alarm.stop();
       await stopWatching();
       await originPasses.idle();
       await flight.idle();
@@ -143,95 +142,4 @@ async function attempt(passes: PassRunner): Promise<PassOutcome> {
   } catch (error) {
     return { ok: false, error: asHoldfastError(error), head: passes.head() };
   }
-}
-
-/** A pass that is over, and what was known before it. */
-interface Ending {
-  passes: PassRunner;
-  outcome: PassOutcome;
-  passError: PassError | null;
-  before: Status;
-  ageProblems: ReturnType<typeof createAging>;
-  origin: OriginWatch;
-  now: number;
-}
-
-/** The one place where a status is made: at the end of every pass, also of a failed one. */
-async function summarize(ending: Ending): Promise<Status> {
-  const { passes, outcome, passError, before, ageProblems, origin: watch, now } = ending;
-  const store = passes.memory()?.store;
-  const head = passes.head();
-  const origin = watch.status();
-  return {
-    state: stateOf(outcome, origin),
-    origin,
-    polling: watch.polling(),
-    branch: head?.branch?.replace(/^refs\/heads\//, '') ?? null,
-    attempted: attemptedBy(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
-    applied: store?.applied ?? before.applied,
-    error: passError ?? origin?.error ?? null,
-    ...found(outcome, before, now),
-    problems: await ageProblems(await passes.problems(), now),
-  };
-}
-
-function stateOf(outcome: PassOutcome, origin: OriginStatus | null): Status['state'] {
-  if (!outcome.ok) return kindOf(outcome.error) === 'stalled' ? 'refused' : 'failing';
-  return origin?.error == null ? 'applied' : 'failing';
-}
-
-/** What a pass found once, and status goes on telling. */
-function found(outcome: PassOutcome, before: Status, at: number): Pick<Status, 'rewritten' | 'seeded'> {
-  if (!outcome.ok) return { rewritten: before.rewritten, seeded: before.seeded };
-  const { rewrittenFrom, seeding, head } = outcome.report;
-  return {
-    rewritten:
-      rewrittenFrom === null ? before.rewritten : { from: rewrittenFrom, to: head.revision ?? '', at },
-    seeded: seeding === null ? before.seeded : { ...seeding, at },
-  };
-}
-
-function attemptedBy(
-  revision: string | null,
-  outcome: PassOutcome,
-  before: Status['attempted'],
-  now: number,
-): Status['attempted'] {
-  if (revision === null || (outcome.ok && before?.revision === revision)) return before;
-  return { revision, at: now };
-}
-
-/** What failed, each with its own time for the next try. */
-interface Failures {
-  passError: PassError | null;
-  origin: OriginStatus | null;
-}
-
-/**
- * Milliseconds until the loop looks by itself again; null: only when something tells it to. A pass that failed is tried
- * again when its time has come; that neither puts off a look at the branch nor hides that origin is to be tried again.
- */
-function nextLook(failures: Failures, pollInterval: number, lookedAt: number, now: number): number | null {
-  // Writes run passes, too; however many there are, the next look by the clock stays where it is.
-  const pollAt = pollInterval === 0 ? null : lookedAt + pollInterval;
-  const originAt = failures.origin?.error?.retryAt ?? pollAt;
-  const times = [failures.passError?.retryAt ?? null, originAt].filter((time) => time !== null);
-  if (times.length === 0) return null;
-  return Math.min(Math.max(0, Math.min(...times) - now), Math.max(pollInterval, LONGEST_WAIT));
-}
-
-/** One timer: setting it again replaces what was set before, and once stopped it is never set again. */
-function createClock(ring: () => void): { set(delay: number | null): void; stop(): void } {
-  let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
-  return {
-    set: (delay) => {
-      clearTimeout(timer);
-      if (delay !== null && !isStopped) timer = setTimeout(ring, delay).unref();
-    },
-    stop: () => {
-      isStopped = true;
-      clearTimeout(timer);
-    },
-  };
 }

@@ -6,7 +6,7 @@ import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
-import { createPast } from '../past/past.ts';
+import { createPast, type Past } from '../past/past.ts';
 import type { Seeding } from '../past/seed.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import { refuseMissing } from './guard.ts';
@@ -91,12 +91,11 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
 
   const look = async () => {
     const looks = await lookAtBoth(dependencies, memory()?.store ?? null, rules);
-    const { head: seen } = looks;
-    head = seen;
+    head = looks.head;
     if (!looks.ok) throw looks.error;
     // Before anything is taken over from a past that is not this fleet's.
-    await refuseMissing(seen.revision, looks.state.applied, reader, dependencies.isFolderMade);
-    return { seen, known: await recall(looks.state, seen) };
+    await refuseMissing(looks.head.revision, looks.state.applied, reader, dependencies.isFolderMade);
+    return { seen: looks.head, known: await recall(looks.state, looks.head) };
   };
 
   const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
@@ -134,13 +133,16 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory,
     head: () => head,
     problems: async () => [...(await inPieces(desired.listingProblems())), ...lastProblems],
-    prepare: async () => {
-      const state = await store.state();
-      await past.takeOver(await reader.head(), state);
-    },
+    prepare: () => takeOverPast(past, store, reader),
     began: past.began,
     run: () => untilClaimed(runOnce),
   };
+}
+
+/** The state is read before the head, as for every call of `takeOver`. */
+async function takeOverPast(past: Past, store: PassStore, reader: Reader): Promise<void> {
+  const state = await store.state();
+  await past.takeOver(await reader.head(), state);
 }
 
 async function markAttempted(store: PassStore, revision: string, at: number) {

@@ -41,17 +41,17 @@ export interface Sections {
   left: { line: string; text: RecordText | null } | null;
 }
 
-/**
- * What seeding works with. `now` is Unix milliseconds; `followed` names the head; `breach` says what its history is to
- * the store.
- */
+/** What seeding works with. */
 export interface SeedContext {
   store: IdStore;
   reader: Reader;
   record: Pick<IdsRecord, 'line' | 'read' | 'readOfEach'>;
   sections: Sections;
+  /** The head, and the line and repository that it is of. */
   followed: Followed;
+  /** What the head's history is to the store; null where the store has followed it. */
   breach: Breach | null;
+  /** Unix milliseconds. */
   now: number;
 }
 

@@ -16,10 +16,13 @@ export type Trust = (key: string) => boolean;
 const NONE: Trust = () => false;
 
 /**
- * Everything that was served since lies at a commit between the record's revision and the head, or at one that the
- * branch was at and has left since. An object is trusted where none of these touched its file or has it otherwise (a
- * merge can take a file from before the record, which no commit since has touched), and no other file has a say in it;
- * nothing is where the head does not descend from the record's revision, or git cannot tell. Rejects as `unavailable`.
+ * Which objects can be trusted, by their keys. What was served since the record was written is the content of one of the
+ * commits between its revision and the head, or of one that the branch was at and has left since. An object is trusted
+ * if at each of these commits its file is as it was, no commit on the way touched it, and no other file has a say in it.
+ * (A merge can bring back a file from before the record, which no commit since has touched.)
+ *
+ * Nothing is trusted where the head does not descend from the record's revision, or where git cannot tell. Rejects as
+ * `unavailable`.
  */
 export async function trustOf(
   { meta, rows }: RecordContent,

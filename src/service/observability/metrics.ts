@@ -78,7 +78,7 @@ function createPassFigures() {
   const passes = createCounts();
   const counterOf = (outcome: string): (() => void) => passes.counter(outcome, { outcome });
   for (const outcome of OUTCOMES) counterOf(outcome);
-  const last = {
+  const last: Omit<Figures, 'requests' | 'transfers' | 'passes' | 'isRecorded'> = {
     changes: 0,
     problems: 0,
     failures: 0,
@@ -86,7 +86,7 @@ function createPassFigures() {
     reachedAt: null,
     isOriginUp: null,
     pollsOrigin: null,
-  } as Omit<Figures, 'requests' | 'transfers' | 'passes' | 'isRecorded'>;
+  };
   const count: ServiceMetrics['countPass'] = (outcome, status) => {
     counterOf(outcome.ok ? 'ok' : outcome.error.kind)();
     if (outcome.ok) last.changes += outcome.report.steps.length;

@@ -58,6 +58,13 @@ export class Conversation {
   }
 }
 
+/** Milliseconds that a process has to end by itself once its input is closed. */
+const CLOSE_LIMIT = 2000;
+/** Milliseconds after its end in which what it has written still arrives. */
+const DRAIN_LIMIT = 500;
+/** Characters that are kept of what it complains of: the last ones. */
+const MOST_COMPLAINTS = 10_000;
+
 const ENDED_BY = 'ended by ';
 
 /**
@@ -109,7 +116,7 @@ class Session implements AnswerReader {
     this.#child.stdin.on('error', () => undefined);
     this.#child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
     this.#child.stderr.on('data', (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString()).slice(-10_000);
+      this.#stderr = (this.#stderr + chunk.toString()).slice(-MOST_COMPLAINTS);
     });
   }
 
@@ -147,9 +154,9 @@ class Session implements AnswerReader {
     const timer = setTimeout(() => {
       this.#failure ??= new GitFailure(this.#command, null, 'closed');
       this.#kill();
-    }, 2000);
+    }, CLOSE_LIMIT);
     // Something that left its group can keep these open.
-    const letGo = (): void => void setTimeout(() => this.#letGo(), 500).unref();
+    const letGo = (): void => void setTimeout(() => this.#letGo(), DRAIN_LIMIT).unref();
     if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.once('exit', letGo);
     else letGo();
     await this.#ended;

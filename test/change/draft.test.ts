@@ -135,6 +135,7 @@ describe('a full update of a file that cannot be read', () => {
       '# Ask Pat\n\n# schema\n# d\n',
     ],
     ['keeps the comments above a list', '# Ask Pat\n- a\n', '# Ask Pat\n'],
+    ['keeps a comment with a line separator in it', '# Ask\u2028Pat\n- a\n', '# Ask\u2028Pat\n'],
     ['keeps its line ends and its byte order mark', '\ufeff# Ask Pat\r\na: [\r\n', '\ufeff# Ask Pat\r\n'],
     ['takes no comment for one in a text without any', 'a: |\n # b\n\tc: d\n', ''],
   ])('%s', (_name, text, header) => {

@@ -128,6 +128,13 @@ describe('comments in odd places', () => {
     ],
     ['above a value behind a tab', 'a: # c\n \t1\n', { a: [1, 2] }, 'a: # c\n  - 1\n  - 2\n'],
     ['behind a tab, below a removed field', 'a: |+\n  x\nb: 1\n\t# c\n', { a: 'x\n' }, 'a: |+\n  x\n# c\n'],
+    ['with a line separator in them, alone', '# c\u2028... d\n', { a: 1 }, '# c\u2028... d\na: 1\n'],
+    [
+      'with a line separator in them, behind an anchor',
+      'a: &x # c\u2028!d\n  1\n',
+      { a: 2 },
+      'a: # c\u2028!d\n  2\n',
+    ],
     [
       'elsewhere, and blanks below a removed field',
       '# c\na: |\n  x\nb: 1\n    \n \t\n',
@@ -135,6 +142,37 @@ describe('comments in odd places', () => {
       '# c\na: |\n  x\n\n\n',
     ],
   ])('%s stay', (_name, text, target, expected) => {
+    expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
+  });
+});
+
+describe('a no-break space is no blank', () => {
+  test.each<[string, string, Fields, string]>([
+    [
+      'at the end of a comment that goes, in a flow map',
+      '{a: 1, # x\u00a0\n b: 2} # y\n',
+      { b: 2 },
+      '{\n b: 2} # y\n',
+    ],
+    [
+      'at the end of a comment that goes, behind a dash',
+      'l:\n- a: 1 # x\u00a0\n  # y\n  b: 2\n',
+      { l: [{ b: 2 }] },
+      'l:\n-\n  # y\n  b: 2\n',
+    ],
+    [
+      'at the end of a comment that moves',
+      'l: [\n  a, # x\u00a0\n  b,\n]\n',
+      { l: ['b', 'a'] },
+      'l: [\n  b,\n  a, # x\u00a0\n]\n',
+    ],
+    [
+      'at the end of an item that moves',
+      'l: [ a\u00a0, b ] # x\n',
+      { l: ['b', 'a\u00a0'] },
+      'l: [ b, a\u00a0 ] # x\n',
+    ],
+  ])('%s', (_name, text, target, expected) => {
     expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
   });
 });

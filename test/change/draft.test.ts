@@ -193,6 +193,17 @@ describe('the commit', () => {
     expect(drafted?.commit.at).toBe(RULES.at);
   });
 
+  it('is named after the object of the write, whatever else has its name', () => {
+    const named = { ...SOUND, 'device-groups/cron.yaml': 'apps: [cron]\n' };
+    const drafted = draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(named));
+    const [subject, , ...others] = drafted?.commit.message.split('\n') ?? [];
+    expect(subject).toBe('app cron: delete');
+    expect(others.slice(0, 2).sort()).toEqual([
+      'device group cron: remove cron',
+      'device group edge: remove cron',
+    ]);
+  });
+
   it('says that it empties the folder on purpose, when the last object goes', () => {
     const drafted = draft({ kind: 'app', op: 'delete', name: 'web' }, viewOf({ 'apps/web.yaml': WEB }));
     expect(drafted?.commit.message.trimEnd().split('\n').at(-1)).toBe('Allow-Empty: true');

@@ -146,6 +146,34 @@ describe('comments in odd places', () => {
   });
 });
 
+describe('a new value is written as the old one was', () => {
+  test.each<[string, string, Fields, string]>([
+    ['a block with a width', 'k: |1\n   x\n', { k: 'y\nz\n' }, 'k: |\n y\n z\n'],
+    ['a block with a width behind a dash', 'k: |-1\n   x\n', { k: 'y\nz' }, 'k: |-\n y\n z\n'],
+    ['a folded block with a width', 'k: >1-\n   x\n', { k: 'y\nz' }, 'k: |-\n y\n z\n'],
+    ['a block that begins with blank lines', 'k: |\n\n \n    x\n', { k: 'y\nz\n' }, 'k: |\n    y\n    z\n'],
+    ['the same, with CRLF', 'k: |\r\n\r\n    x\r\n', { k: 'y\nz\n' }, 'k: |\r\n    y\r\n    z\r\n'],
+    [
+      'a folded block that keeps its blank lines, where the field below it goes',
+      'a: >+\n  x\n\nb: 1\n\n# c\n',
+      { a: 'x\n\n' },
+      'a: >+\n  x\n\n# c\n',
+    ],
+    ['the same, with a width', 'a: |+2\n  x\n\nb: 1\n\n# c\n', { a: 'x\n\n' }, 'a: |+2\n  x\n\n# c\n'],
+    ['a key without a colon', 'm:\n  ? a\n  b: 1\n', { m: { a: 2, b: 1 } }, 'm:\n  ? a\n  : 2\n  b: 1\n'],
+    ['a key without a colon, in braces', 'm: {? a, b: 1}\n', { m: { a: 2, b: 1 } }, 'm: {? a: 2, b: 1}\n'],
+    ['a map that becomes a list', 'm:\n   a: 1\nl:\n- x\n', { m: ['x'], l: ['x'] }, 'm:\n   - x\nl:\n- x\n'],
+    [
+      'the blanks in braces and brackets',
+      'x: {l: [ a ], m: {b: 1}, n: []}\n',
+      { x: { l: ['a'], m: { b: 1 }, n: ['p'], o: { q: 1 }, r: ['s'] } },
+      'x: {l: [ a ], m: {b: 1}, n: [p], o: {q: 1}, r: [ s ]}\n',
+    ],
+  ])('%s', (_name, text, target, expected) => {
+    expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
+  });
+});
+
 describe('a no-break space is no blank', () => {
   test.each<[string, string, Fields, string]>([
     [

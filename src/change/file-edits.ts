@@ -52,7 +52,7 @@ function fieldsOf(text: string, read: ReadYaml): Fields | null {
 
 /** A new text below the comments that an unreadable one begins with, unless those are what cannot be read. */
 function headed(old: string, text: string, read: ReadYaml): string {
-  const header = /^\ufeff?(?:[ \t]*(?:#.*)?\r?\n)*/.exec(old)?.[0] ?? '';
+  const header = /^\ufeff?(?:[ \t]*(?:#[^\n]*|\r?)\n)*/.exec(old)?.[0] ?? '';
   const eol = header.endsWith('\r\n') ? '\r\n' : '\n';
   const whole = header + text.replaceAll('\n', eol);
   return read(whole).ok ? whole : text;

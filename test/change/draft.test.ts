@@ -135,6 +135,7 @@ describe('a full update of a file that cannot be read', () => {
       '# Ask Pat\n\n# schema\n# d\n',
     ],
     ['keeps the comments above a list', '# Ask Pat\n- a\n', '# Ask Pat\n'],
+    ['keeps a comment with a line separator in it', '# Ask\u2028Pat\n- a\n', '# Ask\u2028Pat\n'],
     ['keeps its line ends and its byte order mark', '\ufeff# Ask Pat\r\na: [\r\n', '\ufeff# Ask Pat\r\n'],
     ['takes no comment for one in a text without any', 'a: |\n # b\n\tc: d\n', ''],
   ])('%s', (_name, text, header) => {
@@ -190,6 +191,17 @@ describe('the commit', () => {
     );
     expect(drafted?.commit.author).toEqual({ name: 'pat', email: 'pat@example.com' });
     expect(drafted?.commit.at).toBe(RULES.at);
+  });
+
+  it('is named after the object of the write, whatever else has its name', () => {
+    const named = { ...SOUND, 'device-groups/cron.yaml': 'apps: [cron]\n' };
+    const drafted = draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(named));
+    const [subject, , ...others] = drafted?.commit.message.split('\n') ?? [];
+    expect(subject).toBe('app cron: delete');
+    expect(others.slice(0, 2).sort()).toEqual([
+      'device group cron: remove cron',
+      'device group edge: remove cron',
+    ]);
   });
 
   it('says that it empties the folder on purpose, when the last object goes', () => {

@@ -128,6 +128,13 @@ describe('comments in odd places', () => {
     ],
     ['above a value behind a tab', 'a: # c\n \t1\n', { a: [1, 2] }, 'a: # c\n  - 1\n  - 2\n'],
     ['behind a tab, below a removed field', 'a: |+\n  x\nb: 1\n\t# c\n', { a: 'x\n' }, 'a: |+\n  x\n# c\n'],
+    ['with a line separator in them, alone', '# c\u2028... d\n', { a: 1 }, '# c\u2028... d\na: 1\n'],
+    [
+      'with a line separator in them, behind an anchor',
+      'a: &x # c\u2028!d\n  1\n',
+      { a: 2 },
+      'a: # c\u2028!d\n  2\n',
+    ],
     [
       'elsewhere, and blanks below a removed field',
       '# c\na: |\n  x\nb: 1\n    \n \t\n',
@@ -135,6 +142,65 @@ describe('comments in odd places', () => {
       '# c\na: |\n  x\n\n\n',
     ],
   ])('%s stay', (_name, text, target, expected) => {
+    expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
+  });
+});
+
+describe('a new value is written as the old one was', () => {
+  test.each<[string, string, Fields, string]>([
+    ['a block with a width', 'k: |1\n   x\n', { k: 'y\nz\n' }, 'k: |\n y\n z\n'],
+    ['a block with a width behind a dash', 'k: |-1\n   x\n', { k: 'y\nz' }, 'k: |-\n y\n z\n'],
+    ['a folded block with a width', 'k: >1-\n   x\n', { k: 'y\nz' }, 'k: |-\n y\n z\n'],
+    ['a block that begins with blank lines', 'k: |\n\n \n    x\n', { k: 'y\nz\n' }, 'k: |\n    y\n    z\n'],
+    ['the same, with CRLF', 'k: |\r\n\r\n    x\r\n', { k: 'y\nz\n' }, 'k: |\r\n    y\r\n    z\r\n'],
+    [
+      'a folded block that keeps its blank lines, where the field below it goes',
+      'a: >+\n  x\n\nb: 1\n\n# c\n',
+      { a: 'x\n\n' },
+      'a: >+\n  x\n\n# c\n',
+    ],
+    ['the same, with a width', 'a: |+2\n  x\n\nb: 1\n\n# c\n', { a: 'x\n\n' }, 'a: |+2\n  x\n\n# c\n'],
+    ['a key without a colon', 'm:\n  ? a\n  b: 1\n', { m: { a: 2, b: 1 } }, 'm:\n  ? a\n  : 2\n  b: 1\n'],
+    ['a key without a colon, in braces', 'm: {? a, b: 1}\n', { m: { a: 2, b: 1 } }, 'm: {? a: 2, b: 1}\n'],
+    ['a map that becomes a list', 'm:\n   a: 1\nl:\n- x\n', { m: ['x'], l: ['x'] }, 'm:\n   - x\nl:\n- x\n'],
+    [
+      'the blanks in braces and brackets',
+      'x: {l: [ a ], m: {b: 1}, n: []}\n',
+      { x: { l: ['a'], m: { b: 1 }, n: ['p'], o: { q: 1 }, r: ['s'] } },
+      'x: {l: [ a ], m: {b: 1}, n: [p], o: {q: 1}, r: [ s ]}\n',
+    ],
+  ])('%s', (_name, text, target, expected) => {
+    expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
+  });
+});
+
+describe('a no-break space is no blank', () => {
+  test.each<[string, string, Fields, string]>([
+    [
+      'at the end of a comment that goes, in a flow map',
+      '{a: 1, # x\u00a0\n b: 2} # y\n',
+      { b: 2 },
+      '{\n b: 2} # y\n',
+    ],
+    [
+      'at the end of a comment that goes, behind a dash',
+      'l:\n- a: 1 # x\u00a0\n  # y\n  b: 2\n',
+      { l: [{ b: 2 }] },
+      'l:\n-\n  # y\n  b: 2\n',
+    ],
+    [
+      'at the end of a comment that moves',
+      'l: [\n  a, # x\u00a0\n  b,\n]\n',
+      { l: ['b', 'a'] },
+      'l: [\n  b,\n  a, # x\u00a0\n]\n',
+    ],
+    [
+      'at the end of an item that moves',
+      'l: [ a\u00a0, b ] # x\n',
+      { l: ['b', 'a\u00a0'] },
+      'l: [ b, a\u00a0 ] # x\n',
+    ],
+  ])('%s', (_name, text, target, expected) => {
     expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
   });
 });

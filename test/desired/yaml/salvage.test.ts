@@ -22,6 +22,7 @@ describe('what can be read of a text that cannot be read as a whole', () => {
     ['CRLF', `${REST}env: *x\n# end\n`.replaceAll('\n', '\r\n'), `${REST}# end\n`.replaceAll('\n', '\r\n')],
     ['a byte order mark', `\ufeff${REST}env: *x\n`, `\ufeff${REST}`],
     ['a marker above', `---\n${REST}env: *x\n`, `---\n${REST}`],
+    ['a line separator in a comment', `${REST}env: *x\n# end\u2028: now\n`, `${REST}# end\u2028: now\n`],
     ['no line break at the end', `${REST}env: *x`, REST],
     [
       'a merge conflict',

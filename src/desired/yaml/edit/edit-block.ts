@@ -1,7 +1,7 @@
 import { settleBelow } from './block-scalar.ts';
 import type { Slot } from './diff.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { joinLines, lineEnd, lineStart, quietLines, startsLine } from './lines.ts';
+import { joinLines, lineEnd, lineStart, quietLines, startsLine, trimBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
 import { type Pen, penOf } from './pen.ts';
 import { entryLines, hasEntries, type NewEntry } from './render.ts';
@@ -33,8 +33,8 @@ export function removeEntry(patch: Patch, { start, end }: Entry): void {
     return;
   }
   const from = lineStart(text, start);
-  const rest = text.slice(end, lineEnd(text, end)).trimEnd();
-  patch.remove(from + text.slice(from, start).trimEnd().length, end + rest.length);
+  const rest = trimBlanks(text.slice(end, lineEnd(text, end)));
+  patch.remove(from + trimBlanks(text.slice(from, start)).length, end + rest.length);
 }
 
 /**

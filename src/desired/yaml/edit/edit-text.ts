@@ -6,7 +6,7 @@ import { parseYaml, type YamlTree } from '../parse.ts';
 import { readPlain } from '../plain.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';
-import { startsLine } from './lines.ts';
+import { startsLine, trimBlanks } from './lines.ts';
 import { Patch } from './patch.ts';
 import { filePen } from './pen.ts';
 import { renderYaml } from './render.ts';
@@ -122,14 +122,14 @@ function editMap(
 }
 
 function editWithoutTabs(body: Body, target: Fields): string | undefined {
-  const text = body.text.replace(/^ *\t[ \t]*(?=\r?\n)/gm, '');
+  const text = body.text.replace(/(?<![^\n]) *\t[ \t]*(?=\r?\n)/g, '');
   return editMap({ ...body, text }, parseYaml(text), target, { blocks: false });
 }
 
 /** Adds the fields to a file that has only comments: below them, and above the end marker `...` if there is one. */
 function fillBlank(body: Body, { document: { contents } }: YamlTree, target: Fields): string {
   const text = contents?.srcToken === undefined ? body.text : withoutNull(body.text, contents.range);
-  const end = /^\.\.\.(?=\s)/m.exec(text)?.index ?? text.length;
+  const end = /(?<![^\n])\.\.\.(?=\s)/.exec(text)?.index ?? text.length;
   return text.slice(0, end) + newLines(target, body.eol) + text.slice(end);
 }
 
@@ -138,7 +138,7 @@ function withoutNull(text: string, [start, end]: readonly number[]): string {
   const before = text.slice(0, start);
   const rest = text.slice(end).replace(/^[ \t]+/, '');
   if (!/^\r?\n/.test(rest)) return before + rest;
-  return startsLine(text, before.length) ? before + rest.replace(/^\r?\n/, '') : before.trimEnd() + rest;
+  return startsLine(text, before.length) ? before + rest.replace(/^\r?\n/, '') : trimBlanks(before) + rest;
 }
 
 function newLines(target: Fields, eol: string): string {

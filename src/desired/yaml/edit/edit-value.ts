@@ -76,7 +76,7 @@ function withoutCommentedProps(patch: Patch, value: Part): Part {
   const { head, start } = value;
   const gap = patch.text.slice(head, start);
   if (!gap.includes('#')) return value;
-  for (const { 0: part, index } of gap.matchAll(/#.*|[&!]\S*[ \t]*/g)) {
+  for (const { 0: part, index } of gap.matchAll(/#[^\n]*|[&!]\S*[ \t]*/g)) {
     if (!part.startsWith('#')) patch.remove(head + index, head + index + part.length);
   }
   return { ...value, head: start };

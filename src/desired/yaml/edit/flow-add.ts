@@ -1,7 +1,7 @@
 import type { Slot } from './diff.ts';
 import { closingSpot, lastComma, lastOf, ownsLines, tailOf } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { columnOf, lineEnd, lineStart, startsLine } from './lines.ts';
+import { columnOf, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
 import type { Pen } from './pen.ts';
 import { flowEntry, type NewEntry } from './render.ts';
@@ -40,7 +40,7 @@ interface NewText {
 function entryOf(text: string, next: NewEntry, moved: Entry | undefined, pen: Pen): NewText {
   const own = moved === undefined ? '' : text.slice(moved.start, moved.end);
   if (moved === undefined || own.includes('\n')) return { entry: flowEntry(next, pen), comment: '' };
-  const comment = text.slice(tailOf(moved), lineEnd(text, moved.end)).trimEnd();
+  const comment = trimBlanks(text.slice(tailOf(moved), lineEnd(text, moved.end)));
   return { entry: own, comment: ownsLines(text, moved) ? comment : '' };
 }
 
@@ -51,7 +51,7 @@ function addBeside(
   { entry, comment }: NewText,
 ): void {
   const { previous, next, closing } = around;
-  const own = { entry: entry.trimEnd(), comment };
+  const own = { entry: trimBlanks(entry), comment };
   if (closing !== undefined) patch.insert(closing, entry);
   else if (previous !== undefined) addBehind(patch, previous, own);
   else if (next !== undefined) addBefore(patch, part, next, own);

@@ -1,7 +1,7 @@
 import type { Slot } from './diff.ts';
 import { tailOf } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { endsLine, lineEnd, lineStart, startsLine } from './lines.ts';
+import { endsLine, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
 
 /** Removes entries of a flow collection as `slots` say. Neighbours on one line are removed in one piece. */
@@ -66,6 +66,6 @@ function removalSpan(text: string, part: CollectionPart, run: Run): [number, num
   if (startsLine(text, first.start)) {
     return [run.isReplaced ? first.start : closingStart(text, part, run), end];
   }
-  const rest = text.slice(end, lineEnd(text, end)).trimEnd();
+  const rest = trimBlanks(text.slice(end, lineEnd(text, end)));
   return [begin, endsLine(text, end) ? end + rest.length : end];
 }

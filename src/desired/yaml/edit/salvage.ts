@@ -5,7 +5,7 @@ import { type ReadYaml, readYaml } from '../document.ts';
 const FIELD_START = /^(?:[^\s#%{[\]},.-]|-[^\s-])/;
 /** A line that begins another document. */
 const MARKER = /^---(?:\s|$)/;
-const QUIET = /^[ \t]*(?:#.*)?\r?$/;
+const QUIET = /^[ \t]*(?:#[^\n]*|\r?)$/;
 
 /** Most fields that are looked at: ours are about ten, and each is parsed by itself. */
 const MAX_FIELDS = 100;

@@ -79,12 +79,23 @@ export class Connection {
   #away: HoldfastError | null = null;
   /** When that began, or a new client was tried last. */
   #awayAt = 0;
+  /** What `term` counts the changes of. */
+  #writable = '';
+  #term = 0;
   /** How to end each wait for the database. */
   readonly #waits = new Set<(error: HoldfastError) => void>();
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
     options.enough?.addEventListener('abort', () => this.#abandon(), { once: true });
+  }
+
+  /**
+   * Another number as soon as commands can go to another server than before, or to one that was elected again. Behind a `mongos`
+   * nobody is told of elections.
+   */
+  get term(): number {
+    return this.#term;
   }
 
   /** Resolves when the database was reached and prepared. Rejects as `invalid` where it must not be touched. */
@@ -209,8 +220,12 @@ export class Connection {
   }
 
   #follow({ servers }: TopologyDescription): void {
-    this.#hasServer = [...servers.values()].some(({ type }) => TAKES_WRITES.has(type));
+    const writable = [...servers.values()].filter(({ type }) => TAKES_WRITES.has(type));
+    this.#hasServer = writable.length > 0;
     if (this.#hasServer) this.#away = null;
+    const now = writable.map(({ address, electionId }) => `${address} ${electionId?.toHexString()}`).join();
+    if (now !== this.#writable) this.#term += 1;
+    this.#writable = now;
   }
 }
 

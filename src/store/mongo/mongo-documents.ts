@@ -35,6 +35,10 @@ export class MongoDocuments implements Documents {
     await this.#run((db) => db.command({ ping: 1 }));
   }
 
+  term(): number {
+    return this.#connection.term;
+  }
+
   close(): Promise<void> {
     return this.#connection.close();
   }

@@ -103,7 +103,8 @@ export class MongoDocuments implements Documents {
   objectsSince(version: number, kind: Kind | null, contents: boolean): Promise<ObjectDocument[]> {
     const filter = {
       ...(version < 0 ? {} : { version: { $gt: version } }),
-      ...(kind === null ? {} : { kind }),
+      // By the index of `_id`, where all of a kind stand together: a fleet has many more apps than groups.
+      ...(kind === null ? {} : { _id: { $gte: `${kind}/`, $lt: `${kind}0` } }),
     };
     const projection = contents ? {} : { 'stored.content': 0, 'stored.origin': 0 };
     return this.#run((db) => objects(db).find(filter, { projection }).toArray());

@@ -10,10 +10,12 @@ import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import { readingAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
+import type { PollLease } from '../store/poll-lease.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
+import { createLastCalls } from './last-calls.ts';
 import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
 import { createProgressLog, type Draw } from './observability/progress.ts';
@@ -48,7 +50,6 @@ export interface Service {
 const LAST_RECORD_LIMIT = 3000;
 /** Milliseconds that a stopping manager lets pushes go on; before the server cuts off those who wait for them. */
 const LAST_PUSHES = 3000;
-
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -80,7 +81,9 @@ async function serveFrom(
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
-  const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed });
+  const calls = createLastCalls(environment.stopping);
+  const { enough } = calls;
+  const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed, enough });
   const opened = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -103,22 +106,37 @@ async function serveFrom(
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
+  const running = { server, ...engine, source, lease, store };
   const close = async (): Promise<void> => {
     stopExpiry();
-    // Writes in flight may come to their end; a look has nobody who waits for it.
-    const enough = setTimeout(() => source.origin?.abandon(), LAST_PUSHES);
-    await server.close();
-    await engine.writer.close();
-    const closed = engine.reconciler.close();
-    source.origin?.interrupt();
-    await closed;
-    clearTimeout(enough);
-    const last = Promise.all([engine.recorder.close(), lease?.giveUp()]);
-    await Promise.race([last, wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
-    await source.close();
-    await store.close();
+    calls.begin();
+    await closeAll(running);
+    calls.end();
   };
   return { address, close };
+}
+
+interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {
+  server: FastifyInstance;
+  source: Source;
+  lease: PollLease | null;
+  store: Store;
+}
+
+/** In the order in which they need each other. */
+async function closeAll({ server, writer, reconciler, recorder, source, lease, store }: Running) {
+  // Writes in flight may come to their end; a look has nobody who waits for it.
+  const enough = setTimeout(() => source.origin?.abandon(), LAST_PUSHES);
+  await server.close();
+  await writer.close();
+  const closed = reconciler.close();
+  source.origin?.interrupt();
+  await closed;
+  clearTimeout(enough);
+  const last = Promise.all([recorder.close(), lease?.giveUp()]);
+  await Promise.race([last, wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
+  await source.close();
+  await store.close();
 }
 
 /** Of the desired state: a folder of this machine, or a path in the repository elsewhere. */

@@ -20,3 +20,11 @@ it('a file of the address that is not there: 2, and which setting is meant', asy
   expect(await program.ended).toBe(2);
   expect(program.output()).toContain('holdfast: MONGODB_URI names a file that cannot be read (ENOENT)\n');
 });
+
+it('an option that does not go with what the manager asks for: 2, and which setting is meant', async () => {
+  const { env } = await makePlace();
+  const address = 'mongodb://127.0.0.1:1/?readPreference=secondary&maxStalenessSeconds=120';
+  const program = runProgram(['serve'], { ...env, ...OPEN, MONGODB_URI: address });
+  expect(await program.ended).toBe(2);
+  expect(program.output()).toContain('holdfast: MONGODB_URI cannot be read: Primary read preference');
+});

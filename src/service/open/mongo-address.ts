@@ -11,7 +11,8 @@ export async function checkMongoAddress(uri: string, place: AddressPlace): Promi
   // The driver takes a good part of a start and of the memory: only who needs it loads it.
   const { MongoClient } = await import('mongodb');
   try {
-    new MongoClient(uri);
+    // As the store does it: some options of an address, such as `maxStalenessSeconds`, do not go with that.
+    new MongoClient(uri, { readPreference: 'primary' });
   } catch (error) {
     const reason = messageOf(error);
     const shown = piecesOfUser(uri).some((piece) => reason.includes(piece)) ? 'it is malformed' : reason;

@@ -19,6 +19,8 @@ export interface StorePlace {
   logger: Logger;
   /** Milliseconds that pass, always rising. */
   elapsed(): number;
+  /** From its abort on nothing waits for a database. */
+  enough: AbortSignal;
 }
 
 export interface OpenedStore {
@@ -67,7 +69,7 @@ const MOVE_AWAY = 'restore it from a backup, or move it away and the store is bu
 async function openShared(
   uri: string,
   { MONGODB_DATABASE: database }: Config,
-  { defaults, logger }: StorePlace,
+  { defaults, logger, enough }: StorePlace,
 ): Promise<MongoStore> {
   await checkMongoAddress(uri, 'MONGODB_URI');
   // The driver takes a good part of a start and of the memory: only who needs it loads it.
@@ -77,6 +79,7 @@ async function openShared(
     database,
     defaults,
     random: randomBytes,
+    enough,
     onServer: ({ warnings, ...server }) => {
       logger.info({ ...server, database }, 'the store is reached');
       for (const warning of warnings) logger.warn(warning);

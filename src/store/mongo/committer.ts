@@ -66,12 +66,23 @@ export class Committer<H extends Head> {
    * wait for one another. Rejects as `unavailable` where it is not known whether the write has happened.
    */
   write<T>(work: (head: H) => Promise<Draft<H, T>>): Promise<T> {
-    return this.#queue.run(() => this.#again(async (head) => this.#tryWrite(head, await work(head))));
+    return this.#queue.run(() =>
+      this.#again(async (head, term) => {
+        const draft = await work(head);
+        // Drafted on documents that are older than the head, it would give ids again.
+        this.#requireTerm(term);
+        return this.#tryWrite(head, draft, term);
+      }),
+    );
   }
 
   /** Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`. */
   read<T>(work: (head: H) => Promise<T>): Promise<T> {
-    return this.#again(async (head) => ({ value: await work(head) }));
+    return this.#again(async (head, term) => {
+      const value = await work(head);
+      this.#requireTerm(term);
+      return { value };
+    });
   }
 
   /** Waits for the writes that were asked for before. */
@@ -79,11 +90,12 @@ export class Committer<H extends Head> {
     await this.#queue.run(() => undefined);
   }
 
-  /** `attempt` resolves to null where another write was faster. */
-  async #again<T>(attempt: (head: H) => Promise<{ value: T } | null>): Promise<T> {
+  /** `attempt` resolves to null where another write was faster; it gets the term in which its head was read. */
+  async #again<T>(attempt: (head: H, term: number) => Promise<{ value: T } | null>): Promise<T> {
     for (let count = 0; count < ATTEMPTS; count += 1) {
       try {
-        const done = await attempt(await this.#settled());
+        const term = this.#documents.term();
+        const done = await attempt(await this.#settled(term), term);
         if (done !== null) return done.value;
       } catch (error) {
         if (!(error instanceof Overtaken)) throw error;
@@ -94,13 +106,18 @@ export class Committer<H extends Head> {
     throw new HoldfastError('unavailable', message);
   }
 
-  async #settled(): Promise<H> {
+  /** Throws `Overtaken` where not everything since that term was told by one server. */
+  #requireTerm(term: number): void {
+    if (this.#documents.term() !== term) throw new Overtaken('another server answers');
+  }
+
+  async #settled(term: number): Promise<H> {
     const head = await this.head();
-    if (!head.isSettled) await this.#settle(head);
+    if (!head.isSettled) await this.#settle(head, term);
     return head;
   }
 
-  async #tryWrite<T>(head: H, draft: Draft<H, T>): Promise<{ value: T } | null> {
+  async #tryWrite<T>(head: H, draft: Draft<H, T>, term: number): Promise<{ value: T } | null> {
     const { fields, changes, result } = draft;
     if (fields === null) return { value: result };
     const writer = this.#options.newWriter();
@@ -117,7 +134,7 @@ export class Committer<H extends Head> {
     if (!isSmall) await this.#documents.stage(staged(next, changes));
     if (!(await this.#swap(head.version, next))) return null;
     // It has happened. Where settling fails, whoever comes next does it.
-    if (!next.isSettled) await this.#settle(next).catch(() => undefined);
+    if (!next.isSettled) await this.#settle(next, term).catch(() => undefined);
     return { value: result };
   }
 
@@ -142,9 +159,9 @@ export class Committer<H extends Head> {
    * Brings the changes of a head to their places; once at a time for each write. Again does no harm, and nothing says that it
    * is not needed: a database that was restored can be at a write that was settled before.
    */
-  async #settle(head: Head): Promise<void> {
+  async #settle(head: Head, term: number): Promise<void> {
     if (this.#settling?.writer !== head.writer) {
-      const done = this.#settleNow(head).finally(() => {
+      const done = this.#settleNow(head, term).finally(() => {
         if (this.#settling?.done === done) this.#settling = null;
       });
       this.#settling = { writer: head.writer, done };
@@ -152,8 +169,11 @@ export class Committer<H extends Head> {
     await this.#settling.done;
   }
 
-  async #settleNow({ version, writer, changes }: Head): Promise<void> {
-    await this.#documents.put(changes ?? (await this.#documents.staged(writer)));
+  async #settleNow({ version, writer, changes }: Head, term: number): Promise<void> {
+    const found = changes ?? (await this.#documents.staged(writer));
+    // What is not there any more was settled by somebody else; what is not there yet would be lost.
+    if (changes === null) this.#requireTerm(term);
+    await this.#documents.put(found);
     await this.#documents.settleHead(this.#id, version);
     if (changes === null) await this.#documents.dropStaged(this.#id, version);
   }

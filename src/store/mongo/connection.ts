@@ -22,6 +22,8 @@ export interface ConnectionOptions {
   onServer(info: ServerInfo): void;
   /** Milliseconds without a server, after which a new client looks for one; by default ten seconds. */
   renewAfter?: number;
+  /** From its abort on nobody waits for the database: calls that are under way reject as `unavailable`. */
+  enough?: AbortSignal | undefined;
 }
 
 /**
@@ -77,21 +79,44 @@ export class Connection {
   #away: HoldfastError | null = null;
   /** When that began, or a new client was tried last. */
   #awayAt = 0;
+  /** What `term` counts the changes of. */
+  #writable = '';
+  #term = 0;
+  /** How to end each wait for the database. */
+  readonly #waits = new Set<(error: HoldfastError) => void>();
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    options.enough?.addEventListener('abort', () => this.#abandon(), { once: true });
+  }
+
+  /**
+   * Another number as soon as commands can go to another server than before, or to one that was elected again. Behind a `mongos`
+   * nobody is told of elections.
+   */
+  get term(): number {
+    return this.#term;
   }
 
   /** Resolves when the database was reached and prepared. Rejects as `invalid` where it must not be touched. */
   async open(): Promise<void> {
-    await this.#database();
+    await this.#wait(this.#database());
   }
 
   /**
    * Runs a command. While no server takes writes, only the first call waits for one; the others reject at
    * once, so that what can be served from memory is served without a delay.
    */
-  async run<T>(command: (db: Db) => Promise<T>): Promise<T> {
+  run<T>(command: (db: Db) => Promise<T>): Promise<T> {
+    return this.#wait(this.#run(command));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#wait(this.#closeClients()).catch(() => undefined);
+  }
+
+  async #run<T>(command: (db: Db) => Promise<T>): Promise<T> {
     const db = await this.#database().catch(asUnavailable);
     if (this.#away !== null && !this.#hasServer) {
       this.#renewInTime();
@@ -106,8 +131,22 @@ export class Connection {
     }
   }
 
-  async close(): Promise<void> {
+  /** As `call`, but not after the abort: the driver's own limits are longer than a process that ends has time. */
+  #wait<T>(call: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#options.enough?.aborted === true) reject(closedError());
+      this.#waits.add(reject);
+      void call.then(resolve, reject).finally(() => this.#waits.delete(reject));
+    });
+  }
+
+  #abandon(): void {
     this.#isClosed = true;
+    for (const end of this.#waits) end(closedError());
+    void this.#closeClients().catch(() => undefined);
+  }
+
+  async #closeClients(): Promise<void> {
     await this.#renewal;
     const opened = await this.#opening?.catch(() => null);
     await opened?.client.close();
@@ -181,8 +220,12 @@ export class Connection {
   }
 
   #follow({ servers }: TopologyDescription): void {
-    this.#hasServer = [...servers.values()].some(({ type }) => TAKES_WRITES.has(type));
+    const writable = [...servers.values()].filter(({ type }) => TAKES_WRITES.has(type));
+    this.#hasServer = writable.length > 0;
     if (this.#hasServer) this.#away = null;
+    const now = writable.map(({ address, electionId }) => `${address} ${electionId?.toHexString()}`).join();
+    if (now !== this.#writable) this.#term += 1;
+    this.#writable = now;
   }
 }
 

@@ -9,12 +9,17 @@ import type { Followed, OperationEntry } from '../store.ts';
  * The driver implements it, and so does the model of a database in the tests.
  *
  * What it may rely on is what MongoDB promises without transactions: a change of one document happens whole,
- * `_id` is unique, a read sees every change that was acknowledged before. A call that rejects as `unavailable`
- * may have happened.
+ * `_id` is unique, and while `term` stays the same, a read sees every change that was acknowledged before. A call that
+ * rejects as `unavailable` may have happened.
  */
 export interface Documents {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
+  /**
+   * Another number as soon as another server may answer. A new primary has all that was acknowledged, and guards look at that; but
+   * until it has heard of the other members, reads can show less than the one before it showed.
+   */
+  term(): number;
   readHead<H extends Head>(id: HeadId): Promise<H | null>;
   /** Replaces the head where its version is `version`; resolves to whether it was. */
   swapHead<H extends Head>(version: number, next: H): Promise<boolean>;

@@ -29,6 +29,7 @@ const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
 ]);
 
 const DUPLICATE_KEY = 11_000;
+const INDEX_OPTIONS_CONFLICT = 85;
 
 /** The user's part of a URI. */
 const CREDENTIALS = /\/\/[^/\s]*@/g;
@@ -65,6 +66,11 @@ export function openError(error: unknown, place: AddressPlace): unknown {
 
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoError && error.code === DUPLICATE_KEY;
+}
+
+/** Whether there is an index of these keys already, which somebody else has made. */
+export function isOtherIndex(error: unknown): boolean {
+  return error instanceof MongoError && error.code === INDEX_OPTIONS_CONFLICT;
 }
 
 /** Whether no server was found that takes the call: it has not happened. */

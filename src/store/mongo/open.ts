@@ -22,6 +22,8 @@ export interface MongoStoreOptions {
   onServer(info: ServerInfo): void;
   /** Called when the database cannot be reached at the start; the store tries again with every call. */
   onAway(error: HoldfastError): void;
+  /** From its abort on no call waits for the database: those that are under way reject as `unavailable`. */
+  enough?: AbortSignal;
 }
 
 /** The store, and what managers that share it agree on beside it. */

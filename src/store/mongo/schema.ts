@@ -1,7 +1,7 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import type { FleetHead, LeaseDocument, ReportsHead } from './documents.ts';
-import { isDuplicateKey } from './errors.ts';
+import { isDuplicateKey, isOtherIndex } from './errors.ts';
 
 /** The names of the collections. That of the reports is the one that the Kafka reporter of Nebula fills. */
 export const COLLECTIONS = {
@@ -64,7 +64,16 @@ export async function prepareSchema(db: Db, random: (size: number) => Uint8Array
 
 export async function createIndexes(db: Db): Promise<void> {
   for (const [name, indexes] of Object.entries(INDEXES)) {
-    for (const [keys, options] of indexes) await db.collection(name).createIndex(keys, options);
+    for (const index of indexes) await createIndex(db, name, index);
+  }
+}
+
+/** An index that others have made of the same keys serves as well. */
+async function createIndex(db: Db, name: string, [keys, options]: Index): Promise<void> {
+  try {
+    await db.collection(name).createIndex(keys, options);
+  } catch (error) {
+    if (!isOtherIndex(error)) throw error;
   }
 }
 

@@ -45,7 +45,7 @@ interface Contents {
 
 /**
  * A database as MongoDB promises it to be: a change of one document happens whole, at one moment; a read sees what a
- * majority has, which is everything that was acknowledged and perhaps not yet what was done last.
+ * majority has, which is everything that was acknowledged and perhaps not yet what was done last; after an election it can be less.
  */
 export class ModelDatabase {
   #primary: Contents = {
@@ -59,6 +59,8 @@ export class ModelDatabase {
     lease: newLease(),
   };
   #majority: Contents = structuredClone(this.#primary);
+  /** Counts elections. */
+  term = 0;
 
   get primary(): Contents {
     return this.#primary;
@@ -72,6 +74,12 @@ export class ModelDatabase {
   restore(contents: Contents): void {
     this.#primary = structuredClone(contents);
     this.replicate();
+  }
+
+  /** Another member is primary. It has everything, but what it knows a majority to have is only this, until it hears of the others again. */
+  elect(known: Contents): void {
+    this.term += 1;
+    this.#majority = structuredClone(known);
   }
 
   /** The members catch up: a majority has all that was done so far. */
@@ -98,6 +106,10 @@ export class ModelDocuments implements Documents {
   }
 
   async ping(): Promise<void> {}
+
+  term(): number {
+    return this.#options.database.term;
+  }
 
   async close(): Promise<void> {}
 

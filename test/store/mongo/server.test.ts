@@ -43,6 +43,21 @@ describe.skipIf(SERVER.isMissing)('on a server', SERVER.limits, () => {
       await dropDatabase(database);
     });
 
+    it('is made where somebody has indexed the reports under a name of their own', async () => {
+      const database = newDatabase();
+      await withClient((client) =>
+        client
+          .db(database)
+          .collection('nebula_reports')
+          .createIndex({ hostname: 1, _id: 1 }, { name: 'ours' }),
+      );
+      const store = await openDatabase(database);
+      await store.insertReports([{ hostname: 'h', device_group: 'g', report_creation_time: 1 }], AT);
+      expect((await store.reports({ pageSize: 10, hostname: 'h' })).value.data).toHaveLength(1);
+      await store.close();
+      await dropDatabase(database);
+    });
+
     it('of a newer version is refused clearly, and left alone', async () => {
       await outside((state) => state.updateOne({ _id: 'schema' }, { $set: { version: SCHEMA_VERSION + 1 } }));
       const opening = openDatabase(place.database);

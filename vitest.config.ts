@@ -12,7 +12,9 @@ export default defineConfig({
     // Most of the time is spent waiting for git and for disks.
     maxWorkers: 3,
     reporters: ['default', new TellMore()],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // The second that is usual is not enough where a machine stands still for longer.
+    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -7,8 +7,9 @@ export default defineConfig({
     include: ['test/faults/**/*.test.ts'],
     setupFiles: 'test/support/seed.ts',
     reporters: ['default', new TellMore()],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     maxWorkers: 2,
   },
 });

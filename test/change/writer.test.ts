@@ -157,7 +157,7 @@ describe('the queue', () => {
 
   it('refuses a write whose turn does not come, and makes nothing of it later', async () => {
     const gate = createGate();
-    const work = await workshop({ patience: 100, beforePublish: () => gate.opened });
+    const work = await workshop({ patience: 3000, beforePublish: () => gate.opened });
     const first = work.writer.write(setImage('web', '2'), CONTEXT);
     await underWay();
     const refused = await Promise.all(
@@ -268,7 +268,7 @@ describe('a branch that moves meanwhile', () => {
           await engine.commit({ [WEB]: 'container_image: web:2\n' });
           void engine.reconciler.reconcile();
           const image = () => engine.reconciler.passes.desired.app('web')?.content?.container_image;
-          await expect.poll(image, { timeout: 20_000 }).toBe('web:2');
+          await expect.poll(image, { timeout: 60_000 }).toBe('web:2');
         },
       }),
       reconciler: (engine) => ({

@@ -90,7 +90,7 @@ describe('decisions.md: Beyond the contract', () => {
       'desired-state/apps/cron.yaml': 'container_image: cron:9\n',
     });
     await expect
-      .poll(async () => (await manager().get('/api/v2/reconcile')).body.revision_applied, { timeout: 10_000 })
+      .poll(async () => (await manager().get('/api/v2/reconcile')).body.revision_applied, { timeout: 60_000 })
       .toBe(revision);
     expect((await manager().get('/api/v2/apps/cron')).body.container_image).toBe('cron:9');
   });

@@ -48,8 +48,8 @@ describe('decisions.md: Settings and command line: a process', () => {
   it('serve: PORT=0 takes a free port and logs it, one JSON line an event; SIGTERM ends it with 0', async () => {
     const { process: child, text, ended } = start(['serve'], await settings());
     const address = () => /http:\/\/127\.0\.0\.1:\d+/.exec(text.out)?.[0] ?? '';
-    await expect.poll(address, { timeout: 20_000 }).not.toBe('');
-    await expect.poll(async () => (await fetch(`${address()}/readyz`)).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(address, { timeout: 60_000 }).not.toBe('');
+    await expect.poll(async () => (await fetch(`${address()}/readyz`)).status, { timeout: 60_000 }).toBe(200);
     const reply = await fetch(`${address()}/api/v2/apps`, { headers: { authorization: AUTHORIZATION } });
     expect(await reply.json()).toEqual({ apps: ['cron', 'web'] });
     child.kill('SIGTERM');

@@ -100,7 +100,7 @@ describe('decisions.md: Beyond the contract: POST /webhook', () => {
     const reply = await follower.request('POST', '/webhook', { raw: PAYLOAD, headers, authorization: null });
     expect(reply.status).toBe(202);
     await expect
-      .poll(async () => (await follower.get('/api/v2/reconcile')).body.revision_applied, { timeout: 10_000 })
+      .poll(async () => (await follower.get('/api/v2/reconcile')).body.revision_applied, { timeout: 60_000 })
       .toBe(id);
   });
 
@@ -121,7 +121,7 @@ describe('decisions.md: Beyond the contract: POST /webhook', () => {
     await first;
     await flood();
     await expect
-      .poll(async () => (await follower.get('/api/v2/reconcile')).body.revision_applied, { timeout: 10_000 })
+      .poll(async () => (await follower.get('/api/v2/reconcile')).body.revision_applied, { timeout: 60_000 })
       .toBe(id);
     expect((await fetches()) - before).toBeLessThan(100);
   });

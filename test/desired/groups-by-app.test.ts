@@ -44,5 +44,5 @@ describe('GroupsByApp', () => {
     expect([[...layer.of('web')].length, [...groups.of('web')].length]).toEqual([0, names.length]);
     layer.add('web', 'late');
     expect([...layer.of('web')]).toEqual(['late']);
-  }, 10_000);
+  }, 60_000);
 });

@@ -253,7 +253,7 @@ describe('Dockerfile', async () => {
     return names.map((name) => ({ name, target: target === './' ? name : target }));
   });
 
-  it('copies what the build needs, and the program that comes of it runs', { timeout: 60_000 }, async () => {
+  it('copies what the build needs, and the program that comes of it runs', async () => {
     const built = await temporaryFolder();
     for (const { name, target } of copies) await put(PROJECT, name, join(built, target));
     await put(PROJECT, 'node_modules', join(built, 'node_modules'));

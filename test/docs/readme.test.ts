@@ -47,7 +47,7 @@ it('shows files of the fleet as they are', async () => {
   }
 });
 
-it('shows commands that do what it says, on a fresh clone', { timeout: 120_000 }, async () => {
+it('shows commands that do what it says, on a fresh clone', async () => {
   const clone = await cloneProject();
   const env = {
     PATH: process.env['PATH'],

@@ -8,7 +8,7 @@ import { cloneProject, PROJECT } from '../support/project.ts';
 
 const execute = promisify(execFile);
 
-it('examples/walk.sh: every line does what it says', { timeout: 60_000 }, async () => {
+it('examples/walk.sh: every line does what it says', async () => {
   const repository = await cloneProject();
   const manager = await startManager({ repository });
   const env = {

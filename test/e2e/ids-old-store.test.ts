@@ -85,7 +85,7 @@ describe('a store that was restored from an old copy', () => {
     const copy = await copyData(manager);
     const next = await restoreCopy(manager, copy, () => putRecord(manager, ''));
     expect(await seededOf(next)).toBeNull();
-    await expect.poll(() => recordTip(next), { timeout: 20_000 }).not.toBe('');
+    await expect.poll(() => recordTip(next), { timeout: 60_000 }).not.toBe('');
     await expectFollows(worker, next);
   });
 });
@@ -101,7 +101,7 @@ describe('a record that is behind', () => {
     const next = await manager.restart();
     expect(await seededOf(next)).toBeNull();
     expect(await idsOf(next)).toEqual(before);
-    await expect.poll(() => recordTip(next), { timeout: 20_000 }).not.toBe(tip);
+    await expect.poll(() => recordTip(next), { timeout: 60_000 }).not.toBe(tip);
     await expectFollows(worker, next);
   });
 

@@ -104,7 +104,7 @@ describe('the record as it is written', () => {
           await manager.post(`${WEB}/restart`);
           return recordTip(manager);
         },
-        { timeout: 25_000, interval: 200 },
+        { timeout: 60_000, interval: 200 },
       )
       .not.toBe(before);
   });

@@ -86,7 +86,7 @@ describe('a record that a person deletes', () => {
     await recorded(manager);
     await putRecord(manager, '');
     await manager.post(`${WEB}/restart`);
-    await expect.poll(() => recordTip(manager), { timeout: 20_000 }).not.toBe('');
+    await expect.poll(() => recordTip(manager), { timeout: 60_000 }).not.toBe('');
     const before = await idsOf(manager);
     expect(await idsOf(await loseStore(manager))).toEqual(before);
     expect(manager.log.filter(({ msg }) => msg === 'ids are not recorded')).toEqual([]);

@@ -25,9 +25,9 @@ async function addressOf({ dataFolder }: Place): Promise<string> {
     const text = await readFile(join(dataFolder, 'manager.json'), 'utf8').catch(() => '{}');
     return JSON.parse(text).address ?? '';
   };
-  await expect.poll(read, { timeout: 20_000 }).not.toBe('');
+  await expect.poll(read, { timeout: 60_000 }).not.toBe('');
   const address = await read();
-  await expect.poll(async () => (await fetch(`${address}/readyz`)).status, { timeout: 20_000 }).toBe(200);
+  await expect.poll(async () => (await fetch(`${address}/readyz`)).status, { timeout: 60_000 }).toBe(200);
   return address;
 }
 

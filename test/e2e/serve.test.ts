@@ -81,7 +81,7 @@ describe('the built program', () => {
 
     // A team commits, and the device sees it with one of its next polls.
     await place.repository.commit({ [FILE]: '# the web server\ncontainer_image: nginx:1.27\n' });
-    await expect.poll(async () => imageIn((await ask(INFO)).body), { timeout: 20_000 }).toBe('nginx:1.27');
+    await expect.poll(async () => imageIn((await ask(INFO)).body), { timeout: 60_000 }).toBe('nginx:1.27');
 
     // An operator writes, and the team finds a commit.
     const written = await ask(`${WEB}/update`, {

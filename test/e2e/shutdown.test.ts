@@ -48,7 +48,7 @@ describe.each([
     const { place, program, sent } = await begin();
     program.child.kill(signal);
     await program.waitFor(/"msg":"stopping"/);
-    await expect.poll(() => isListening(program), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isListening(program), { timeout: 60_000 }).toBe(false);
     const replied = replyTo(sent);
     sent.end(BODY);
     const { status, text } = await replied;
@@ -96,7 +96,7 @@ it('a request that began to arrive before is answered as ever: workers stop thei
   );
   program.child.kill('SIGTERM');
   await program.waitFor(/"msg":"stopping"/);
-  await expect.poll(() => isListening(program), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => isListening(program), { timeout: 60_000 }).toBe(false);
   for (const socket of polls) {
     socket.write(`Authorization: ${AUTHORIZATION}\r\n\r\n`);
     let reply = '';

@@ -202,11 +202,11 @@ describe('a read-only folder', () => {
     await chmod(path, 0o500);
     expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(202);
     await expect
-      .poll(problem, { timeout: 20_000 })
+      .poll(problem, { timeout: 60_000 })
       .toMatchObject({ message: expect.stringContaining('may not write there; look at owners and rights') });
     await chmod(path, 0o755);
     await manager.request('POST', `${WEB}/restart`);
-    await expect.poll(problem, { timeout: 20_000 }).toBeNull();
+    await expect.poll(problem, { timeout: 60_000 }).toBeNull();
     await manager.stop();
   });
 });

@@ -28,9 +28,7 @@ function leave(manager: ProcessManager, more: number): void {
 describe.skipIf(process.platform !== 'linux' || !works('prlimit', ['--version']))(
   'too few open files',
   () => {
-    it('at a start: says so, whatever could not be opened, and ends with 3', {
-      timeout: 120_000,
-    }, async () => {
+    it('at a start: says so, whatever could not be opened, and ends with 3', async () => {
       const where = await place();
       let refused = 0;
       for (let limit = 21; limit < 60; limit += 2) {
@@ -56,7 +54,6 @@ describe.skipIf(process.platform !== 'linux' || !works('prlimit', ['--version'])
 
     it.each([0, 1, 2, 3, 4, 6, 8])(
       'while it serves, %i more: writes and status say so, nothing is lost, and it heals by itself',
-      { timeout: 60_000 },
       async (more) => {
         const { repository, dataFolder } = await place();
         const manager = await startProcessManager({
@@ -83,7 +80,7 @@ describe.skipIf(process.platform !== 'linux' || !works('prlimit', ['--version'])
         expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
         leave(manager, 500);
         const healed = async () => (await manager.request('GET', '/api/v2/apps/cron')).body.container_image;
-        await expect.poll(healed, { timeout: 40_000 }).toBe('pushed:1');
+        await expect.poll(healed, { timeout: 60_000 }).toBe('pushed:1');
         const expected = answered.at(-1) ?? 'before:1';
         expect((await manager.request('GET', WEB)).body.container_image).toBe(expected);
         expect((await manager.request('PUT', `${WEB}/update`, { container_image: 'after:1' })).status).toBe(

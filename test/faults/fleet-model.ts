@@ -166,7 +166,7 @@ export async function expectSoundRepository({ folder, git }: TestRepository): Pr
  * outlives a manager that is killed; `fsck` takes for missing what is added while it looks. What is really missing stays so.
  */
 export async function expectWhole(folder: string): Promise<void> {
-  await expect.poll(() => checkObjects(folder), { timeout: 20_000, interval: 200 }).toBe('');
+  await expect.poll(() => checkObjects(folder), { timeout: 60_000, interval: 200 }).toBe('');
 }
 
 /** What git finds wrong; empty when all is well. */

@@ -193,13 +193,9 @@ const propertyOf = (all: fc.Arbitrary<Command>[]) =>
   });
 
 describe('ids, whatever happens to the manager, its store, its repository and its record', () => {
-  it.each(FOUND)(
-    'again: $what',
-    async ({ seed, path }) => {
-      await fc.assert(propertyOf(COMMANDS), { seed, path, numRuns: 1, endOnFailure: true });
-    },
-    120_000,
-  );
+  it.each(FOUND)('again: $what', async ({ seed, path }) => {
+    await fc.assert(propertyOf(COMMANDS), { seed, path, numRuns: 1, endOnFailure: true });
+  });
 
   it(
     'every reply is one version, no id has two contents, and every device ends with what it was told',

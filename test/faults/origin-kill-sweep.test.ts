@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { FaultPoint } from '../../src/faults.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { leftBehind } from '../support/left-behind.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
-import { type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
+import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
 import { Client, dieAt, expectWhole, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
 
 interface Place {
@@ -25,10 +26,18 @@ async function expectSound({ origin, options }: Place): Promise<void> {
   await expectWhole(join(options.dataFolder, 'mirror.git'));
 }
 
+/** Starts a manager beside what a dead one has left at work; it has seen what came of that when this resolves. */
+async function startAfterDeath({ origin, options }: Place): Promise<ProcessManager> {
+  const leftToEnd = await leftBehind(origin.url, options.dataFolder);
+  const manager = await startProcessManager(options);
+  await leftToEnd();
+  await manager.request('POST', '/api/v2/reconcile');
+  return manager;
+}
+
 /** The next start finds everything as it was answered, and works. */
 async function expectRecovered(place: Place, client: Client): Promise<void> {
-  const manager = await startProcessManager(place.options);
-  await manager.request('POST', '/api/v2/reconcile');
+  const manager = await startAfterDeath(place);
   await client.expectKept(manager, place.origin.bare);
   await expectSound(place);
   expect(await client.writeUntilDeath(manager, 3)).toBe(3);
@@ -72,8 +81,7 @@ describe('the process is killed, with a repository elsewhere', () => {
     const place = await newPlace();
     const client = new Client();
     for (let round = 0; round < 12; round++) {
-      const manager = await startProcessManager(place.options);
-      await manager.request('POST', '/api/v2/reconcile');
+      const manager = await startAfterDeath(place);
       await client.expectKept(manager, place.origin.bare);
       const timer = setTimeout(() => void manager.kill(), Math.random() * 600);
       await client.writeUntilDeath(manager, 500);

@@ -30,6 +30,16 @@ function expectInOrder(calls: readonly string[], steps: readonly (readonly [stri
   }
 }
 
+/**
+ * Resolves to the calls that succeeded from there on, once an answer is among them: the client can have it before `strace` has
+ * written its line.
+ */
+async function callsUntilAnswer(trace: string, from = 0): Promise<string[]> {
+  const calls = async () => successes((await readFile(trace, 'utf8')).slice(from));
+  await expect.poll(async () => (await calls()).some((call) => ANSWER.test(call))).toBe(true);
+  return calls();
+}
+
 /** A manager under `strace`; `callsOfLife` kills it, and resolves to the calls that succeeded since it was ready. */
 async function traced(repository: TestRepository, names = CALLS, injections: readonly string[] = []) {
   const top = await temporaryFolder();
@@ -42,8 +52,12 @@ async function traced(repository: TestRepository, names = CALLS, injections: rea
       ...injections.flatMap((injection) => ['-e', `inject=${injection}`]),
     ],
   });
+  const hasAnswers = names.includes('sendto');
+  // The first one says that it is ready.
+  if (hasAnswers) await callsUntilAnswer(trace);
   const before = (await readFile(trace, 'utf8')).length;
   const callsOfLife = async () => {
+    if (hasAnswers) await callsUntilAnswer(trace, before);
     await manager.kill();
     return successes((await readFile(trace, 'utf8')).slice(before));
   };
@@ -137,10 +151,12 @@ describe('a loss of power', () => {
         env: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state' },
         wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
       });
+      // The first one says that it is ready.
+      await callsUntilAnswer(trace);
       const callsOf = async (...request: Parameters<typeof manager.request>): Promise<string[]> => {
         const before = (await readFile(trace, 'utf8')).length;
         expect((await manager.request(...request)).status).toBeLessThan(300);
-        return successes((await readFile(trace, 'utf8')).slice(before));
+        return callsUntilAnswer(trace, before);
       };
       await origin.push({ 'desired-state/apps/cron.yaml': SMALL_FLEET['apps/cron.yaml'] });
       const fetched = await callsOf('POST', '/api/v2/reconcile');
@@ -182,7 +198,7 @@ describe('a loss of power', () => {
   it.skipIf(!canTrace())('asks a slow disk once for many lists of reports', async () => {
     const repository = await testRepository();
     await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
-    const { manager, callsOfLife } = await traced(repository, 'fdatasync', ['fdatasync:delay_exit=100000']);
+    const { manager, callsOfLife } = await traced(repository, 'fdatasync', ['fdatasync:delay_exit=500000']);
     const posts = Array.from({ length: 40 }, async (_, index) => {
       await setTimeout(5 * index);
       return manager.request('POST', '/api/v2/reports', REPORTS);

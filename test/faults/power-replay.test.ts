@@ -78,7 +78,7 @@ describe('a loss of power, done again from what was recorded', () => {
   it.skipIf(!canTrace()).each([
     ['in a repository of this machine', checkout],
     ['with a repository elsewhere', origin],
-  ] as const)('takes back nothing that was answered, %s', { timeout: 300_000 }, async (_, newPlace) => {
+  ] as const)('takes back nothing that was answered, %s', { timeout: 900_000 }, async (_, newPlace) => {
     const place = await newPlace();
     const run = await recordRun(place);
     // What was recorded is all that happened: done again, it makes what is there.

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { TestRepository } from '../support/git.ts';
+import { RECORD } from '../support/loss.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
 import { Disk, type Luck, type Tree } from './disk-model.ts';
 import { readLog, straceTo, type Traced } from './strace-log.ts';
@@ -85,8 +86,38 @@ async function live(place: Place, writes: typeof WRITES): Promise<{ traced: Trac
     const revision = reply.headers.get('holdfast-revision') ?? '';
     told.push({ id, revision, fleet: await seeFleet(manager) });
   }
+  await untilRecorded(place, manager, told.at(-1)?.fleet ?? {});
   await manager.kill();
   return { traced: readLog(await readFile(log, 'latin1'), place.machine), told };
+}
+
+/**
+ * Resolves when the ids of the fleet are recorded, and the manager is done with that: the push of a version outlives it, and what is
+ * done after the death of `strace` would be missing from the trace.
+ */
+async function untilRecorded({ repository }: Place, manager: ProcessManager, fleet: Fleet): Promise<void> {
+  const rows = Object.values(fleet).flatMap((text) => (text === null ? [] : rowsOf(JSON.parse(text))));
+  const record = () => repository.git('grep', '--no-color', '-h', '"', RECORD).catch(() => '');
+  const missing = async () => {
+    const text = await record();
+    return rows.filter((row) => !text.includes(row));
+  };
+  await expect.poll(missing).toEqual([]);
+  const version = Number(/"idSequence": (\d+)/.exec(await record())?.[1]);
+  const done = async () => (await manager.request('GET', '/api/v2/reconcile')).body.ids_record.id_sequence;
+  await expect.poll(done).toBe(version);
+}
+
+/** How the record tells the ids of an app or a device group. */
+function rowsOf({
+  app_name,
+  app_id,
+  device_group,
+  device_group_id,
+  prune_id,
+}: Record<string, unknown>): string[] {
+  if (app_name !== undefined) return [`["app","${app_name}",${app_id},`];
+  return [`["device_group","${device_group}",${device_group_id},`, `["prune","${device_group}",${prune_id},`];
 }
 
 /** The disk when so much was done. */

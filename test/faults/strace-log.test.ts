@@ -55,6 +55,22 @@ describe('the log of strace', () => {
       ],
     ],
     [
+      'calls that are interrupted are on what their file is called when they end',
+      [
+        '7 fsync(3</r/a> <unfinished ...>',
+        '9 fsync(4</r/d> <unfinished ...>',
+        '8 rename("/r/a", "/r/b") = 0',
+        '8 unlink("/r/d") = 0',
+        '7 <... fsync resumed>)             = 0',
+        '9 <... fsync resumed>)             = 0',
+      ],
+      [
+        { kind: 'rename', path: '/r/a', to: '/r/b' },
+        { kind: 'remove', path: '/r/d' },
+        { kind: 'sync', path: '/r/b' },
+      ],
+    ],
+    [
       'names from the folder that a process is in',
       [
         '7 openat(AT_FDCWD</r/d>, "x", O_RDONLY) = 3</r/d/x>',

@@ -22,18 +22,23 @@ export function canTrace(): boolean {
   return foundOrRequired('strace', works('strace', ['-f', '-o', '/dev/null', 'true']));
 }
 
-/** The calls of all processes in the order in which they came to their end, each with its process. */
-export function completedCalls(log: string): [string, string][] {
-  const begun = new Map<string, string>();
-  const calls: [string, string][] = [];
+/**
+ * The calls of all processes in the order in which they came to their end, each with its process, and how many had come to theirs when
+ * it began.
+ */
+export function completedCalls(log: string): [id: string, call: string, since: number][] {
+  const begun = new Map<string, [call: string, since: number]>();
+  const calls: [string, string, number][] = [];
   for (const line of log.split('\n')) {
     const gap = line.indexOf(' ');
     const id = line.slice(0, gap);
     const call = line.slice(gap).trimStart();
-    if (call.endsWith('<unfinished ...>')) begun.set(id, call.slice(0, -'<unfinished ...>'.length).trimEnd());
-    else if (call.startsWith('<... '))
-      calls.push([id, (begun.get(id) ?? '') + call.slice(call.indexOf(' resumed>') + 9)]);
-    else if (call !== '') calls.push([id, call]);
+    if (call.endsWith('<unfinished ...>'))
+      begun.set(id, [call.slice(0, -'<unfinished ...>'.length).trimEnd(), calls.length]);
+    else if (call.startsWith('<... ')) {
+      const [start, since] = begun.get(id) ?? ['', calls.length];
+      calls.push([id, start + call.slice(call.indexOf(' resumed>') + 9), since]);
+    } else if (call !== '') calls.push([id, call, calls.length]);
   }
   return calls;
 }
@@ -49,7 +54,8 @@ const ANSWER = /^writev?\(\d+<(?:socket|TCP)/;
 /** Reads the log of `straceTo`; only what is below `root`. Throws for a call that changes files there in another way. */
 export function readLog(log: string, root: string): Traced[] {
   const places = new Places();
-  return completedCalls(log).flatMap(([id, line]) => {
+  const names = new Names();
+  return completedCalls(log).flatMap(([id, line, since], index) => {
     const [, name = '', args = '', result = '-1', opened] = CALL.exec(line) ?? [];
     places.note(id, args);
     if (result.startsWith('-')) return [];
@@ -57,10 +63,34 @@ export function readLog(log: string, root: string): Traced[] {
     const [, fd = '', file] = FILE.exec(args) ?? [];
     const path = /^open|^creat$/.test(name) ? opened : file;
     if (path !== undefined && isBelow(root, path))
-      return onFile({ name, args, result: Number(result), path, fd }, places);
+      return names.after(since, onFile({ name, args, result: Number(result), path, fd }, places));
     const paths = places.pathsOf(id, args).filter((one) => isBelow(root, one));
-    return onNames(name, paths);
+    return names.note(index, onNames(name, paths));
   });
+}
+
+/** What files are called: a call names its file when it begins, and another process can give that another name until it ends. */
+class Names {
+  readonly #changes: { at: number; from: string; to: string | null }[] = [];
+
+  note(at: number, calls: Traced[]): Traced[] {
+    for (const call of calls) {
+      if (call.kind === 'rename' || call.kind === 'link')
+        this.#changes.push({ at, from: call.path, to: call.to });
+      else if (call.kind === 'remove') this.#changes.push({ at, from: call.path, to: null });
+    }
+    return calls;
+  }
+
+  /** The same calls, on what their files are called when they end; of a file that is gone there is nothing to say. */
+  after(since: number, calls: Traced[]): Traced[] {
+    return calls.flatMap((call): Traced[] => {
+      if (call.kind !== 'sync' && call.kind !== 'write' && call.kind !== 'resize') return [call];
+      const changes = this.#changes.filter(({ at, from }) => at >= since && from === call.path);
+      const path = changes.findLast(({ to }) => to !== null)?.to ?? (changes.length > 0 ? null : call.path);
+      return path === null ? [] : [{ ...call, path }];
+    });
+  }
 }
 
 /** SQLite maps that file, and makes it anew after a loss of power. */

@@ -82,13 +82,13 @@ describe('a clock that is set back by hours', () => {
     other.exec('BEGIN IMMEDIATE');
     await manager.repository.commit({ 'desired-state/apps/web.yaml': 'container_image: later\n' });
     await expect
-      .poll(async () => (await manager.get('/api/v2/reconcile')).body.error, { timeout: 20_000 })
+      .poll(async () => (await manager.get('/api/v2/reconcile')).body.error, { timeout: 60_000 })
       .not.toBeNull();
     clock.wall -= 5 * HOUR;
     other.exec('ROLLBACK');
     other.close();
     await expect
-      .poll(async () => (await manager.get(WEB)).body.container_image, { timeout: 20_000 })
+      .poll(async () => (await manager.get(WEB)).body.container_image, { timeout: 60_000 })
       .toBe('later');
   });
 

@@ -42,7 +42,7 @@ describe('a checkout that another clone takes the place of', () => {
     await repository.commit({ [FILE]: 'container_image: nginx:4\n' });
     await vi.waitFor(
       async () => expect((await manager.get(WEB)).body).toMatchObject({ container_image: 'nginx:4' }),
-      10_000,
+      60_000,
     );
   });
 

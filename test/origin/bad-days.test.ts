@@ -62,7 +62,7 @@ describe('origin', () => {
     expect((await manager.get('/api/v2/reconcile')).status).toBe(200);
     expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(503);
     await rename(`${origin.url}.away`, origin.url);
-    await expect.poll(async () => (await manager.get(INFO)).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await manager.get(INFO)).status, { timeout: 60_000 }).toBe(200);
   });
 
   // The write that heals has one second.
@@ -235,7 +235,7 @@ describe('the mirror', () => {
     await damage(mirrorOf(manager));
     const id = await origin.push({ 'desired-state/apps/cron.yaml': 'container_image: cron:4\n' });
     await expect
-      .poll(async () => (await manager.reconcile()).body, { timeout: 20_000, interval: 200 })
+      .poll(async () => (await manager.reconcile()).body, { timeout: 60_000, interval: 200 })
       .toMatchObject({ state: 'applied', revision_applied: id, error: null });
     expect((await manager.get(INFO)).text).not.toBe(before);
     expect((await manager.put(`${WEB}/update`, { container_image: 'again:1' })).status).toBe(202);
@@ -256,7 +256,7 @@ describe('the mirror', () => {
     await damage(mirrorOf(manager));
     const next = await manager.restart();
     await expect
-      .poll(async () => (await next.get('/api/v2/reconcile')).body.state, { timeout: 20_000 })
+      .poll(async () => (await next.get('/api/v2/reconcile')).body.state, { timeout: 60_000 })
       .toBe('applied');
     expect((await next.get(INFO)).text).toBe(before);
     expect((await next.put(`${WEB}/update`, { container_image: 'again:1' })).status).toBe(202);

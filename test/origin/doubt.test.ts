@@ -6,7 +6,7 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 import { serveSsh } from '../support/ssh-origin.ts';
 
 const UPDATE = '/api/v2/apps/web/update';
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 const trackingLock = ({ dataFolder }: TestManager): string =>
   join(dataFolder, 'mirror.git/refs/remotes/origin/main.lock');

@@ -6,7 +6,7 @@ import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts
 
 const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
-const PATIENCE = { timeout: 25_000 };
+const PATIENCE = { timeout: 60_000 };
 
 /** Pushes to an origin that is out of the way, and brings it back: no look finds it without the commit. */
 async function comeBackWith({ url, person }: TestOrigin, image: string): Promise<string> {

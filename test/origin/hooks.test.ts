@@ -9,7 +9,7 @@ import { firstRecord, type SshOrigin, serveSsh } from '../support/ssh-origin.ts'
 const SECRET = 'hook';
 const PAYLOAD = '{}';
 const WEB = 'desired-state/apps/web.yaml';
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 const OPTIONS = {
   raw: PAYLOAD,
   authorization: null,

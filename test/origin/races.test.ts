@@ -25,9 +25,7 @@ async function keepPushing(clone: TestRepository, name: string, until: () => boo
 }
 
 describe('writes against clones that push all the time', () => {
-  it('lose nothing: every acknowledged change of all three is there at the end', {
-    timeout: 120_000,
-  }, async () => {
+  it('lose nothing: every acknowledged change of all three is there at the end', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     let isOver = false;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 const INFO = '/api/v2/device_groups/edge/info';
 
 const told = (manager: TestManager, message: string): Record<string, unknown>[] =>
@@ -67,7 +67,7 @@ describe('the record of ids at origin', () => {
     const manager = await startFollower(origin);
     const before = await recordAt(origin);
     expect((await manager.post('/api/v2/apps/web/restart')).status).toBe(202);
-    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe(before);
+    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe(before);
     await origin.bare.git('fsck', '--strict');
   });
 
@@ -98,12 +98,12 @@ describe('the record of ids at origin', () => {
   it('that somebody else moved or deleted is written again, on top of what is there', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
-    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe('');
+    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
     await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids');
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe('');
+    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
     await expect
-      .poll(async () => (await manager.get('/api/v2/reconcile')).body.ids_record, { timeout: 20_000 })
+      .poll(async () => (await manager.get('/api/v2/reconcile')).body.ids_record, { timeout: 60_000 })
       .toMatchObject({ problem: null });
   });
 
@@ -115,7 +115,7 @@ describe('the record of ids at origin', () => {
     for (const image of ['a:1', 'a:2']) {
       expect((await manager.put('/api/v2/apps/web/update', { container_image: image })).status).toBe(202);
       await expect
-        .poll(async () => (await manager.get('/api/v2/reconcile')).body, { timeout: 20_000 })
+        .poll(async () => (await manager.get('/api/v2/reconcile')).body, { timeout: 60_000 })
         .toSatisfy((body) => body.ids_record.revision === body.revision_applied);
     }
     expect(told(manager, 'ids are not recorded')).toMatchObject([
@@ -219,7 +219,7 @@ describe('the record of ids at origin', () => {
   it('that a ref below its name is in the way of is kept in the mirror, and the log names that ref', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
-    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).not.toBe('');
+    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
     await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids');
     await origin.bare.git('update-ref', 'refs/holdfast/ids/odd', 'main');
     await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
@@ -229,13 +229,13 @@ describe('the record of ids at origin', () => {
       revision_applied: await origin.bare.git('rev-parse', 'main'),
     });
     const kept = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
-    await expect.poll(kept, { timeout: 20_000 }).toMatchObject({
+    await expect.poll(kept, { timeout: 60_000 }).toMatchObject({
       revision: body.revision_applied,
       problem: { message: expect.stringContaining('refs/holdfast/ids/odd, which is in the way') },
     });
     expect(told(manager, 'ids are not recorded')).toHaveLength(1);
     await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids/odd');
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => recordAt(origin), { timeout: 20_000 }).toContain('refs/holdfast/ids');
+    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).toContain('refs/holdfast/ids');
   });
 });

@@ -5,7 +5,7 @@ import { buildEngine, type Engine, wrap } from '../support/engine.ts';
 
 const WEB = 'apps/web.yaml';
 const FILES = { [WEB]: 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 async function imageIn({ store }: Engine): Promise<string | undefined> {
   return (await store.app('web')).value?.content.container_image;

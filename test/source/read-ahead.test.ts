@@ -54,7 +54,7 @@ describe('a source that reads ahead', () => {
     const { plain, base, asked, ahead } = await start();
     const before = (await plain.reader.folder(base)) ?? '';
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n', 'apps/b.yaml': null });
-    await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true));
+    await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true), 60_000);
     const read = asked.length;
     const pass = await passOf(ahead, base, commit);
     const texts = await bytesOf(ahead, before, pass.folder ?? '');
@@ -66,7 +66,7 @@ describe('a source that reads ahead', () => {
   it('gives each answer once', async () => {
     const { base, asked, ahead } = await start();
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n' });
-    await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true));
+    await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true), 60_000);
     const first = await passOf(ahead, base, commit);
     const read = asked.length;
     expect(await passOf(ahead, base, commit)).toEqual(first);
@@ -87,7 +87,7 @@ describe('a source that reads ahead', () => {
     }));
     const before = (await plain.reader.folder(base)) ?? '';
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n' });
-    await vi.waitFor(() => expect(looks).toBe(1));
+    await vi.waitFor(() => expect(looks).toBe(1), 60_000);
     const after = (await ahead.reader.folder(commit)) ?? '';
     expect(await bytesOf(ahead, before, after)).toEqual(['more\n']);
     expect(looks).toBe(2);
@@ -97,7 +97,7 @@ describe('a source that reads ahead', () => {
     const { asked, ahead } = await start();
     let isClosed = false;
     const commit = publish(ahead, { 'apps/a.yaml': 'more\n' });
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0), { interval: 1 });
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0), { interval: 1, timeout: 60_000 });
     const closing = ahead.close().then(() => {
       isClosed = true;
     });

@@ -43,5 +43,5 @@ const before = { state: stateOfProcess(), handles: handles() };
 afterAll(async () => {
   expect(stateOfProcess(), 'this file left the process other than it was').toEqual(before.state);
   // What was told to end may be ending.
-  await vi.waitFor(() => expect(leftHandles(), 'this file left something running').toEqual([]), 5000);
+  await vi.waitFor(() => expect(leftHandles(), 'this file left something running').toEqual([]), 60_000);
 });

@@ -5,7 +5,7 @@ import { Worker } from './worker.ts';
 import { worldOf } from './world.ts';
 
 export const WEB = '/api/v2/apps/web';
-export const PATIENCE = { timeout: 20_000 };
+export const PATIENCE = { timeout: 60_000 };
 export const WEB_FILE = 'desired-state/apps/web.yaml';
 export const CRON_FILE = 'desired-state/apps/cron.yaml';
 export const A = SMALL_FLEET['apps/web.yaml'];

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PASSWORD, requester, USER } from './manager.ts';
-import { PROJECT, startProcess, type TestProcess } from './project.ts';
+import { killGroup, PROJECT, startProcess, type TestProcess } from './project.ts';
 import type { Reply } from './reply.ts';
 
 /** The built program in a process of its own, which can die. */
@@ -88,11 +88,7 @@ function managerOf(child: TestProcess, address: string): ProcessManager {
     isReady,
     request: (method, path, body) => request(method, path, { body }),
     kill: async () => {
-      try {
-        if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-      } catch {
-        // It has died already.
-      }
+      killGroup(pid);
       await child.ended;
     },
     stop: async () => {

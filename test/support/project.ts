@@ -49,9 +49,17 @@ export function startProcess(
   const child = spawn(command, [...args], { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = outputOf(child);
   onTestFinished(async () => {
-    // The whole group: npm starts a shell, which starts the program.
-    if (!output.isOver() && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    if (!output.isOver()) killGroup(child.pid);
     await output.ended;
   });
   return { child, ...output };
+}
+
+/** Ends a process with its whole group: npm starts a shell, which starts the program. One that has just ended is no error. */
+export function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }

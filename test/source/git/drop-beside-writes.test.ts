@@ -44,7 +44,7 @@ it('what a clean-up has dropped is written again by a writer that met it before'
   const late = { ...(await source.reader.head()), revision: first };
   await expect(source.publisher.publish(late, [draftOf({ [FILE]: 'a: 2\n' })])).rejects.toThrow();
   await publishOne(source, { [FILE]: 'a: 4\n' });
-  await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 20_000);
+  await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 60_000);
   await publishOne(source, { [FILE]: 'a: 2\n' });
   expect(await repository.show(FILE, 'followed')).toBe('a: 2\n');
   expect(await repository.git('cat-file', '-t', blob)).toBe('blob');
@@ -82,8 +82,8 @@ it.each(WRITES)('$name ends a clean-up that drops things, and begins after it', 
   const source = await openCheckout(repository.folder, null, machine);
   onTestFinished(source.close);
   await publishOne(source, { [FILE]: 'a: 4\n' });
-  await vi.waitFor(async () => expect(await log()).toBe('begun\n'), 20_000);
+  await vi.waitFor(async () => expect(await log()).toBe('begun\n'), 60_000);
   await write(source);
   expect(await log()).toBe('begun\nended\n');
-  await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 20_000);
+  await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 60_000);
 });

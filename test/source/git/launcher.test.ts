@@ -54,7 +54,7 @@ async function noted(path: string): Promise<number> {
     const id = Number(await readFile(path, 'utf8'));
     expect(id).toBeGreaterThan(1);
     return id;
-  });
+  }, 60_000);
 }
 
 describe('a launcher', () => {
@@ -113,7 +113,7 @@ describe('a launcher', () => {
   it('ends a command that is not done in time, and all that it started, before it rejects', async () => {
     const launcher = launch();
     const path = join(folder, 'slow');
-    const slow = await scripted(`echo $$ > "${path}"; sleep 1000`, { timeLimit: 500 });
+    const slow = await scripted(`echo $$ > "${path}"; sleep 1000`, { timeLimit: 3000 });
     expect(await failureOf(launcher.run(slow, commands.version()))).toMatchObject({ exitCode: null });
     expect(await isAlive(await noted(path))).toBe(false);
     expect(await launcher.run(context, commands.version())).toMatch(/^git version/);
@@ -151,19 +151,22 @@ describe('a launcher', () => {
     const launcher = launch(50);
     const telling = await scripted('sleep 0.3; echo $PPID');
     const id = Number(await launcher.run(telling, commands.version()));
-    await vi.waitFor(async () => expect(await isAlive(id)).toBe(false), 10_000);
+    await vi.waitFor(async () => expect(await isAlive(id)).toBe(false), 60_000);
     expect(Number(await launcher.run(telling, commands.version()))).not.toBe(id);
   });
 
   it.each([
-    { name: 'a command is out of time', script: 'sleep 1000', timeLimit: 300 },
+    { name: 'a command is out of time', script: 'sleep 1000', timeLimit: 3000 },
     { name: 'it is closed', script: 'exit', timeLimit: 60_000 },
   ])('waits for nothing that left its group when $name', async ({ name, script, timeLimit }) => {
     const launcher = launch();
     const path = join(folder, `away ${name}`);
-    const leaving = await scripted(`setsid sh -c 'echo $$ > "${path}"; exec sleep 60' & ${script}`, {
-      timeLimit,
-    });
+    const leaving = await scripted(
+      `setsid sh -c 'echo $$ > "${path}"; exec sleep 60' & until [ -s "${path}" ]; do sleep 0.05; done; ${script}`,
+      {
+        timeLimit,
+      },
+    );
     await launcher.run(leaving, commands.version()).catch(() => undefined);
     await launcher.close();
     const id = await noted(path);

@@ -128,7 +128,7 @@ describe('locks', () => {
             () => true,
             () => false,
           ),
-        { timeout: 20_000 },
+        { timeout: 60_000 },
       )
       .toBe(true);
     const lock = join(repository.folder, '.git/index.lock');

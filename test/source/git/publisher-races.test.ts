@@ -67,7 +67,7 @@ async function slowSwitch(repository: TestRepository, branch: string) {
           () => true,
           () => false,
         ),
-      { timeout: 20_000 },
+      { timeout: 60_000 },
     )
     .toBe(true);
   return {

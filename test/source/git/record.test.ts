@@ -60,7 +60,7 @@ describe('the ids record', () => {
     let version: string | null = null;
     for (let round = 0; round < 55; round++)
       version = await record.write(draft({ 'a.json': `${round}` }, version));
-    await expect.poll(packs, { timeout: 20_000 }).toBeLessThan(20);
+    await expect.poll(packs, { timeout: 60_000 }).toBeLessThan(20);
     expect(await record.read()).toMatchObject({ version });
   });
 

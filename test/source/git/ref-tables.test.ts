@@ -55,7 +55,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
       branch: await repository.git('symbolic-ref', 'HEAD'),
       revision: await repository.git('rev-parse', 'HEAD'),
     };
-    await vi.waitFor(() => expect(seen.at(-1)).toEqual(now), { timeout: 20_000 });
+    await vi.waitFor(() => expect(seen.at(-1)).toEqual(now), { timeout: 60_000 });
   });
 
   it('is followed where files became tables', async () => {
@@ -68,7 +68,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
     await repository.git('refs', 'migrate', REF_TABLES);
     await source.reader.head();
     const id = await repository.commit({ 'ds/apps/web.yaml': 'c\n' });
-    await vi.waitFor(() => expect(seen.at(-1)?.revision).toBe(id), { timeout: 20_000 });
+    await vi.waitFor(() => expect(seen.at(-1)?.revision).toBe(id), { timeout: 60_000 });
     expect(await repository.git('rev-parse', `${await publishOne(source, EDITS)}^`)).toBe(id);
   });
 
@@ -85,7 +85,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
     expect(await linked.git('status', '--porcelain')).toBe('');
     watched.mockClear();
     await linked.git('checkout', '--quiet', '--detach');
-    await vi.waitFor(() => expect(watched).toHaveBeenCalled(), { timeout: 20_000 });
+    await vi.waitFor(() => expect(watched).toHaveBeenCalled(), { timeout: 60_000 });
     expect(await source.reader.head()).toEqual({ branch: null, revision: id });
   });
 
@@ -135,7 +135,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
       await vi.waitFor(async () => {
         await source.recover();
         await expect(access(path)).rejects.toMatchObject({ code: 'ENOENT' });
-      }, 10_000);
+      }, 60_000);
       expect(cleared).toEqual([`reftable/${name}`]);
       await writeFile(path, '');
       const id = await publishOne(source, EDITS);

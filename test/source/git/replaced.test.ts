@@ -43,9 +43,9 @@ it('watches a checkout that took the place of another one once, however many loo
   const before = await settled();
   await replace();
   await Promise.all([reader.head(), reader.head(), reader.head()]);
-  await vi.waitFor(() => expect(watches()).toBe(before));
+  await vi.waitFor(() => expect(watches()).toBe(before), 60_000);
   await watcher.close();
-  await vi.waitFor(() => expect(watches()).toBe(none));
+  await vi.waitFor(() => expect(watches()).toBe(none), 60_000);
 });
 
 it('ends a watch that is begun anew just then', async () => {
@@ -57,7 +57,7 @@ it('ends a watch that is begun anew just then', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   await watcher.close();
   await looks;
-  await vi.waitFor(() => expect(watches()).toBe(none));
+  await vi.waitFor(() => expect(watches()).toBe(none), 60_000);
 });
 
 it('undoes a write that was cut short, where a repository of another format took the place', async () => {

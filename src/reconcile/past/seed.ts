@@ -168,8 +168,8 @@ async function seed(context: SeedContext, found: Found, heads: readonly Head[]):
 }
 
 /**
- * Where devices can have come from two lines, neither section knows all that they can have seen; nor does a record without sections, where another
- * branch has devices of its own.
+ * Where devices can have come from two lines, neither section knows all that they can have seen; nor does a record
+ * without sections, where another branch has devices of its own.
  */
 async function trustIn(
   { own, left, standing }: Found,

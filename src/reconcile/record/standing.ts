@@ -25,8 +25,8 @@ export function standingOf(text: RecordText | null, line: string, fleet: string)
 }
 
 /**
- * A record from before there were sections does not say its branch, and was taken for that of every branch of its folder. One store
- * wrote it for all lines that it followed.
+ * A record from before there were sections does not say its branch, and was taken for that of every branch of its
+ * folder. One store wrote it for all lines that it followed.
  */
 function isOf(line: string, { meta, isUndivided }: RecordContent, fleet: string): boolean {
   if (!isUndivided) return lineOf(meta) === line;

@@ -49,7 +49,10 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
   };
 }
 
-/** An error names the file, and what to do where that is for a person to say. A damaged file stays so, however often it is tried: `invalid`. */
+/**
+ * An error names the file, and what to do where that is for a person to say. A damaged file stays so, however often it
+ * is tried: `invalid`.
+ */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {
     return await openSqliteStore({ path, defaults, random: randomBytes });

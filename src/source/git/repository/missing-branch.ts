@@ -71,7 +71,10 @@ export async function isNamed(
   return text !== null && !text.startsWith('ref:');
 }
 
-/** `branch` and `found` are full names; the branch can be among them, where it has come back meanwhile. `wasThere`: the branch was seen before. */
+/**
+ * `branch` and `found` are full names; the branch can be among them, where it has come back meanwhile. `wasThere`: the
+ * branch was seen before.
+ */
 export function noSuchBranch(
   where: string,
   branch: string,

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
 describe('a start on a store that is damaged', () => {
   it.each([

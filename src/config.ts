@@ -143,10 +143,10 @@ function readSetting(name: SettingName, find: (name: string) => Given | null, re
   return wrong(`${given.place} ${parsed.error.issues[0]?.message}${shown}`);
 }
 
-/** What the file says, but for the end of its last line, which editors add. */
+/** What the file says, but for the mark at its beginning and the end of its last line, which editors add. */
 function readSecret({ text: path, place }: Given, readFile: ReadFile): Given | { problem: string } {
   try {
-    return { text: readFile(path).replace(/\r?\n$/, ''), place: `the file of ${place}` };
+    return { text: readFile(path).replace(/^\ufeff|\r?\n$/g, ''), place: `the file of ${place}` };
   } catch (error) {
     return { problem: `${place} names a file that cannot be read: ${messageOf(error)}` };
   }

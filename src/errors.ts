@@ -50,6 +50,9 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Why a stopping manager does not do something; no trouble that anybody has to look at. */
+export const SHUTTING_DOWN = 'the manager is shutting down';
+
 /** Of Node and of git, for this process (EMFILE) or for the machine (ENFILE). */
 const NO_DESCRIPTOR = /\bE[MN]FILE\b|too many open files/i;
 

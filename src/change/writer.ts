@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { keyOf } from '../desired/name.ts';
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import { carryOut, type WriterDependencies } from './carry-out.ts';
 import type { QueuedWrite } from './queued-write.ts';
 import { isAppDelete } from './view.ts';
@@ -68,7 +68,7 @@ function tooLate(patience: number): HoldfastError {
 }
 
 function shuttingDown(): HoldfastError {
-  return new HoldfastError('unavailable', 'the manager is shutting down');
+  return new HoldfastError('unavailable', SHUTTING_DOWN);
 }
 
 /**

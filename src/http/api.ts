@@ -1,7 +1,14 @@
 import type { Writer } from '../change/write.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Recorder } from '../reconcile/record/recorder.ts';
-import type { ObjectReads, OperationStore, Reachable, ReportStore, StoreProgress } from '../store/store.ts';
+import type {
+  IdStore,
+  ObjectReads,
+  OperationStore,
+  Reachable,
+  ReportStore,
+  StoreProgress,
+} from '../store/store.ts';
 import type { InfoCache } from './info/cache.ts';
 
 /** Figures for monitoring. */
@@ -16,7 +23,7 @@ export interface Metrics {
 
 /** What the routes work with. */
 export interface Api {
-  store: ObjectReads & OperationStore & ReportStore & StoreProgress & Reachable;
+  store: ObjectReads & OperationStore & ReportStore & StoreProgress & Reachable & Pick<IdStore, 'counters'>;
   writer: Writer;
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;

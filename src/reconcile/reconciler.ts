@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { keyOf } from '../desired/name.ts';
-import { asHoldfastError, HoldfastError } from '../errors.ts';
+import { asHoldfastError, HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { PassStore } from '../store/store.ts';
@@ -44,7 +44,7 @@ const MANY = 500;
 
 const CLOSING: PassOutcome = {
   ok: false,
-  error: new HoldfastError('unavailable', 'the manager is shutting down'),
+  error: new HoldfastError('unavailable', SHUTTING_DOWN),
 };
 
 /** Keeps the store at the head of the branch. */

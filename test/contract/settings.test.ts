@@ -122,6 +122,7 @@ describe('decisions.md: Settings and command line: settings', () => {
       '/run/password': 'secret-word\n',
       '/run/crlf': 'secret-word\r\n',
       '/run/inner': ' two\nlines \n\n',
+      '/run/marked': '\ufeffsecret-word\r\n',
       '/run/empty': '\n',
       '/run/mongo': 'mongodb://store\n',
     };
@@ -135,6 +136,7 @@ describe('decisions.md: Settings and command line: settings', () => {
     it.each([
       ['WEBHOOK_SECRET', '/run/password', 'secret-word'],
       ['WEBHOOK_SECRET', '/run/crlf', 'secret-word'],
+      ['WEBHOOK_SECRET', '/run/marked', 'secret-word'],
       ['WEBHOOK_SECRET', '/run/inner', ' two\nlines \n'],
       ['MONGODB_URI', '/run/mongo', 'mongodb://store'],
     ])('%s in %s: all of it but for the end of its last line', (name, path, value) => {

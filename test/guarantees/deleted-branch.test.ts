@@ -69,4 +69,31 @@ describe('a branch without a commit, and a store that was lost with it', () => {
     const { status, headers } = await next.get(INFO);
     expect([status, headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
   });
+
+  it('is no fleet that workers may stop their containers for, where ids of it are left', async () => {
+    const first = await startManager({ files: SMALL_FLEET });
+    const { git } = first.repository;
+    const tip = await git('rev-parse', 'HEAD');
+    await first.stop();
+    await git('update-ref', '-d', 'refs/heads/main');
+    const next = await first.restart({ DATA_DIR: join(await temporaryFolder(), 'data') });
+    const expectUnknown = async (manager: TestManager): Promise<void> => {
+      await manager.reconcile();
+      const { status, body } = await manager.get('/api/v2/status');
+      expect([status, body]).toEqual([503, { api_available: false }]);
+      expect((await manager.get('/readyz')).status).toBe(503);
+    };
+    await expectUnknown(next);
+    const again = await next.restart();
+    await expectUnknown(again);
+    await git('update-ref', 'refs/heads/main', tip);
+    await again.reconcile();
+    expect((await again.get('/api/v2/status')).body).toEqual({ api_available: true });
+    expect((await again.get(INFO)).status).toBe(200);
+  });
+
+  it('is an empty fleet where nothing is left of another one', async () => {
+    const manager = await startManager();
+    expect((await manager.get('/api/v2/status')).body).toEqual({ api_available: true });
+  });
 });

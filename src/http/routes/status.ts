@@ -62,12 +62,15 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
 
 /**
  * A worker that starts asks for this, stops all containers where it is true, and then asks for its apps: while those are
- * refused, it must not be true.
+ * refused, it must not be true. A branch without a commit is an empty fleet, but not where ids of a fleet are left: it
+ * was lost then.
  */
 async function canServe(api: Api): Promise<boolean> {
+  const { store, reconciler } = api;
   try {
-    await api.store.ping();
-    return await isFleetKnown(api);
+    await store.ping();
+    if (!(await isFleetKnown(api))) return false;
+    return reconciler.status().applied !== null || (await store.counters(0)).length === 0;
   } catch {
     return false;
   }

@@ -121,7 +121,13 @@ async function findMoved(
   );
   if (moved === undefined) return null;
   const line = lineOf(moved);
-  return recordIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
+  return (
+    recordIn(standingOf(await record.read(line), line, fleet)) ?? {
+      meta: moved,
+      rows: [],
+      isUndivided: false,
+    }
+  );
 }
 
 /**
@@ -141,7 +147,7 @@ async function seed(context: SeedContext, found: Found, heads: readonly Head[]):
   const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove(context, history, stored, heads);
+  const floor = floorAbove(context, history, [stored, recorded], heads);
   const isTrusted = await trustIn(found, context);
   const scope = cause === 'other-history' || breach === 'retake' ? breach : null;
   const past = { paths: history.paths, stored, recorded, left: left?.rows ?? [], scope: scope ?? 'raise' };
@@ -161,9 +167,17 @@ async function seed(context: SeedContext, found: Found, heads: readonly Head[]):
   };
 }
 
-/** Where devices can have come from two lines, neither section knows all that they can have seen. */
-async function trustIn({ own, left }: Found, { followed, reader }: SeedContext): Promise<Trust> {
-  return own === null || left !== null ? () => false : trustOf(own, followed.revision, reader);
+/**
+ * Where devices can have come from two lines, neither section knows all that they can have seen; nor does a record
+ * without sections, where another branch has devices of its own.
+ */
+async function trustIn(
+  { own, left, standing }: Found,
+  { followed, reader, record }: SeedContext,
+): Promise<Trust> {
+  if (own === null || left !== null) return () => false;
+  const isBranchKnown = !own.isUndivided || standing.kind === 'ours' || record.line === own.meta.place;
+  return isBranchKnown ? trustOf(own, followed.revision, reader) : () => false;
 }
 
 function foundAs({ standing, own, left }: Found): Seeding['record'] {
@@ -183,10 +197,14 @@ function recordIn(standing: Standing): RecordContent | null {
 function floorAbove(
   { now }: SeedContext,
   { newestCommit }: FolderHistory,
-  stored: readonly CounterRow[],
+  [stored, recorded]: readonly [readonly CounterRow[], readonly CounterRow[]],
   heads: readonly Head[],
 ): number {
   // One more than the recorded id may have been given before the store was lost.
-  const highest = Math.max(highestId(stored), ...heads.map((head) => head.highest + 1));
+  const highest = Math.max(
+    highestId(stored),
+    highestId(recorded) + 1,
+    ...heads.map((head) => head.highest + 1),
+  );
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }

@@ -172,8 +172,8 @@ interface Compared {
 
 /** The page of a record that says of itself that it is this store's, and not ahead of it; its rows are not looked at. */
 function ownPage(text: RecordText | null, state: StoreState): Page | null {
-  if (text === null || 'damage' in text || mayKnowMore(text, state)) return null;
-  const meta = decodeMeta(text.files);
+  if (text === null || 'damage' in text || text.isUndivided === true || mayKnowMore(text, state)) return null;
+  const meta = decodeMeta(text);
   if (meta === null) return null;
   const texts = new Map([...text.files].filter(([name]) => name !== META));
   return {
@@ -192,8 +192,9 @@ function isAsWritten(text: RecordText | null, { contents, written: { meta } }: P
   return text.files.get(name) === expected;
 }
 
+/** Of a record without sections nothing stays: it is written anew, as a section. */
 function newPage(standing: Standing): Page {
-  const record = 'record' in standing ? standing.record : null;
+  const record = 'record' in standing && !standing.record.isUndivided ? standing.record : null;
   const texts = record === null ? new Map<string, string>() : textsOf(record);
   return {
     written: { version: standing.version, meta: record?.meta ?? null, texts },

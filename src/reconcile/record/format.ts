@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { Name } from '../../desired/name.ts';
+import type { RecordFiles } from '../../source/source.ts';
 import type { CounterRow } from '../../store/store.ts';
 
 /** The version of the format; another one is not read. */
@@ -27,6 +28,9 @@ const Meta = z.strictObject({
   highest: Id,
 });
 
+/** What a record said of itself that was one manager's alone, before there were sections. */
+const UndividedMeta = Meta.omit({ branch: true, highest: true });
+
 /** What a section of the record says of itself. */
 export interface RecordMeta {
   /** The store that wrote it (`StoreState.fleet`). */
@@ -45,6 +49,8 @@ export interface RecordMeta {
 export interface RecordContent {
   meta: RecordMeta;
   rows: CounterRow[];
+  /** Whether it was written before there were sections. Its branch is not known then: null. */
+  isUndivided: boolean;
 }
 
 const Row = z.union([
@@ -74,20 +80,19 @@ export function encodeMeta(meta: RecordMeta, rows: number, highest: number): [na
   return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows, highest }, null, 2)}\n`];
 }
 
-/** What a record says of itself, without a look at its rows; null where it does not say it as this version does. */
-export function decodeMeta(files: ReadonlyMap<string, string>): RecordMeta | null {
+/** What a record says of itself, without a look at its rows; null where it does not say it as a manager does. */
+export function decodeMeta({ files, isUndivided }: RecordFiles): RecordMeta | null {
   try {
-    const { format: _, rows: __, highest: ___, ...meta } = parseMeta(files.get(META));
-    return meta;
+    return parseMeta(files, isUndivided).meta;
   } catch {
     return null;
   }
 }
 
-/** The same of the file alone that says it, with the highest id of the section. */
+/** The same of the file alone in which a section says it, with the highest id of the section. */
 export function decodeHead(text: string): (RecordMeta & { highest: number }) | null {
   try {
-    return parseMeta(text);
+    return Meta.parse(JSON.parse(text));
   } catch {
     return null;
   }
@@ -97,19 +102,28 @@ export function decodeHead(text: string): (RecordMeta & { highest: number }) | n
  * Reads a record as strictly as it was written: whoever may push can write it, and half a record is worse than
  * none. Gives a sentence that says what is wrong with it.
  */
-export function decodeRecord(files: ReadonlyMap<string, string>): RecordContent | string {
+export function decodeRecord({ files, isUndivided = false }: RecordFiles): RecordContent | string {
   try {
-    const { format: _, rows: count, highest, ...meta } = parseMeta(files.get(META));
+    const { meta, count, highest } = parseMeta(files, isUndivided);
     const rows = decodeRows(files);
-    if (rows.length !== count || highestId(rows) !== highest) return 'it does not have the rows that it says';
-    return { meta, rows };
+    const isWhole = rows.length === count && (highest === null || highestId(rows) === highest);
+    return isWhole ? { meta, rows, isUndivided } : 'it does not have the rows that it says';
   } catch {
-    return 'it is not what a manager of this version writes';
+    return 'it is not what a manager writes';
   }
 }
 
-function parseMeta(text = ''): z.infer<typeof Meta> {
-  return Meta.parse(JSON.parse(text));
+/** What the file says, where `highest` is not known of an undivided record. */
+function parseMeta(
+  files: ReadonlyMap<string, string>,
+  isUndivided = false,
+): { meta: RecordMeta; count: number; highest: number | null } {
+  const said: unknown = JSON.parse(files.get(META) ?? '');
+  const parsed = isUndivided
+    ? { ...UndividedMeta.parse(said), branch: null, highest: null }
+    : Meta.parse(said);
+  const { format: _, rows: count, highest, ...meta } = parsed;
+  return { meta, count, highest };
 }
 
 /** The highest id in any of these rows; 0 where there is none. */

@@ -17,11 +17,20 @@ export type Standing =
 export function standingOf(text: RecordText | null, line: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
-  const record = 'damage' in text ? text.damage : decodeRecord(text.files);
+  const record = 'damage' in text ? text.damage : decodeRecord(text);
   if (typeof record === 'string') return { kind: 'damaged', version, message: record };
-  if (lineOf(record.meta) !== line)
+  if (!isOf(line, record, fleet))
     return { kind: 'damaged', version, message: 'it is that of another folder or branch' };
   return { kind: record.meta.fleet === fleet ? 'ours' : 'another', version, record };
+}
+
+/**
+ * A record from before there were sections does not say its branch, and was taken for that of every branch of its
+ * folder. One store wrote it for all lines that it followed.
+ */
+function isOf(line: string, { meta, isUndivided }: RecordContent, fleet: string): boolean {
+  if (!isUndivided) return lineOf(meta) === line;
+  return meta.fleet === fleet || meta.place === line || line.startsWith(`${meta.place}:`);
 }
 
 /**
@@ -32,6 +41,6 @@ export function mayKnowMore(
   text: RecordText | null,
   { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
 ): boolean {
-  const meta = text === null || 'damage' in text ? null : decodeMeta(text.files);
+  const meta = text === null || 'damage' in text ? null : decodeMeta(text);
   return meta !== null && (meta.fleet !== fleet || meta.idSequence > idSequence);
 }

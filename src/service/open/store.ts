@@ -51,16 +51,25 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
   };
 }
 
-/** An error names the file, and what to do where that is for a person to say. */
+/**
+ * An error names the file, and what to do where that is for a person to say. A damaged file stays so, however often it
+ * is tried: `invalid`.
+ */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {
     return await openSqliteStore({ path, defaults, random: randomBytes });
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
     const { kind, message, details } = error;
+    const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(details['code']));
     const code = details['code'] === undefined ? '' : `, ${details['code']}`;
     const hint = message.includes(' database') ? `; ${MOVE_AWAY}` : '';
-    throw new HoldfastError(kind, `${message} (${path}${code})${hint}`, details, error);
+    throw new HoldfastError(
+      isDamaged ? 'invalid' : kind,
+      `${message} (${path}${code})${hint}`,
+      details,
+      error,
+    );
   }
 }
 

@@ -184,6 +184,18 @@ describe('the log of passes', () => {
     expect(await passLog().tell(passOf(FLEET, FLEET))).toEqual([]);
   });
 
+  it('tells of no trouble where the manager is stopping', async () => {
+    const message = 'the manager is shutting down';
+    const origin = {
+      reachedAt: null,
+      cause: null,
+      error: { kind: 'unavailable', message, since: 0, failures: 1, retryAt: 1 },
+    } as const;
+    const { tell } = passLog();
+    const failed = { ok: false, error: new HoldfastError('unavailable', message) } as const;
+    expect(await tell(failed, { origin })).toEqual([]);
+  });
+
   it('tells at most fifty objects of a pass one by one', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`apps/a${index}.yaml`, 'container_image: a\n']),

@@ -1,4 +1,4 @@
-import { descriptorTrouble, HoldfastError } from '../../../errors.ts';
+import { descriptorTrouble, HoldfastError, SHUTTING_DOWN } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
 import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
@@ -51,7 +51,7 @@ export const MISMATCHED =
 
 /** What git or ssh say, and what it means for people. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
-  [/^the manager is shutting down$/, 'the manager is shutting down'],
+  [new RegExp(`^${SHUTTING_DOWN}$`), SHUTTING_DOWN],
   [
     /\bssh: (command )?not found|cannot run ssh\b/,
     'there is no ssh on the PATH of the manager; install an ssh client (openssh-client)',

@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { SHUTTING_DOWN } from '../../../errors.ts';
 import type { GitCommand, ObjectFormat } from './commands.ts';
 import { type GitContext, GitFailure, hasPipes } from './run.ts';
 
@@ -53,7 +54,7 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
   };
 
   const carryOut = async (command: GitCommand, limit: TransferLimit, more = {}): Promise<Said> => {
-    if (isClosed) throw new GitFailure(command, null, 'the manager is shutting down');
+    if (isClosed) throw new GitFailure(command, null, SHUTTING_DOWN);
     const child = startGroup({ ...context, env: { ...context.env, ...more } }, command);
     if (!hasPipes(child)) return failureToStart(child, command);
     begin(child);

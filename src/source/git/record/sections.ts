@@ -36,6 +36,8 @@ export interface Root {
   sections: ReadonlyMap<string, Entry>;
   /** Whether there is something else beside them. */
   hasMore: boolean;
+  /** Whether there are files alone, as there were before a record had sections. */
+  isUndivided: boolean;
 }
 
 /** What a version of the record is to one line. */
@@ -89,10 +91,11 @@ export async function standAt(repository: Repository, tip: string | null, sectio
   }
 }
 
-function standIn(root: Root, tip: string, section: string): Stand {
+function standIn(root: Root, tip: string, section: string): Stand & { root: Root } {
   const entry = root.sections.get(section);
   if (entry?.mode === FOLDER_MODE) return { root, version: entry.id, damage: null };
   if (entry !== undefined) return { root, version: entry.id, damage: 'its section is no folder' };
+  if (root.isUndivided) return { root, version: tip, damage: null };
   if (!root.hasMore) return { ...NOTHING, root };
   return {
     root,
@@ -112,10 +115,11 @@ export async function readSection(
   try {
     return await reading(repository, async (objects) => {
       found = tip;
-      const { version, damage } = standIn(await readRoot(objects, tip), tip, section);
-      if (version === null) return null;
+      const { root, version, damage } = standIn(await readRoot(objects, tip), tip, section);
+      if (root === null || version === null) return null;
       found = version;
       if (damage !== null) throw new Damage(damage);
+      if (root.isUndivided) return { version, files: await readFiles(objects, root.tree), isUndivided: true };
       return { version, files: await readFiles(objects, version) };
     });
   } catch (error) {
@@ -162,13 +166,17 @@ async function readFiles(objects: ObjectReader, folder: string): Promise<Map<str
   const files = new Map<string, string>();
   let total = 0;
   for (const { mode, name, id } of entries) {
-    if (!FILE_MODE.test(mode) || !FILE_NAME.test(name) || files.has(name))
+    if (!isFile({ mode, name }) || files.has(name))
       throw new Damage('it has a file that does not belong there');
     const bytes = await readFile(objects, id, Math.min(MAX_FILE, MAX_TOTAL - total));
     total += bytes.length;
     files.set(name, decode(bytes));
   }
   return files;
+}
+
+function isFile({ mode, name }: Pick<Entry, 'mode' | 'name'>): boolean {
+  return FILE_MODE.test(mode) && FILE_NAME.test(name);
 }
 
 async function readRoot(objects: ObjectReader, tip: string): Promise<Root> {
@@ -184,7 +192,9 @@ async function readRoot(objects: ObjectReader, tip: string): Promise<Root> {
     sections.set(entry.name, entry);
   }
   if (sections.size > MAX_SECTIONS) throw new Damage('it has too many sections');
-  return { tree: tree.id, sections, hasMore: sections.size < entries.length };
+  const hasMore = sections.size < entries.length;
+  const isUndivided = hasMore && sections.size === 0 && entries.every(isFile);
+  return { tree: tree.id, sections, hasMore, isUndivided };
 }
 
 async function readTree(objects: ObjectReader, id: string): Promise<Entry[]> {

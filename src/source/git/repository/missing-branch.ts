@@ -20,6 +20,8 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
     if (found.revision !== null) return found;
     const names = await guarded(() => runGit(context, commands.branches()));
     const others = names.split('\n').filter(Boolean);
+    // It came between the two looks.
+    if (others.includes(branch)) return reader.head();
     if (others.length > 0) throw noSuchBranch('the repository', branch, others);
     return found;
   };
@@ -69,13 +71,17 @@ export async function isNamed(
   return text !== null && !text.startsWith('ref:');
 }
 
-/** `branch` and `others` are full names. `wasThere`: the branch was seen before. */
+/**
+ * `branch` and `found` are full names; the branch can be among them, where it has come back meanwhile. `wasThere`: the
+ * branch was seen before.
+ */
 export function noSuchBranch(
   where: string,
   branch: string,
-  others: readonly string[],
+  found: readonly string[],
   wasThere = false,
 ): HoldfastError {
+  const others = found.filter((one) => one !== branch);
   const names = others.map(shortName).slice(0, MOST_NAMES).join(', ');
   const more = others.length > MOST_NAMES ? ', …' : '';
   const there = others.length > 0 ? ` (there are: ${names}${more})` : '';

@@ -23,9 +23,10 @@ export async function loadFile(
   read: ReadBlob,
   defaults: AppDefaults,
 ): Promise<StateFile | null> {
-  const { path, blob, type } = entry;
-  const role = classifyPath(path);
+  const { type } = entry;
+  const role = classifyPath(entry.path);
   if (role.role === 'ignored') return null;
+  const [path, blob] = [ownText(entry.path), ownText(entry.blob)];
   const refusal = type === 'file' ? null : fileProblem(...REFUSED[type]);
   if (role.role === 'problem') {
     const { problem, severity } =
@@ -34,6 +35,11 @@ export async function loadFile(
   }
   const parsed = refusal === null ? await parseBlob(role.kind, blob, read, defaults) : invalid(refusal);
   return { path, blob, kind: role.kind, name: role.name, parsed };
+}
+
+/** The same text by itself: one that was cut out of a list of all files keeps the whole list in memory. */
+function ownText(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 async function parseBlob(

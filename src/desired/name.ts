@@ -21,9 +21,12 @@ export interface ObjectKey {
   name: string;
 }
 
+/** Literals, so that keys share them: each key that is put together of kind, slash and name has a copy of its own. */
+const PREFIXES: Readonly<Record<Kind, string>> = { app: 'app/', device_group: 'device_group/' };
+
 /** The key as one string, for maps and as the store in MongoDB keeps it: `app/web`, `device_group/edge`. */
 export function keyOf(kind: Kind, name: string): string {
-  return `${kind}/${name}`;
+  return `${PREFIXES[kind]}${name}`;
 }
 
 /** The inverse of `keyOf`. */

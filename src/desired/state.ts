@@ -172,7 +172,9 @@ export class DesiredState {
       return undefined;
     }
     const key = keyOf(file.kind, file.name);
-    const paths = [...(this.#paths.get(key) ?? []), file.path].sort();
+    const others = this.#paths.get(key);
+    // Nearly always there is one, and a list that is copied to grow keeps room for sixteen more.
+    const paths = others === undefined ? [file.path] : [...others, file.path].sort();
     this.#paths.set(key, paths);
     this.#listMembers(file.path);
     this.#markFaulty(paths);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { GroupsByApp } from '../../desired/groups-by-app.ts';
 import { keyOf, parseKey } from '../../desired/name.ts';
 import type { GroupInfo } from '../../store/store.ts';
 import { EXPIRED, type Passage } from './looks.ts';
@@ -46,27 +47,20 @@ export interface Entries {
 
 export function createEntries(): Entries {
   const entries = new Map<string, Cached>();
-  const groupsOfApp = new Map<string, Set<string>>();
+  const groupsByApp = new GroupsByApp();
 
   const forget = (group: string): void => {
-    for (const app of entries.get(group)?.apps ?? []) {
-      const groups = groupsOfApp.get(app);
-      groups?.delete(group);
-      if (groups?.size === 0) groupsOfApp.delete(app);
-    }
+    for (const app of entries.get(group)?.apps ?? []) groupsByApp.remove(app, group);
     entries.delete(group);
   };
   const keep = (group: string, entry: Cached): void => {
     forget(group);
     entries.set(group, entry);
-    for (const app of entry.apps) {
-      const groups = groupsOfApp.get(app) ?? new Set();
-      groupsOfApp.set(app, groups.add(group));
-    }
+    for (const app of entry.apps) groupsByApp.add(app, group);
   };
   const expire = (key: string): void => {
     const { kind, name } = parseKey(key);
-    for (const group of kind === 'device_group' ? [name] : (groupsOfApp.get(name) ?? [])) {
+    for (const group of kind === 'device_group' ? [name] : groupsByApp.of(name)) {
       const entry = entries.get(group);
       if (entry === undefined) continue;
       entry.until = EXPIRED;
@@ -89,11 +83,11 @@ export function createEntries(): Entries {
 
 /** Field by field: copied by spreading, each entry would get a shape of its own, and polls pay a microsecond for that. */
 export function createEntry(
-  { apps, revision }: GroupInfo,
+  { group, revision }: GroupInfo,
   text: string,
   { until, epoch, look, version }: Pick<Cached, 'until' | 'epoch' | 'look' | 'version'>,
 ): Cached {
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  return { body, etag, revision, apps: apps.map(({ name }) => name), until, epoch, look, version };
+  return { body, etag, revision, apps: group.content.apps, until, epoch, look, version };
 }

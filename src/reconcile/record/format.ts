@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { Name } from '../../desired/name.ts';
+import { keyOf, Name } from '../../desired/name.ts';
 import type { RecordFiles } from '../../source/source.ts';
 import type { CounterRow } from '../../store/store.ts';
 
@@ -61,7 +61,7 @@ const Shard = z.array(Row);
 
 /** A counter as one string, for maps; of an object's id it is the object's key. */
 export function counterKey({ kind, name }: Pick<CounterRow, 'kind' | 'name'>): string {
-  return `${kind}/${name}`;
+  return kind === 'prune' ? `prune/${name}` : keyOf(kind, name);
 }
 
 /** The file that a name's rows are in: one of 256, so that a change rewrites little. */

@@ -65,6 +65,13 @@ type ChangedRow = CounterRow & { changed: number };
 /** From so many changes on, whoever asks for what changed may as well take everything for changed. */
 const MOST_CHANGES = 1000;
 
+/** The driver makes a text of its own for each row, and the record keeps the rows. */
+const LITERALS: Readonly<Record<CounterKind, CounterKind>> = {
+  app: 'app',
+  device_group: 'device_group',
+  prune: 'prune',
+};
+
 /** Reads counters for the record outside the store. */
 export class CounterReads {
   readonly #page: Statement<ChangedRow>;
@@ -107,7 +114,7 @@ export class CounterReads {
     const place = { changed: idSequence + 1, kind: '', name: '' };
     for (;;) {
       const page = await inTurn(() => this.#page.all(place.changed, place.kind, place.name));
-      for (const { kind, name, last, hash } of page) rows.push({ kind, name, last, hash });
+      for (const { kind, name, last, hash } of page) rows.push({ kind: LITERALS[kind], name, last, hash });
       const end = page.at(-1);
       if (end === undefined || page.length < PAGE) return rows;
       Object.assign(place, { changed: end.changed, kind: end.kind, name: end.name });

@@ -21,7 +21,9 @@ async function startServer({ logsRequests = false } = {}) {
   const info = createInfoCache({
     store: {
       groupInfo: async (name) =>
-        name === 'edge' ? ({ apps: [], revision: 'abc' } as unknown as GroupInfo) : null,
+        name === 'edge'
+          ? ({ group: { content: { apps: [] } }, apps: [], revision: 'abc' } as unknown as GroupInfo)
+          : null,
       state: async () => ({ applied: null }) as StoreState,
       changedForDevices: async () => null,
     },

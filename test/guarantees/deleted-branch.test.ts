@@ -39,6 +39,23 @@ describe('a branch that is followed, and then has no commit', () => {
   });
 });
 
+describe('a branch that is followed, and then is not there', () => {
+  it('keeps no worker waiting that starts: its manager has the fleet, also after a restart', async () => {
+    const first = await startManager({ files: SMALL_FLEET, settings: { GIT_BRANCH: 'main' } });
+    const before = (await first.get(INFO)).text;
+    await first.repository.git('branch', '-m', 'main', 'other');
+    const next = await first.restart();
+    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
+      state: 'failing',
+      revision_applied: null,
+    });
+    expect((await next.get(INFO)).text).toBe(before);
+    // Workers that start ask for it until it is true.
+    const { status, body } = await next.get('/api/v2/status');
+    expect([status, body]).toEqual([200, { api_available: true }]);
+  });
+});
+
 describe('a branch without a commit, and a store that was lost with it', () => {
   it.each([
     {

@@ -22,7 +22,7 @@ async function startServer({ logsRequests = false } = {}) {
     store: {
       groupInfo: async (name) =>
         name === 'edge'
-          ? ({ group: { content: { apps: [] } }, revision: 'abc' } as unknown as GroupInfo)
+          ? ({ group: { content: { apps: [] } }, apps: [], revision: 'abc' } as unknown as GroupInfo)
           : null,
       state: async () => ({ applied: null }) as StoreState,
       changedForDevices: async () => null,

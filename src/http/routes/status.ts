@@ -70,7 +70,9 @@ async function canServe(api: Api): Promise<boolean> {
   try {
     await store.ping();
     if (!(await isFleetKnown(api))) return false;
-    return reconciler.status().applied !== null || (await store.counters(0)).length === 0;
+    // What passes know of the store they forget when one fails, and at a start they know nothing yet.
+    const applied = reconciler.status().applied ?? (await store.state()).applied;
+    return applied !== null || (await store.counters(0)).length === 0;
   } catch {
     return false;
   }

@@ -151,7 +151,8 @@ describe('a launcher', () => {
     const launcher = launch(50);
     const telling = await scripted('sleep 0.3; echo $PPID');
     const id = Number(await launcher.run(telling, commands.version()));
-    await vi.waitFor(async () => expect(await isAlive(id)).toBe(false), 60_000);
+    // Less than the half minute that one has without this limit.
+    await vi.waitFor(async () => expect(await isAlive(id)).toBe(false), 25_000);
     expect(Number(await launcher.run(telling, commands.version()))).not.toBe(id);
   });
 

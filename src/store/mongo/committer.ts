@@ -76,10 +76,13 @@ export class Committer<H extends Head> {
     );
   }
 
-  /** Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`. */
-  read<T>(work: (head: H) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`, or another server answered
+   * meanwhile. What it has read in another term than the one that it gets is of no use to it any more.
+   */
+  read<T>(work: (head: H, term: number) => Promise<T>): Promise<T> {
     return this.#again(async (head, term) => {
-      const value = await work(head);
+      const value = await work(head, term);
       this.#requireTerm(term);
       return { value };
     });

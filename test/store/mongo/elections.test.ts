@@ -81,6 +81,25 @@ describe('a new primary, which does not know yet all that a majority has', () =>
     expect((await other.groupInfo('edge'))?.group.pruneId).toBe(2);
   });
 
+  it('chosen in the middle of a read of everything: nothing that changed last is left out', async () => {
+    const { database, elect } = await restarted();
+    const mark = (await open(database).state()).mark ?? '';
+    await pass(open(database), [appStep('db', app('db:1')), appStep('web', app('web:2'))], 'r2');
+    const during = () =>
+      open(database, (documents) => ({
+        objectsSince: firstAfter(elect, async (...scan) => {
+          const found = await documents.objectsSince(...scan);
+          database.replicate();
+          return found;
+        }),
+      }));
+    expect((await during().appNames()).value).toEqual(['db', 'web']);
+    expect((await during().changedObjects(mark))?.objects.map(({ name }) => name).sort()).toEqual(['db', 'web']);
+    const counters = await during().counters(0);
+    expect(counters.find(({ kind, name }) => kind === 'app' && name === 'web')?.last).toBe(3);
+    expect((await during().appliedObjects()).map(({ name }) => name).sort()).toEqual(['db', 'edge', 'web']);
+  });
+
   it('chosen while somebody settles a large write: nothing of it is lost', async () => {
     const { database, elect } = await restarted();
     const dying = open(database, () => ({ put: () => Promise.reject(new Error('killed')) }), 1);

@@ -34,6 +34,11 @@ const RECENT = 64;
 const ATTEMPTS = 200;
 /** How often a swap of unknown outcome is asked for again. */
 const SWAPS = 5;
+/**
+ * How often a head is read again that another server tells of, and that is older than one that was read before: about a second. A new
+ * primary knows more by then; where a backup was restored, it stays so.
+ */
+const OLDER_HEADS = 40;
 
 /**
  * Writes and reads that are atomic although they touch several documents (docs/decisions/0007-one-head.md). A write is the
@@ -47,6 +52,8 @@ export class Committer<H extends Head> {
   readonly #queue = new Queue();
   /** One settling for each write, whoever asks in this process. */
   #settling: { writer: string; done: Promise<void> } | null = null;
+  /** The latest head that was read. */
+  #seen = { version: 0, term: 0 };
 
   constructor(documents: Documents, id: HeadId, options: CommitterOptions) {
     this.#documents = documents;
@@ -54,11 +61,21 @@ export class Committer<H extends Head> {
     this.#options = options;
   }
 
-  /** The head as it is; its changes need not be in their places. */
+  /** The head as it is; its changes need not be in their places. After an election it is none that is older than one before. */
   async head(): Promise<H> {
-    const head = await this.#documents.readHead<H>(this.#id);
-    if (head === null) throw new HoldfastError('unavailable', 'the store has lost its state');
-    return head;
+    for (let count = 0; ; count += 1) {
+      const term = this.#documents.term();
+      const head = await this.#documents.readHead<H>(this.#id);
+      if (head === null) throw new HoldfastError('unavailable', 'the store has lost its state');
+      const isOlder = head.version < this.#seen.version;
+      // Of one server, it is a reply that came late.
+      if (isOlder && term === this.#seen.term) return head;
+      if (!isOlder || count === OLDER_HEADS) {
+        this.#seen = { version: head.version, term };
+        return head;
+      }
+      await this.#options.pause(count);
+    }
   }
 
   /**
@@ -76,10 +93,13 @@ export class Committer<H extends Head> {
     );
   }
 
-  /** Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`. */
-  read<T>(work: (head: H) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`, or another server answered
+   * meanwhile. What it has read in another term than the one that it gets is of no use to it any more.
+   */
+  read<T>(work: (head: H, term: number) => Promise<T>): Promise<T> {
     return this.#again(async (head, term) => {
-      const value = await work(head);
+      const value = await work(head, term);
       this.#requireTerm(term);
       return { value };
     });

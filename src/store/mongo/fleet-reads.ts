@@ -176,7 +176,14 @@ export class FleetReads {
   ): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
     const found = new Map<string, ObjectDocument>();
     let since = after;
-    return this.#committer.read(async (head) => {
+    let foundIn: number | null = null;
+    return this.#committer.read(async (head, term) => {
+      // What a new primary has told can be older than the head that the one before it told.
+      if (term !== foundIn) {
+        found.clear();
+        since = after;
+        foundIn = term;
+      }
       const changed = await this.#documents.objectsSince(since, kind, contents);
       for (const document of changed) found.set(document._id, document);
       since = head.version;

@@ -172,29 +172,37 @@ async function putPart(db: Db, changes: readonly Change[]): Promise<void> {
 
 /**
  * Where the document there is not older, the filter finds nothing and the insert that follows meets its `_id`: that
- * refusal is the guard.
+ * refusal is the guard. FerretDB tries nothing more after the first one; there it goes on one by one.
  */
 async function putNewer(collection: Collection<ObjectDocument>, documents: ObjectDocument[]): Promise<void> {
-  const operations = documents.map((document): AnyBulkWriteOperation<ObjectDocument> => {
-    const { _id, version } = document;
-    return {
-      replaceOne: { filter: { _id, version: { $lt: version } }, replacement: document, upsert: true },
-    };
-  });
-  if (operations.length === 0) return;
-  await allowingPresent(() => collection.bulkWrite(operations, { ordered: false }));
+  if (documents.length === 0) return;
+  const put = (some: AnyBulkWriteOperation<ObjectDocument>[]): Promise<number> =>
+    allowingPresent(some.length, () => collection.bulkWrite(some, { ordered: false }));
+  const operations = documents.map(replacingOlder);
+  const tried = await put(operations);
+  if (tried >= operations.length) return;
+  for (const operation of operations) await put([operation]);
+}
+
+function replacingOlder(document: ObjectDocument): AnyBulkWriteOperation<ObjectDocument> {
+  const { _id, version } = document;
+  return { replaceOne: { filter: { _id, version: { $lt: version } }, replacement: document, upsert: true } };
 }
 
 async function insertMissing<D extends Document>(collection: Collection<D>, documents: D[]): Promise<void> {
   if (documents.length === 0) return;
-  await allowingPresent(() => collection.insertMany(documents as never, { ordered: false }));
+  const insert = () => collection.insertMany(documents as never, { ordered: false });
+  await allowingPresent(documents.length, insert);
 }
 
-async function allowingPresent(write: () => Promise<unknown>): Promise<void> {
+/** Resolves to how many of `count` changes the server has tried, as far as it tells. */
+async function allowingPresent(count: number, write: () => Promise<unknown>): Promise<number> {
   try {
     await write();
+    return count;
   } catch (error) {
     if (!isOnlyDuplicates(error)) throw error;
+    return error instanceof MongoBulkWriteError ? countTried(error) : 0;
   }
 }
 
@@ -204,6 +212,10 @@ function isOnlyDuplicates(error: unknown): boolean {
   return (
     errors.length > 0 && errors.every(isDuplicateWrite) && error.result.getWriteConcernError() === undefined
   );
+}
+
+function countTried({ writeErrors, matchedCount, upsertedCount }: MongoBulkWriteError): number {
+  return matchedCount + upsertedCount + [writeErrors].flat().length;
 }
 
 function isDuplicateWrite({ code }: { code?: number }): boolean {

@@ -15,6 +15,7 @@ function open(
   database: ModelDatabase,
   change: (documents: Documents) => Partial<Documents> = () => ({}),
   inlineLimit = 1_000_000,
+  onPause: () => void = () => undefined,
 ): Store {
   const documents: Documents = new ModelDocuments({
     database,
@@ -29,7 +30,7 @@ function open(
     }),
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
-    pause: () => Promise.resolve(),
+    pause: async () => onPause(),
     inlineLimit,
   });
 }
@@ -79,6 +80,60 @@ describe('a new primary, which does not know yet all that a majority has', () =>
     expect([info?.group.pruneId, info?.apps[0]?.appId]).toEqual([1, 1]);
     database.replicate();
     expect((await other.groupInfo('edge'))?.group.pruneId).toBe(2);
+  });
+
+  it('chosen in the middle of a read of everything: nothing that changed last is left out', async () => {
+    const { database, elect } = await restarted();
+    const mark = (await open(database).state()).mark ?? '';
+    await pass(open(database), [appStep('db', app('db:1')), appStep('web', app('web:2'))], 'r2');
+    const during = () =>
+      open(database, (documents) => ({
+        objectsSince: firstAfter(elect, async (...scan) => {
+          const found = await documents.objectsSince(...scan);
+          database.replicate();
+          return found;
+        }),
+      }));
+    expect((await during().appNames()).value).toEqual(['db', 'web']);
+    expect((await during().changedObjects(mark))?.objects.map(({ name }) => name).sort()).toEqual([
+      'db',
+      'web',
+    ]);
+    const counters = await during().counters(0);
+    expect(counters.find(({ kind, name }) => kind === 'app' && name === 'web')?.last).toBe(3);
+    expect((await during().appliedObjects()).map(({ name }) => name).sort()).toEqual(['db', 'edge', 'web']);
+  });
+
+  it('chosen between two calls: the second tells of nothing older than the first', async () => {
+    const { database, elect } = await restarted();
+    const store = open(database);
+    const seen = await store.state();
+    const before = structuredClone(database.majority);
+    await store.pruneGroup('edge', CONTEXT);
+    const now = await store.state();
+    expect(now.mark).not.toBe(seen.mark);
+    let pauses = 0;
+    const patient = open(
+      database,
+      () => ({}),
+      1_000_000,
+      () => {
+        pauses += 1;
+        if (pauses === 3) database.replicate();
+      },
+    );
+    expect((await patient.state()).mark).toBe(now.mark);
+    database.elect(before);
+    expect(await patient.changedForDevices(seen)).toEqual([{ kind: 'device_group', name: 'edge' }]);
+    expect(pauses).toBe(3);
+    elect();
+    pauses = 3;
+    // As many as it takes to tell a new primary from a backup that was restored.
+    expect((await patient.state()).mark).not.toBe(now.mark);
+    expect(pauses).toBeGreaterThan(10);
+    const settled = pauses;
+    await patient.state();
+    expect(pauses).toBe(settled);
   });
 
   it('chosen while somebody settles a large write: nothing of it is lost', async () => {

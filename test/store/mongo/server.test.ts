@@ -87,6 +87,28 @@ describe.skipIf(SERVER.isMissing)('on a server', SERVER.limits, () => {
       await other.close();
     });
 
+    it('is finished also where some of its changes are in their places', async () => {
+      const names = ['a', 'b', 'c', 'd'];
+      await pass(
+        place.store,
+        names.map((name) => appStep(name, app('v1'))),
+      );
+      const before = await outside((collection) => collection.find().toArray(), 'objects');
+      await pass(
+        place.store,
+        names.map((name) => appStep(name, app('v2'))),
+        'r2',
+      );
+      const after = await outside((collection) => collection.find().toArray(), 'objects');
+      const back = before.filter(({ _id }) => _id === 'app/a' || _id === 'app/d');
+      for (const document of back)
+        await outside((collection) => collection.replaceOne({ _id: document._id }, document), 'objects');
+      const changes = after.map((document) => ({ in: 'objects', document }));
+      await outside((state) => state.updateOne({ _id: 'fleet' }, { $set: { isSettled: false, changes } }));
+      for (const name of names)
+        expect((await place.store.app(name)).value).toMatchObject({ appId: 2, content: app('v2') });
+    });
+
     it('is finished by the next one that writes, and no id is given twice', async () => {
       await pass(place.store, [appStep('web', app('v1'))], 'r1');
       await dieAfterSwap();

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
@@ -112,5 +112,21 @@ describe('a branch without a commit, and a store that was lost with it', () => {
   it('is an empty fleet where nothing is left of another one', async () => {
     const manager = await startManager();
     expect((await manager.get('/api/v2/status')).body).toEqual({ api_available: true });
+  });
+});
+
+describe('a commit that cannot be read after a restart', () => {
+  it('is no reason to tell workers that the fleet is not known: it is served', async () => {
+    const first = await startManager({ files: SMALL_FLEET });
+    const before = (await first.get(INFO)).text;
+    const tip = await first.repository.git('rev-parse', 'HEAD');
+    await first.stop();
+    const object = join(first.repository.folder, '.git/objects', tip.slice(0, 2), tip.slice(2));
+    await rename(object, `${object}.away`);
+    const next = await first.restart();
+    expect((await next.reconcile()).body.state).toBe('failing');
+    expect((await next.get(INFO)).text).toBe(before);
+    const { status, body } = await next.get('/api/v2/status');
+    expect([status, body]).toEqual([200, { api_available: true }]);
   });
 });

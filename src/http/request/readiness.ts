@@ -13,7 +13,7 @@ const PRUNES = /\/prune$/;
  * Whether a revision was ever applied, or the branch has no commit. Rejects where only the store knows, and it does not
  * answer.
  */
-export async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
+async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
   const { state, applied } = reconciler.status();
   return applied !== null || state === 'applied' || (await store.state()).applied !== null;
 }

@@ -3,7 +3,6 @@ import * as z from 'zod';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json } from '../openapi/replies.ts';
-import { isFleetKnown } from '../request/readiness.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
 
@@ -62,17 +61,15 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
 
 /**
  * A worker that starts asks for this, stops all containers where it is true, and then asks for its apps: while those are
- * refused, it must not be true. A branch without a commit is an empty fleet, but not where ids of a fleet are left: it
- * was lost then.
+ * refused, it must not be true. What was applied once is served, also while the branch cannot be read. A branch without a
+ * commit is an empty fleet, but not where ids of a fleet are left: it was lost then.
  */
-async function canServe(api: Api): Promise<boolean> {
-  const { store, reconciler } = api;
+async function canServe({ store, reconciler }: Api): Promise<boolean> {
+  const { state, applied } = reconciler.status();
   try {
     await store.ping();
-    if (!(await isFleetKnown(api))) return false;
-    // What passes know of the store they forget when one fails, and at a start they know nothing yet.
-    const applied = reconciler.status().applied ?? (await store.state()).applied;
-    return applied !== null || (await store.counters(0)).length === 0;
+    if (applied !== null || (await store.state()).applied !== null) return true;
+    return state === 'applied' && (await store.counters(0)).length === 0;
   } catch {
     return false;
   }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { noSuchBranch } from '../../../src/source/git/repository/missing-branch.ts';
+import { noSuchBranch, requireBranch } from '../../../src/source/git/repository/missing-branch.ts';
+import { testRepository } from '../../support/git.ts';
+import { openSource } from './support.ts';
 
 const MAIN = 'refs/heads/main';
 
@@ -14,5 +16,28 @@ describe('a branch that is not there', () => {
     expect(noSuchBranch('origin', MAIN, [MAIN], true).message).toBe(
       'origin has no branch "main" any more; look at GIT_BRANCH, or make the branch',
     );
+  });
+});
+
+describe('a branch that comes and goes between the looks', () => {
+  it('is no branch without a commit, where others are there', async () => {
+    const { git, commit, folder } = await testRepository();
+    const tip = await commit({ a: '' });
+    await git('switch', '--quiet', '-c', 'other');
+    await git('update-ref', '-d', MAIN);
+    await git('symbolic-ref', 'HEAD', MAIN);
+    const { reader, repository } = await openSource(folder);
+    let looks = 0;
+    const head = async () => {
+      looks += 1;
+      if (looks === 2) await git('update-ref', '-d', MAIN);
+      const found = await reader.head();
+      if (looks === 1) await git('update-ref', MAIN, tip);
+      return found;
+    };
+    await expect(requireBranch({ ...reader, head }, repository, MAIN).head()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('no branch "main"'),
+    });
   });
 });

@@ -20,8 +20,8 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
     if (found.revision !== null) return found;
     const names = await guarded(() => runGit(context, commands.branches()));
     const others = names.split('\n').filter(Boolean);
-    // It came between the two looks.
-    if (others.includes(branch)) return reader.head();
+    // It came between the two looks, and can have gone again.
+    if (others.includes(branch)) return head();
     if (others.length > 0) throw noSuchBranch('the repository', branch, others);
     return found;
   };

@@ -70,7 +70,10 @@ async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): 
   return publish(base.head, drafted, dependencies);
 }
 
-/** Drafts on this head; null where a pass read another one meanwhile, also if a later pass took that back: the drafts are void. */
+/**
+ * Drafts on this head; null where a pass read another one meanwhile, also if a later pass took that back: the drafts
+ * are void.
+ */
 async function draftOn(
   { revision }: Head,
   batch: readonly QueuedWrite[],

@@ -31,11 +31,11 @@ export interface DraftRules {
 }
 
 /**
- * Drafts the commit for a write: edits the texts, reads them back, and plans what would change. Null if the files say it
- * already. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot be carried out.
+ * Drafts the commit for a write: edits the texts, reads them back, and plans what would change. Null if the files say
+ * it already. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot be carried out.
  *
- * In pieces, for callers that give way to others: thousands of groups can list an app. The view stays as it is; where that
- * changes meanwhile, the draft is void.
+ * In pieces, for callers that give way to others: thousands of groups can list an app. The view stays as it is; where
+ * that changes meanwhile, the draft is void.
  */
 export function* drafting(
   write: Write,

@@ -2,8 +2,8 @@ import { HoldfastError } from '../errors.ts';
 import type { PassOutcome } from '../reconcile/pass/pass.ts';
 
 /**
- * The outcome of a pass if it is over within `limit` milliseconds; rejects as `unavailable` if it is not. The pass itself goes
- * on: a first fetch of a long history can take an hour, and no caller waits that long.
+ * The outcome of a pass if it is over within `limit` milliseconds; rejects as `unavailable` if it is not. The pass
+ * itself goes on: a first fetch of a long history can take an hour, and no caller waits that long.
  */
 export async function within<T>(limit: number, pass: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

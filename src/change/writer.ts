@@ -16,9 +16,10 @@ interface Waiting extends QueuedWrite {
 }
 
 /**
- * One queue for all writes. Writes that wait at the same time are taken as a batch: one commit each, one publish for all
- * of them. A batch begins when the one before it is applied, so each write sees all earlier writes and pushes.
- * One whose turn does not come within `patience` is refused: whoever asked has often given up by then, and would not know that it is made.
+ * One queue for all writes. Writes that wait at the same time are taken as a batch: one commit each, one publish for
+ * all of them. A batch begins when the one before it is applied, so each write sees all earlier writes and pushes. One
+ * whose turn does not come within `patience` is refused: whoever asked has often given up by then, and would not know
+ * that it is made.
  */
 export function createWriter(dependencies: WriterDependencies): Writer {
   const queue: Waiting[] = [];

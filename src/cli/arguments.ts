@@ -31,7 +31,9 @@ export function parseCommand(
   return { folder: positionals[0], format, options };
 }
 
-/** Checks each option itself: what Node's parser says of a wrong one is about Node's rules, and not about this command. */
+/**
+ * Checks each option itself: what Node's parser says of a wrong one is about Node's rules, and not about this command.
+ */
 function parse(
   command: string,
   args: readonly string[],

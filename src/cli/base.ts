@@ -49,7 +49,10 @@ interface Walk {
   defaults: AppDefaults;
 }
 
-/** Takes the state back until nothing is unsettled; `newer` are the changes that lead forward again, those of the latest commit first. */
+/**
+ * Takes the state back until nothing is unsettled; `newer` are the changes that lead forward again, those of the latest
+ * commit first.
+ */
 async function walkBack(
   { state, entries, revision, revisions, defaults }: Walk,
   keys: readonly string[],

@@ -34,7 +34,10 @@ Exit codes
   3  the command itself failed
 `;
 
-/** The help text: commands and exit codes and, unless it is for a command that takes none of them, every setting with its default. */
+/**
+ * The help text: commands and exit codes and, unless it is for a command that takes none of them, every setting with
+ * its default.
+ */
 export function helpText(command?: string): string {
   return command === undefined || !WITHOUT_SETTINGS.includes(command) ? USAGE + settingsText() : USAGE;
 }

@@ -18,8 +18,8 @@ export interface ImportedFile {
 type Translate = (value: unknown) => unknown;
 
 /**
- * What the public manager of Nebula takes, and hands on to its workers, beside what is taken here. Each becomes what those
- * workers make of it; any other value stays as it is, and is told as a problem.
+ * What the public manager of Nebula takes, and hands on to its workers, beside what is taken here. Each becomes what
+ * those workers make of it; any other value stays as it is, and is told as a problem.
  */
 const TRANSLATIONS: Readonly<Record<string, Translate>> = {
   starting_ports: (ports) => (Array.isArray(ports) ? ports.flatMap(pairsOf) : ports),

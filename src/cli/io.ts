@@ -25,7 +25,9 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Reads the settings from the environment, files of secrets and flags. Throws a UsageError with every problem of them. */
+/**
+ * Reads the settings from the environment, files of secrets and flags. Throws a UsageError with every problem of them.
+ */
 export function settingsFrom(
   { env, readFile }: Pick<CommandIo, 'env' | 'readFile'>,
   flags: readonly string[] = [],

@@ -23,7 +23,10 @@ const NOUNS: Record<string, string> = {
   undefined: 'nothing',
 };
 
-/** Names that fields have elsewhere, and their names here: in the API that this one descends from, and in Docker Compose. */
+/**
+ * Names that fields have elsewhere, and their names here: in the API that this one descends from, and in Docker
+ * Compose.
+ */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   docker_image: 'container_image',
   image: 'container_image',
@@ -34,8 +37,8 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 
 /**
  * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
- * fields, and `most` limits the number of sentences: a file has room for thirty thousand unknown fields. The schema must be
- * run with `reportInput`, so that sentences can tell what was there instead.
+ * fields, and `most` limits the number of sentences: a file has room for thirty thousand unknown fields. The schema
+ * must be run with `reportInput`, so that sentences can tell what was there instead.
  */
 export function explain(
   issues: readonly Issue[],
@@ -79,7 +82,10 @@ function ownMessage({ message }: Issue): string | undefined {
   return /^(Invalid input|Unrecognized key)/.test(message) ? undefined : message;
 }
 
-/** How to write what may be meant. It does not show the value, which can be a secret, or `1.10` in the file where the number is 1.1. */
+/**
+ * How to write what may be meant. It does not show the value, which can be a secret, or `1.10` in the file where the
+ * number is 1.1.
+ */
 function hintFor(expected: string, input: unknown, path: readonly (string | number)[]): string {
   if (expected === 'string' && (typeof input === 'number' || typeof input === 'boolean'))
     return '; write it in quotes';

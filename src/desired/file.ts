@@ -59,7 +59,9 @@ function objectRole(kind: Kind, name: string): FileRole {
   return { role: 'problem', severity: 'error', problem: fileProblem('name-invalid', message) };
 }
 
-/** The folder that looks like the desired state itself: `fleet` for `fleet/apps/web.yaml`; null for a path without one. */
+/**
+ * The folder that looks like the desired state itself: `fleet` for `fleet/apps/web.yaml`; null for a path without one.
+ */
 export function folderMeant(path: string): string | null {
   return /^(.+)\/(?:apps|device-groups)\/.+\.ya?ml$/.exec(path)?.[1] ?? null;
 }

@@ -7,7 +7,9 @@ export interface Entries<K, V> {
   keys(): IterableIterator<K>;
 }
 
-/** A map that shows the entries of another one but for those that were changed here, and leaves the other one as it is. */
+/**
+ * A map that shows the entries of another one but for those that were changed here, and leaves the other one as it is.
+ */
 export class LayeredMap<K, V> implements Entries<K, V> {
   readonly #base: Entries<K, V>;
   /** What was changed here; undefined is no entry. */

@@ -40,7 +40,10 @@ export interface DesiredObject<C extends Content = Content> {
   memberPlaces: readonly Position[];
 }
 
-/** Files whose problems are put in order without a break: some milliseconds, also where there are a hundred thousand others. */
+/**
+ * Files whose problems are put in order without a break: some milliseconds, also where there are a hundred thousand
+ * others.
+ */
 const PROBLEMS_OF_A_PIECE = 2000;
 
 /**
@@ -70,8 +73,8 @@ export class DesiredState {
   }
 
   /**
-   * The same state, for trying changes out: they stay in the trial, and cost what they are large and not what this is. A change of
-   * this state shows in the trial, so that what was found by then is void.
+   * The same state, for trying changes out: they stay in the trial, and cost what they are large and not what this is.
+   * A change of this state shows in the trial, so that what was found by then is void.
    */
   trial(): DesiredState {
     return new DesiredState(this);
@@ -138,7 +141,10 @@ export class DesiredState {
     return touched;
   }
 
-  /** Every problem that the files have in themselves, in order; the same list until one of the files that have any changes. */
+  /**
+   * Every problem that the files have in themselves, in order; the same list until one of the files that have any
+   * changes.
+   */
   problems(): readonly Problem[] {
     return wholly(this.listingProblems());
   }

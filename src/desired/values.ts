@@ -12,8 +12,8 @@ export function isEmpty(value: unknown): boolean {
 }
 
 /**
- * Whether two values of plain data are equal, and thereby, of contents, whether they tell devices the same. The order of a
- * list counts, that of a map's keys does not. A key that only one side has is a difference.
+ * Whether two values of plain data are equal, and thereby, of contents, whether they tell devices the same. The order
+ * of a list counts, that of a map's keys does not. A key that only one side has is a difference.
  */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;

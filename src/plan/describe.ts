@@ -23,8 +23,8 @@ export function summarizeStep(step: Step): string {
 }
 
 /**
- * One sentence about an object, short enough for a commit's subject: with the first of `texts` that fits, or with the last
- * one and a name that is cut.
+ * One sentence about an object, short enough for a commit's subject: with the first of `texts` that fits, or with the
+ * last one and a name that is cut.
  */
 export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: readonly string[]): string {
   const noun = KIND_NOUNS[kind];

@@ -67,8 +67,8 @@ interface Verdict {
 type GroupAfter = (group: string) => DeviceGroup | undefined;
 
 /**
- * The keys, and those of what depends on them: groups whose files list one of the apps, and apps without a file that one of
- * the groups has listed so far.
+ * The keys, and those of what depends on them: groups whose files list one of the apps, and apps without a file that
+ * one of the groups has listed so far.
  */
 function* dependents(
   keys: Iterable<string>,

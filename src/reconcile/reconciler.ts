@@ -59,8 +59,8 @@ export interface Reconciler {
   /** Resolves with a pass that begins after this call, on what was fetched last. */
   reconcile(): Promise<PassOutcome>;
   /**
-   * Resolves with a pass that found this revision at the head: the latest one where it did, otherwise one that begins after
-   * this call, whatever it finds.
+   * Resolves with a pass that found this revision at the head: the latest one where it did, otherwise one that begins
+   * after this call, whatever it finds.
    */
   reach(revision: string): Promise<PassOutcome>;
   /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */

@@ -28,7 +28,10 @@ export function nextLook({ passError, origin, pollInterval, now }: Situation): n
   return Math.min(Math.max(0, Math.min(...times) - now), Math.max(pollInterval, LONGEST_WAIT));
 }
 
-/** One timer, set in milliseconds from now; null: not at all. Setting it again replaces what was set before, and once stopped it is never set again. */
+/**
+ * One timer, set in milliseconds from now; null: not at all. Setting it again replaces what was set before, and once
+ * stopped it is never set again.
+ */
 export function createAlarm(ring: () => void): { set(delay: number | null): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;

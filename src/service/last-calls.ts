@@ -1,6 +1,7 @@
 /**
- * Milliseconds that a stopping manager lets calls to a database go on: after the server has cut off those who wait for them, and
- * early enough for what comes then. A database that does not answer would be waited for longer than the process has (`program.ts`).
+ * Milliseconds that a stopping manager lets calls to a database go on: after the server has cut off those who wait for
+ * them, and early enough for what comes then. A database that does not answer would be waited for longer than the
+ * process has (`program.ts`).
  */
 const LAST_CALLS = 7000;
 

@@ -2,7 +2,9 @@ import type { Publisher, Reader, Source } from './source.ts';
 
 /** So many files of a commit are read ahead at the most; with more of them a pass takes long anyway. */
 const MOST_FILES = 64;
-/** Bytes of each; larger ones are read when they are asked for. Together that bounds what is kept until the next write. */
+/**
+ * Bytes of each; larger ones are read when they are asked for. Together that bounds what is kept until the next write.
+ */
 const MOST_BYTES = 32 * 1024;
 
 /**

@@ -69,8 +69,8 @@ export interface Reader {
    */
   touched(from: string, to: string): Promise<Set<string> | null>;
   /**
-   * Every commit on a way from `from` (without it) to `to` (which comes first): where a branch can have been that only ever
-   * moved forward. Null where that cannot be told, in a clone made with a depth.
+   * Every commit on a way from `from` (without it) to `to` (which comes first): where a branch can have been that only
+   * ever moved forward. Null where that cannot be told, in a clone made with a depth.
    */
   between(from: string, to: string): Promise<string[] | null>;
   /**
@@ -172,8 +172,8 @@ export interface IdsRecord {
   /** A hash of where the repository is. */
   readonly source: string;
   /**
-   * Whether what is read is no older than this process: false for a repository elsewhere that was not reached yet. What is
-   * read then is what was known there before, and somebody can have written another version since.
+   * Whether what is read is no older than this process: false for a repository elsewhere that was not reached yet. What
+   * is read then is what was known there before, and somebody can have written another version since.
    */
   isCurrent(): boolean;
   /** Why what was read or written last stands on this machine alone, where others do not see it; null where they do. */

@@ -179,9 +179,9 @@ export interface DeviceReads extends StoreProgress {
    */
   groupInfo(name: string): Promise<GroupInfo | null>;
   /**
-   * The objects of which devices may have to be told something else than when this state was read, and perhaps more: every
-   * group whose `groupInfo` is another now is among them, or an app that it had. The applied revision, which comes with
-   * each `groupInfo`, does not count. Null where the store cannot tell; then every group may have changed.
+   * The objects of which devices may have to be told something else than when this state was read, and perhaps more:
+   * every group whose `groupInfo` is another now is among them, or an app that it had. The applied revision, which
+   * comes with each `groupInfo`, does not count. Null where the store cannot tell; then every group may have changed.
    */
   changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
 }

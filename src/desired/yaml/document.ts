@@ -84,7 +84,10 @@ export function* readingYaml(text: string): Generator<undefined, ReadResult<Yaml
 /** `readYaml`, or a function that gives the same results. */
 export type ReadYaml = typeof readYaml;
 
-/** A `readYaml` that remembers: an edit asks for the same texts several times, and each is parsed once. `known` are parsed already. */
+/**
+ * A `readYaml` that remembers: an edit asks for the same texts several times, and each is parsed once. `known` are
+ * parsed already.
+ */
 export function readOnce(known: Map<string, ReadResult<YamlSource>> = new Map()): ReadYaml {
   return (text) => {
     const result = known.get(text) ?? readYaml(text);
@@ -147,7 +150,10 @@ const CONFLICT_MIDDLE = /^={7}\r?$/m;
 const CONFLICT_HINT =
   'a merge conflict is not resolved here; keep one side, and remove the lines with <<<<<<<, ======= and >>>>>>>';
 
-/** A message of the parser whose code stands for several things, with what to do, and without what it quotes: that can be a secret. */
+/**
+ * A message of the parser whose code stands for several things, with what to do, and without what it quotes: that can
+ * be a secret.
+ */
 function withHint(message: string): string {
   const [said = ''] = message.split(': ');
   if (said.startsWith('Plain value cannot start with')) return `${said}; put it in quotes`;

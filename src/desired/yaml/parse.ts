@@ -72,7 +72,10 @@ function refused(at: Span, code: ErrorCode, message: string): YamlTree['document
   return document;
 }
 
-/** The tokens of a text as if comments that mislead the parser were blank lines; and one that still may, if there is one. */
+/**
+ * The tokens of a text as if comments that mislead the parser were blank lines; and one that still may, if there is
+ * one.
+ */
 function* tokensOf(text: string): Generator<undefined, { tokens: CST.Token[]; misled: Span | undefined }> {
   let source = text;
   for (let pass = 1; ; pass++) {

@@ -84,7 +84,10 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   };
 }
 
-/** Whether an entry may be served as it is. One of the version that the latest look found holds for as long as that look. */
+/**
+ * Whether an entry may be served as it is. One of the version that the latest look found holds for as long as that
+ * look.
+ */
 function isFresh(entry: Cached, look: Look, now: number): boolean {
   if (entry.until <= now && entry.version === look.version) entry.until = look.until;
   return entry.until > now;

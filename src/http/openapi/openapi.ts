@@ -51,7 +51,9 @@ interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
-/** Each schema comes twice, for requests and for replies; clients are generated from all, so only those in use are kept. */
+/**
+ * Each schema comes twice, for requests and for replies; clients are generated from all, so only those in use are kept.
+ */
 function withUsedSchemas(document: Description): Description {
   const { paths, components } = document;
   const used = new Set<string>();
@@ -69,7 +71,9 @@ function withUsedSchemas(document: Description): Description {
   return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
 }
 
-/** Without the word that there are no other fields: a client must take a reply of a later version, which may have more. */
+/**
+ * Without the word that there are no other fields: a client must take a reply of a later version, which may have more.
+ */
 function open(schema: object): object {
   return JSON.parse(JSON.stringify(schema), (key, value) =>
     key === 'additionalProperties' && value === false ? undefined : value,

@@ -50,8 +50,8 @@ export function useChecks(app: FastifyInstance, api: Api): void {
 }
 
 /**
- * Throws the 403 of an object that is neither in the store nor in a file, or of a new one that is in the store. Nothing but
- * what is known now is looked at, whereas the writer looks at the branch first.
+ * Throws the 403 of an object that is neither in the store nor in a file, or of a new one that is in the store. Nothing
+ * but what is known now is looked at, whereas the writer looks at the branch first.
  */
 export async function checkExistence(
   { store, reconciler }: Api,

@@ -4,8 +4,8 @@ import type { OperationContext } from '../../store/store.ts';
 import { ifMatchIn } from '../conditions.ts';
 
 /**
- * Who asks for a write, and under which condition. Before a create there is no object, so no `If-Match` holds, not even `*`
- * (RFC 9110, 13.1.1).
+ * Who asks for a write, and under which condition. Before a create there is no object, so no `If-Match` holds, not even
+ * `*` (RFC 9110, 13.1.1).
  */
 export function writeContext(request: FastifyRequest, op: Write['op']): WriteContext {
   const { user, id } = request;

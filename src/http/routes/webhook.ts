@@ -9,7 +9,10 @@ import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
 import { readChunks, tooLarge } from '../request/body.ts';
 
-/** Bytes: the most that GitHub sends. A push is told with all its commits and the files of each; none of it is kept here. */
+/**
+ * Bytes: the most that GitHub sends. A push is told with all its commits and the files of each; none of it is kept
+ * here.
+ */
 const BODY_LIMIT = 26_214_400;
 
 /** Stands for the digest of a body that was not read to its end. */
@@ -30,8 +33,8 @@ const docs = documented({
 });
 
 /**
- * A hint to look at origin, and nothing else: what it says is not read. Is not there without a secret. Signatures are over
- * the very bytes, so its bodies are not parsed; their digest is made as they arrive, whoever sends them.
+ * A hint to look at origin, and nothing else: what it says is not read. Is not there without a secret. Signatures are
+ * over the very bytes, so its bodies are not parsed; their digest is made as they arrive, whoever sends them.
  */
 export async function useWebhook(app: FastifyInstance, api: Api, secret: string | null): Promise<void> {
   if (secret === null) return;

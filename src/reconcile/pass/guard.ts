@@ -14,8 +14,8 @@ const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/im;
 const NO_COMMIT = `the branch has no commit any more; nothing is deleted. Bring the branch back, or switch to another one; to begin anew, commit with the trailer "${ALLOW_EMPTY}"`;
 
 /**
- * Refuses a revision at which everything is gone: a folder that was moved, a bad merge, a wrong setting or a branch that was
- * deleted looks just like that. Rejects as `stalled`, except where the commit says that it is meant.
+ * Refuses a revision at which everything is gone: a folder that was moved, a bad merge, a wrong setting or a branch
+ * that was deleted looks just like that. Rejects as `stalled`, except where the commit says that it is meant.
  */
 export async function refuseEmptied(
   revision: string | null,
@@ -34,9 +34,9 @@ export async function refuseEmptied(
 }
 
 /**
- * Refuses a first revision that has no such folder at all: the setting has a mistake in it, or the folder was renamed, and a
- * store that takes this for a fleet of nothing tells devices so. Rejects as `stalled`, except where somebody has made
- * the folder and no commit has it yet, or where the commit says that everything is to go.
+ * Refuses a first revision that has no such folder at all: the setting has a mistake in it, or the folder was renamed,
+ * and a store that takes this for a fleet of nothing tells devices so. Rejects as `stalled`, except where somebody has
+ * made the folder and no commit has it yet, or where the commit says that everything is to go.
  */
 export async function refuseMissing(
   revision: string | null,

@@ -48,8 +48,8 @@ export async function lookAtBoth(
 }
 
 /**
- * What was fetched before can be older than what another manager has applied, or refused: origin is asked first, and where
- * it cannot be, only that revision itself will do.
+ * What was fetched before can be older than what another manager has applied, or refused: origin is asked first, and
+ * where it cannot be, only that revision itself will do.
  */
 async function readHeadAfter(
   state: StoreState,

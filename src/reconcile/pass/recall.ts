@@ -10,8 +10,9 @@ export interface Recall {
   /** Null before the store was read, and after it failed in the middle of something. */
   memory(): Memory | null;
   /**
-   * What the store has. Where somebody else has changed it since, what changed is read, or everything where that cannot be
-   * told. `state` was read before the head of the branch; its sequence is the one to claim from, whatever happens meanwhile.
+   * What the store has. Where somebody else has changed it since, what changed is read, or everything where that cannot
+   * be told. `state` was read before the head of the branch; its sequence is the one to claim from, whatever happens
+   * meanwhile.
    */
   recall(state: StoreState, head: Head): Promise<Memory>;
   /** Keys of what others may have changed since this was asked last. */
@@ -78,7 +79,9 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
   };
 }
 
-/** Whether both are of one fleet, seeded, and read by the same rules: contents that did not change mean what they meant. */
+/**
+ * Whether both are of one fleet, seeded, and read by the same rules: contents that did not change mean what they meant.
+ */
 function isSameKind(before: StoreState, now: StoreState): boolean {
   return now.seeded && before.fleet === now.fleet && before.rules === now.rules;
 }

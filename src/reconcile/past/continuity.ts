@@ -3,8 +3,9 @@ import type { Followed, StoreState } from '../../store/store.ts';
 
 /**
  * What a head whose history the store did not follow means for the counters that the store has. `keep`: only names
- * without a counter get a floor. `raise`: every counter gets it, too; ids stay until their next change. `retake`: what the
- * store has was never given to devices of this history, so that objects whose names are in it take a new id at once.
+ * without a counter get a floor. `raise`: every counter gets it, too; ids stay until their next change. `retake`: what
+ * the store has was never given to devices of this history, so that objects whose names are in it take a new id at
+ * once.
  */
 export type Breach = 'keep' | 'raise' | 'retake';
 

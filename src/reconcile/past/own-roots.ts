@@ -2,9 +2,9 @@ import { HoldfastError } from '../../errors.ts';
 import type { Publisher } from '../../source/source.ts';
 
 /**
- * The same publisher; tells of the first commit that it makes on a branch without one, as soon as it begins to: a pass can
- * see the branch before the publisher is done. Resolves to null where it made none. A commit of which nobody knows whether
- * it arrived is this process's own all the same.
+ * The same publisher; tells of the first commit that it makes on a branch without one, as soon as it begins to: a pass
+ * can see the branch before the publisher is done. Resolves to null where it made none. A commit of which nobody knows
+ * whether it arrived is this process's own all the same.
  */
 export function tellingRoots(
   publisher: Publisher,

@@ -67,9 +67,9 @@ interface Found {
 }
 
 /**
- * Gives every name of the past its floor when a store starts without counters, or with counters older than the
- * recorded ones (decisions, "Ids"), and when a head has a history that the store did not follow: whatever was served before,
- * the next id of such a name lies above it. Recorded contents that surely did not change since keep their ids. Resolves to
+ * Gives every name of the past its floor when a store starts without counters, or with counters older than the recorded
+ * ones (decisions, "Ids"), and when a head has a history that the store did not follow: whatever was served before, the
+ * next id of such a name lies above it. Recorded contents that surely did not change since keep their ids. Resolves to
  * null where the store knows best itself.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {

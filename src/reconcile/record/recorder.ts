@@ -25,11 +25,15 @@ export interface RecordStatus {
 export interface RecorderDependencies extends BookDependencies {
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called when a problem begins, changes or ends, and when something unreadable was replaced; `error` is for the log. */
+  /**
+   * Called when a problem begins, changes or ends, and when something unreadable was replaced; `error` is for the log.
+   */
   onStatus(status: RecordStatus, error?: unknown): void;
 }
 
-/** Keeps the record of ids up with the store. Nothing waits for it but the end of the process and a start after a loss. */
+/**
+ * Keeps the record of ids up with the store. Nothing waits for it but the end of the process and a start after a loss.
+ */
 export interface Recorder {
   /** Says that ids, or the revision, may have changed: written after a short while. */
   touch(): void;

@@ -45,7 +45,10 @@ export async function createLogger(
 /** An escape in a line of JSON. */
 const ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
 
-/** Doubles the escape of a control character. Line breaks and tabs do no harm, and stacks of errors are laid out by them. */
+/**
+ * Doubles the escape of a control character. Line breaks and tabs do no harm, and stacks of errors are laid out by
+ * them.
+ */
 function shown(text: string): string {
   return /^\\[ubfr]/.test(text) ? `\\${text}` : text;
 }

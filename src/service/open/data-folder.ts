@@ -42,7 +42,9 @@ export async function openDataFolder(path: string, logger: Logger): Promise<stri
   return folder;
 }
 
-/** Takes the folder for this process (`lockFolder`); an error says which folder it is about. `now` is Unix milliseconds. */
+/**
+ * Takes the folder for this process (`lockFolder`); an error says which folder it is about. `now` is Unix milliseconds.
+ */
 export async function lockDataFolder(folder: string, now: number): Promise<FolderLock> {
   try {
     return await lockFolder(folder, process.pid, now);

@@ -35,15 +35,15 @@ const ATTEMPTS = 200;
 /** How often a swap of unknown outcome is asked for again. */
 const SWAPS = 5;
 /**
- * How often a head is read again that another server tells of, and that is older than one that was read before: about a second. A new
- * primary knows more by then; where a backup was restored, it stays so.
+ * How often a head is read again that another server tells of, and that is older than one that was read before: about a
+ * second. A new primary knows more by then; where a backup was restored, it stays so.
  */
 const OLDER_HEADS = 40;
 
 /**
- * Writes and reads that are atomic although they touch several documents (docs/decisions/0007-one-head.md). A write is the
- * replacement of one head document under a guard; the head carries the changes, which are in their places
- * before the next replacement.
+ * Writes and reads that are atomic although they touch several documents (docs/decisions/0007-one-head.md). A write is
+ * the replacement of one head document under a guard; the head carries the changes, which are in their places before
+ * the next replacement.
  */
 export class Committer<H extends Head> {
   readonly #documents: Documents;
@@ -61,7 +61,10 @@ export class Committer<H extends Head> {
     this.#options = options;
   }
 
-  /** The head as it is; its changes need not be in their places. After an election it is none that is older than one before. */
+  /**
+   * The head as it is; its changes need not be in their places. After an election it is none that is older than one
+   * before.
+   */
   async head(): Promise<H> {
     for (let count = 0; ; count += 1) {
       const term = this.#documents.term();
@@ -94,8 +97,8 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`, or another server answered
-   * meanwhile. What it has read in another term than the one that it gets is of no use to it any more.
+   * Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`, or another server
+   * answered meanwhile. What it has read in another term than the one that it gets is of no use to it any more.
    */
   read<T>(work: (head: H, term: number) => Promise<T>): Promise<T> {
     return this.#again(async (head, term) => {
@@ -176,8 +179,8 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Brings the changes of a head to their places; once at a time for each write. Again does no harm, and nothing says that it
-   * is not needed: a database that was restored can be at a write that was settled before.
+   * Brings the changes of a head to their places; once at a time for each write. Again does no harm, and nothing says
+   * that it is not needed: a database that was restored can be at a write that was settled before.
    */
   async #settle(head: Head, term: number): Promise<void> {
     if (this.#settling?.writer !== head.writer) {

@@ -91,8 +91,8 @@ export class Connection {
   }
 
   /**
-   * Another number as soon as commands can go to another server than before, or to one that was elected again. Behind a `mongos`
-   * nobody is told of elections.
+   * Another number as soon as commands can go to another server than before, or to one that was elected again. Behind a
+   * `mongos` nobody is told of elections.
    */
   get term(): number {
     return this.#term;

@@ -16,8 +16,8 @@ export interface Documents {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   /**
-   * Another number as soon as another server may answer. A new primary has all that was acknowledged, and guards look at that; but
-   * until it has heard of the other members, reads can show less than the one before it showed.
+   * Another number as soon as another server may answer. A new primary has all that was acknowledged, and guards look
+   * at that; but until it has heard of the other members, reads can show less than the one before it showed.
    */
   term(): number;
   readHead<H extends Head>(id: HeadId): Promise<H | null>;
@@ -179,7 +179,10 @@ export interface ReportDocument {
   };
 }
 
-/** The first reports of a query; `isCut` where they have so many bytes that fewer than asked for were read, though there are more. */
+/**
+ * The first reports of a query; `isCut` where they have so many bytes that fewer than asked for were read, though there
+ * are more.
+ */
 export interface FoundReports {
   rows: FoundReport[];
   isCut: boolean;

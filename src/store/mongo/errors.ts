@@ -50,8 +50,8 @@ export function storeError(error: unknown, place: AddressPlace): unknown {
 }
 
 /**
- * The same for a connection that is being opened. The driver looks up the servers of a `mongodb+srv` address, and reads the
- * files that an address names; it lets through what the system says of that.
+ * The same for a connection that is being opened. The driver looks up the servers of a `mongodb+srv` address, and reads
+ * the files that an address names; it lets through what the system says of that.
  */
 export function openError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);

@@ -166,8 +166,8 @@ export class FleetReads {
   }
 
   /**
-   * All documents of one version of the head that are younger than version `after`. What changed on the way is read after it, so that a read of
-   * everything ends also while others write.
+   * All documents of one version of the head that are younger than version `after`. What changed on the way is read
+   * after it, so that a read of everything ends also while others write.
    */
   async #scan(
     kind: Kind | null,

@@ -47,9 +47,9 @@ export interface SchemaDocument {
 }
 
 /**
- * Makes what is missing: indexes, the two heads, the lease, the version of the schema. Any number of managers may do so at once:
- * each step does nothing where it was done. Rejects as `invalid`, and changes nothing, where a newer version of the
- * product has been here.
+ * Makes what is missing: indexes, the two heads, the lease, the version of the schema. Any number of managers may do so
+ * at once: each step does nothing where it was done. Rejects as `invalid`, and changes nothing, where a newer version
+ * of the product has been here.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
   const state = db.collection<SchemaDocument>(COLLECTIONS.state);

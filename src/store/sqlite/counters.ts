@@ -92,9 +92,9 @@ export class CounterReads {
   }
 
   /**
-   * The objects of which an id changed after this id sequence; null where they are very many, or where something else than
-   * an id has raised the sequence to what it is `now`. What devices see changes only with an id, or when an object is made
-   * that they could not be told of before.
+   * The objects of which an id changed after this id sequence; null where they are very many, or where something else
+   * than an id has raised the sequence to what it is `now`. What devices see changes only with an id, or when an object
+   * is made that they could not be told of before.
    */
   changedSince(idSequence: number, now: number): ObjectKey[] | null {
     const rows = this.#changed.all(idSequence);

@@ -16,7 +16,9 @@ interface Gathering {
   done: Promise<void>;
 }
 
-/** Runs work in a transaction of its own, in a later turn of the event loop; resolves when what it wrote is on the disk. */
+/**
+ * Runs work in a transaction of its own, in a later turn of the event loop; resolves when what it wrote is on the disk.
+ */
 type Write = (work: () => Promise<void>) => Promise<void>;
 
 /** Reports that go into one transaction, at least one list: others wait for it. */

@@ -3,8 +3,8 @@ import { HoldfastError } from '../../errors.ts';
 import { type Database, openAlone, prepare, type Statement } from './connection.ts';
 
 /**
- * Counts the transactions of a store, in a table of one row that every one of them writes: so the write-ahead log says after
- * which transaction it began, and the file which one it has (`checkLog`).
+ * Counts the transactions of a store, in a table of one row that every one of them writes: so the write-ahead log says
+ * after which transaction it began, and the file which one it has (`checkLog`).
  */
 export class LogPosition {
   readonly #advance: Statement<never>;

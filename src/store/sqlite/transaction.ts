@@ -15,8 +15,8 @@ export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FU
 }
 
 /**
- * The same for what may be lost with the power, as if it had not happened, until a later transaction is on the disk: the log
- * is written in order and synced as a whole.
+ * The same for what may be lost with the power, as if it had not happened, until a later transaction is on the disk:
+ * the log is written in order and synced as a whole.
  */
 export function inLightTransaction<T>(db: Database, work: () => T): T {
   return inTransaction(db, work, 'NORMAL');

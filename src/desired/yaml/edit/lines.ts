@@ -55,7 +55,9 @@ export function joinLines(lines: readonly string[], column: number, eol: string)
   return lines.map((line) => (line === '' ? eol : pad + line + eol)).join('');
 }
 
-/** The text without the blanks and line breaks at its end; `trimEnd` takes characters that YAML counts as content, too. */
+/**
+ * The text without the blanks and line breaks at its end; `trimEnd` takes characters that YAML counts as content, too.
+ */
 export function trimBlanks(text: string): string {
   let end = text.length;
   while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end--;

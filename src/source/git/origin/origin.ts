@@ -24,8 +24,8 @@ export interface TransferLimits {
 }
 
 /**
- * What became of a push: done, or the ref is not where it was thought to be. `stale`: origin showed that before anything was
- * sent; `moved`: it came out when origin was to move the ref. `said` is why in origin's words, for people.
+ * What became of a push: done, or the ref is not where it was thought to be. `stale`: origin showed that before
+ * anything was sent; `moved`: it came out when origin was to move the ref. `said` is why in origin's words, for people.
  */
 export interface PushOutcome {
   kind: 'done' | 'stale' | 'moved';

@@ -34,7 +34,9 @@ export interface PushPublisherParts {
   faults: Faults;
 }
 
-/** Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there. */
+/**
+ * Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there.
+ */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
   const { writer, refs, turns, maintenance, faults, patience } = parts;
 

@@ -8,8 +8,8 @@ const OVERHEAD = 64;
 const MOST_OF_ONE = 2 ** 20;
 
 /**
- * The names that a command lists, with a NUL behind each. How often it says one does not count: a walk over years of history
- * says each name of a large fleet hundreds of times. Rejects as `runGit`, with `SaidTooMuch` where the names
+ * The names that a command lists, with a NUL behind each. How often it says one does not count: a walk over years of
+ * history says each name of a large fleet hundreds of times. Rejects as `runGit`, with `SaidTooMuch` where the names
  * need more memory than `MOST_OUTPUT` bytes.
  */
 export async function listNames(context: GitContext, command: GitCommand): Promise<Set<string>> {

@@ -15,7 +15,9 @@ const DAY = 24 * 60 * 60_000;
 /** Bytes of a pack's index that list no object. */
 const EMPTY_INDEX = 1072;
 
-/** git cannot join the packs of such a clone one by one, and joining all of them could lose what marks them as partial. */
+/**
+ * git cannot join the packs of such a clone one by one, and joining all of them could lose what marks them as partial.
+ */
 const PARTIAL = 'this is a partial clone, whose packs are not joined; run `git gc` there from time to time';
 
 /** Keeps the number of packs small, in the background. */
@@ -145,7 +147,9 @@ async function isAllJoined(folder: string, packs: readonly string[]): Promise<bo
   return largest < 2 * (sizes.reduce((sum, size) => sum + size, 0) - largest);
 }
 
-/** A search leaves a list of when what it found was last in use. One of tomorrow was made before the clock was set back. */
+/**
+ * A search leaves a list of when what it found was last in use. One of tomorrow was made before the clock was set back.
+ */
 async function wasDoneToday(folder: string, names: readonly string[]): Promise<boolean> {
   const lists = names.filter((name) => name.endsWith('.mtimes'));
   const found = await Promise.all(lists.map((name) => stat(`${folder}/${name}`).catch(() => null)));

@@ -10,9 +10,9 @@ import type { Repository } from './repository.ts';
 const MOST_NAMES = 5;
 
 /**
- * A reader that follows the branch of GIT_BRANCH. Its look at the head rejects as `unavailable` where that branch is not
- * there and others are: a name with a mistake in it, or a branch that was deleted, is no fleet of nothing. In a repository
- * without any branch the first write makes it.
+ * A reader that follows the branch of GIT_BRANCH. Its look at the head rejects as `unavailable` where that branch is
+ * not there and others are: a name with a mistake in it, or a branch that was deleted, is no fleet of nothing. In a
+ * repository without any branch the first write makes it.
  */
 export function requireBranch(reader: Reader, { context }: Repository, branch: string): Reader {
   const head = async (): Promise<Head> => {
@@ -30,7 +30,8 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
 
 /**
  * A reader that tells a branch without a commit from one whose commit cannot be read: its objects are damaged, or in
- * another repository whose disk is away. That is no fleet of nothing either: its look at the head rejects as `unavailable`.
+ * another repository whose disk is away. That is no fleet of nothing either: its look at the head rejects as
+ * `unavailable`.
  */
 export function requireReadable(reader: Reader, repository: Repository): Reader {
   const head = async (): Promise<Head> => {

@@ -186,8 +186,8 @@ async function checkVersion(context: GitContext): Promise<void> {
 const MOST_LINKS = 5;
 
 /**
- * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it set
- * (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
+ * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it
+ * set (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
  */
 export async function realBranch(repository: Repository, name: string): Promise<string> {
   let branch = name;

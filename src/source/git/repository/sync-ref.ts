@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 import { syncFiles, syncFoldersUpTo } from '../../../disk/sync.ts';
 import type { Repository } from './repository.ts';
 
-/** Makes a move of a ref outlive a loss of power, whatever a person's git, which need not sync, has made of it meanwhile. */
+/**
+ * Makes a move of a ref outlive a loss of power, whatever a person's git, which need not sync, has made of it
+ * meanwhile.
+ */
 export async function syncRef(
   { commonFolder }: Pick<Repository, 'commonFolder'>,
   ref: string,

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 export type OnName = (name: string | null) => void;
 
 /**
- * Watches the names in one folder, not what is in the files. Returns how to end it. A folder that cannot be watched is none:
- * whoever depends on it also looks by the clock.
+ * Watches the names in one folder, not what is in the files. Returns how to end it. A folder that cannot be watched is
+ * none: whoever depends on it also looks by the clock.
  */
 export function watchNames(folder: string, onName: OnName): () => void {
   const watcher = open(folder, (_event, name) => onName(name));
@@ -85,8 +85,8 @@ class WatchedTree {
 }
 
 /**
- * What tells a folder from the next one of its name, which can have its inode; null where there is none. A link is none: it
- * could lead back to where it lies.
+ * What tells a folder from the next one of its name, which can have its inode; null where there is none. A link is
+ * none: it could lead back to where it lies.
  */
 async function identify(path: string): Promise<string | null> {
   const found = await lstat(path, { bigint: true }).catch(() => null);

@@ -80,8 +80,9 @@ async function argumentsOf(id: number | string): Promise<string[]> {
 }
 
 /**
- * Whether a process is a git at such a command in one of these folders, and no child of ours. It can hold a lock whose file
- * it has closed: `git commit -a` does while the editor is open. Where its folder may not be seen, it counts as one.
+ * Whether a process is a git at such a command in one of these folders, and no child of ours. It can hold a lock whose
+ * file it has closed: `git commit -a` does while the editor is open. Where its folder may not be seen, it counts as
+ * one.
  */
 async function isGitIn(
   id: string,

@@ -10,7 +10,9 @@ import { hasOrphans, isHeld, isOpen } from './holders.ts';
 /** How long a lock of another git process is waited for, and how often it is tried; milliseconds. */
 const PATIENCE = 5000;
 const INTERVAL = 50;
-/** Whether the lock's process is still alive is asked once in so long: it takes a look at all processes (milliseconds). */
+/**
+ * Whether the lock's process is still alive is asked once in so long: it takes a look at all processes (milliseconds).
+ */
 const LOOK_INTERVAL = 1000;
 
 /** A lock that nobody holds is left alone until it is so old: its process may be about to open it (milliseconds). */
@@ -19,8 +21,8 @@ export const DEAD_AFTER = 2000;
 export const DEAD_AFTER_BLINDLY = 15 * 60_000;
 
 /**
- * Said of an index and of a ref, in a file and in tables: nothing was moved. A lock that may not be made for another reason
- * belongs to nobody.
+ * Said of an index and of a ref, in a file and in tables: nothing was moved. A lock that may not be made for another
+ * reason belongs to nobody.
  */
 const LOCKED =
   /Unable to create '.*\.lock': File exists|cannot lock references|transaction prepare: data (is locked|concurrently modified)/;

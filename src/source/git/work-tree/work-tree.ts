@@ -66,8 +66,8 @@ export const LOOKS = 16;
 export type Standing = ReadonlyMap<string, boolean>;
 
 /**
- * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out,
- * a file that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`. What it
+ * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, a file
+ * that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`. What it
  * resolves to is for `refuseNewerWork`.
  */
 export async function refuseDirtyFiles(
@@ -145,8 +145,8 @@ async function lookAt(repository: Repository, path: string, isKnownAt: (full: st
 const MANY = 32;
 
 /**
- * What tells whether the base has something at a path from the top. For each path that git is asked for, it goes through the
- * folder from its beginning: with thousands of files of one folder that took longer than all else.
+ * What tells whether the base has something at a path from the top. For each path that git is asked for, it goes
+ * through the folder from its beginning: with thousands of files of one folder that took longer than all else.
  */
 async function knownAt(
   { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,

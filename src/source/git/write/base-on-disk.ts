@@ -46,8 +46,8 @@ export function createBaseOnDisk({ commonFolder }: Pick<Repository, 'commonFolde
 }
 
 /**
- * Every object that is newer (Unix milliseconds), not those of one commit: to ask git for these takes longer than to look at
- * 257 folders.
+ * Every object that is newer (Unix milliseconds), not those of one commit: to ask git for these takes longer than to
+ * look at 257 folders.
  */
 async function syncNewObjects(objects: string, since: number): Promise<void> {
   const folders = (await readdir(objects)).filter((name) => OBJECTS.test(name));

@@ -1,5 +1,6 @@
 import { APP_FIELDS, type AppDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
+import { FIELDS, GIVEN_FIELDS } from '../desired/fields.ts';
 import { newFilePath } from '../desired/file.ts';
 import type { Kind } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
@@ -48,10 +49,6 @@ function bothSides(device: unknown): unknown {
   return typeof device === 'string' && !device.includes(':') ? `${device}:${device}` : device;
 }
 
-/** The fields of each kind, in their order, and what records have beside them (contract, 2.1 and 2.2). */
-const FIELDS: Readonly<Record<Kind, readonly string[]>> = { app: APP_FIELDS, device_group: ['apps'] };
-const NOT_IN_FILES = ['app_name', 'app_id', 'device_group', 'device_group_id', 'prune_id', '_id'];
-
 /** Makes the file of an object. `apps` has the names of all apps that the manager has. */
 export function importedFile(
   kind: Kind,
@@ -95,7 +92,7 @@ function withoutAny(members: unknown, ghosts: readonly unknown[]): unknown {
 
 /** Fields that say something and have no place here; an empty one says nothing. */
 function unknownFields(kind: Kind, said: Fields): string[] {
-  const known = new Set([...FIELDS[kind], ...NOT_IN_FILES]);
+  const known = new Set([...FIELDS[kind], ...Object.values(GIVEN_FIELDS).flat()]);
   const isSaid = (value: unknown): boolean => value !== null && value !== '' && !isEmpty(value);
   return Object.keys(said).filter((field) => !known.has(field) && isSaid(said[field]));
 }

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { GIVEN_FIELDS } from './fields.ts';
 import { nearName } from './near-name.ts';
 
 /** One thing that is wrong with a value: at which path, and what to do about it. */
@@ -113,8 +114,8 @@ function emptyOf(expected: string, path: readonly (string | number)[]): string |
 
 /** What the API tells of an object beside its fields, by a field that its kind has. */
 const NOT_IN_FILES: readonly { has: string; names: readonly string[]; noun: string }[] = [
-  { has: 'container_image', names: ['app_name', 'app_id', '_id'], noun: 'an app' },
-  { has: 'apps', names: ['device_group', 'device_group_id', 'prune_id', '_id'], noun: 'a device group' },
+  { has: 'container_image', names: GIVEN_FIELDS.app, noun: 'an app' },
+  { has: 'apps', names: GIVEN_FIELDS.device_group, noun: 'a device group' },
 ];
 
 function unknownField(key: string, known: readonly string[]): string {

@@ -1,8 +1,9 @@
 import type * as z from 'zod';
-import { APP_FIELDS, type AppDefaults, AppFields, completeApp } from './app.ts';
+import { type AppDefaults, AppFields, completeApp } from './app.ts';
 import type { Content } from './content.ts';
 import { DeviceGroup } from './device-group.ts';
 import { explain, nounOf } from './explain.ts';
+import { FIELDS } from './fields.ts';
 import type { Kind } from './name.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
 import { isMapValue } from './values.ts';
@@ -27,11 +28,8 @@ export type ParsedFile =
 /** The `memberPlaces` of an app. */
 export const NO_PLACES: readonly Position[] = [];
 
-/** The schema of each kind, and the names of its fields. */
-const SCHEMAS = {
-  app: { schema: AppFields, fields: APP_FIELDS as readonly string[] },
-  device_group: { schema: DeviceGroup, fields: ['apps'] },
-} as const;
+/** The schema of each kind's files. */
+const SCHEMAS = { app: AppFields, device_group: DeviceGroup } as const;
 
 const LFS_POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\//;
 
@@ -87,13 +85,13 @@ function checkFields(
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
   if (!isMapValue(document.value ?? {})) return { ok: false, problems: [noMap(kind, document.value)] };
-  const parsed = SCHEMAS[kind].schema.safeParse(document.value ?? {}, { reportInput: true });
+  const parsed = SCHEMAS[kind].safeParse(document.value ?? {}, { reportInput: true });
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {
-  const problems = explain(error.issues, SCHEMAS[kind].fields, MAX_PROBLEMS);
+  const problems = explain(error.issues, FIELDS[kind], MAX_PROBLEMS);
   return problems.map(({ path, kind: problem, message }) => ({
     ...document.positionOf(path),
     code: `field-${problem}` as const,
@@ -104,7 +102,7 @@ function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): T
 /** The problem of a file that holds something else than fields. */
 function noMap(kind: Kind, value: unknown): TextProblem {
   const noun = nounOf(value);
-  const isGlued = SCHEMAS[kind].fields.some((field) => String(value).startsWith(`${field}:`));
+  const isGlued = FIELDS[kind].some((field) => String(value).startsWith(`${field}:`));
   const hint = isGlued ? '; write a space behind the colon of each key' : '';
   return fileProblem('field-invalid', `the file must be a map of fields, not ${noun}${hint}`);
 }

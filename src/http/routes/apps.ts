@@ -1,11 +1,11 @@
 import { AppChange, AppFields } from '../../desired/app.ts';
+import { GIVEN_FIELDS } from '../../desired/fields.ts';
 import { bodyDocs } from '../openapi/documented.ts';
 import { AppRecord } from '../records.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
-/** A record that was read from the API can be sent back. */
-const ignored = ['app_name', 'app_id', '_id'];
+const ignored = GIVEN_FIELDS.app;
 
 const whole: BodyRule<AppFields> = { schema: AppFields, ignored, required: ['container_image'] };
 const partial: BodyRule<AppChange> = { schema: AppChange, ignored, required: null };

@@ -2,14 +2,14 @@ import type { FastifyRequest } from 'fastify';
 import { inTurns } from '../../async/pace.ts';
 import { unknownApps } from '../../change/refusals.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
+import { GIVEN_FIELDS } from '../../desired/fields.ts';
 import type { Api } from '../api.ts';
 import { bodyDocs } from '../openapi/documented.ts';
 import { DeviceGroupRecord } from '../records.ts';
 import { type BodyRule, listIn, readFields } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
-/** A record that was read from the API can be sent back. */
-const ignored = ['device_group', 'device_group_id', 'prune_id', '_id'];
+const ignored = GIVEN_FIELDS.device_group;
 
 const whole: BodyRule<DeviceGroup> = { schema: DeviceGroup, ignored, required: ['apps'] };
 const partial: BodyRule<DeviceGroupChange> = { schema: DeviceGroupChange, ignored, required: null };

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
 import { flagOf, parseConfig } from '../../src/config.ts';
-import { createExposition } from '../../src/service/observability/exposition.ts';
+import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS, type SettingName } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
@@ -215,15 +215,7 @@ describe('settings in examples are settings of the manager', () => {
 it('prometheus-rules.yaml asks for figures that the manager tells', async () => {
   const { groups } = await readYaml('prometheus-rules.yaml');
   const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules;
-  const figures = { requests: [], passes: [], transfers: [], changes: 0, problems: 0, failures: 0 };
-  const { text } = await createExposition(() => ({
-    ...figures,
-    appliedAt: 0,
-    reachedAt: 0,
-    isOriginUp: true,
-    isRecorded: true,
-    pollsOrigin: null,
-  }))();
+  const { text } = await createMetrics().render();
   const told = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   for (const { alert, expr, annotations } of rules) {
     const names = expr.match(/\b(holdfast|process)_\w+/g) ?? [];

@@ -4,10 +4,8 @@ export interface Count {
   count: number;
 }
 
-/** Everything that was counted. Times are seconds since 1970; null where something has not happened yet. */
-export interface Figures {
-  requests: Iterable<Count>;
-  transfers: Iterable<Count>;
+/** What passes tell. Times are seconds since 1970; null where something has not happened yet. */
+export interface PassFigures {
   passes: Iterable<Count>;
   changes: number;
   problems: number;
@@ -16,8 +14,14 @@ export interface Figures {
   reachedAt: number | null;
   /** Whether the last look at origin reached it; null before the first, and where there is none. */
   isOriginUp: boolean | null;
-  /** Whether nothing hinders the record of ids. */
-  isRecorded: boolean;
   /** Whether this manager asks origin by the clock; null where there is none to ask. */
   pollsOrigin: boolean | null;
+}
+
+/** Everything that was counted. */
+export interface Figures extends PassFigures {
+  requests: Iterable<Count>;
+  transfers: Iterable<Count>;
+  /** Whether nothing hinders the record of ids. */
+  isRecorded: boolean;
 }

@@ -5,7 +5,7 @@ import type { PassOutcome } from '../../reconcile/pass/pass.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { Status } from '../../reconcile/status.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
-import type { Count, Figures } from './figures.ts';
+import type { Count, Figures, PassFigures } from './figures.ts';
 
 /** What the parts of the service tell about themselves. */
 export interface ServiceMetrics extends Metrics {
@@ -78,7 +78,7 @@ function createPassFigures() {
   const passes = createCounts();
   const counterOf = (outcome: string): (() => void) => passes.counter(outcome, { outcome });
   for (const outcome of OUTCOMES) counterOf(outcome);
-  const last: Omit<Figures, 'requests' | 'transfers' | 'passes' | 'isRecorded'> = {
+  const last: Omit<PassFigures, 'passes'> = {
     changes: 0,
     problems: 0,
     failures: 0,
@@ -100,7 +100,7 @@ function createPassFigures() {
 }
 
 /** Before the first look nobody knows whether origin is reached. */
-function originFigures(origin: Status['origin']): Pick<Figures, 'reachedAt' | 'isOriginUp'> {
+function originFigures(origin: Status['origin']): Pick<PassFigures, 'reachedAt' | 'isOriginUp'> {
   const { reachedAt = null, error = null } = origin ?? {};
   const isLookedAt = reachedAt !== null || error !== null;
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store, StoreState } from '../../../src/store/store.ts';
 import {
   AT,
   app,
@@ -12,21 +12,23 @@ import {
   useStore,
 } from './support.ts';
 
+const EMPTY: Omit<StoreState, 'fleet' | 'mark'> = {
+  sequence: 0,
+  attempted: null,
+  applied: null,
+  rules: null,
+  seeded: false,
+  followed: null,
+  idSequence: 0,
+};
+
 export function stateContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('state', () => {
     it('is empty in a new store, except for the identity of the fleet', async () => {
       const { fleet, mark: _, ...rest } = await test.store.state();
-      expect(rest).toEqual({
-        sequence: 0,
-        attempted: null,
-        applied: null,
-        rules: null,
-        seeded: false,
-        followed: null,
-        idSequence: 0,
-      });
+      expect(rest).toEqual(EMPTY);
       expect(fleet).toMatch(/^[0-9a-f]{32}$/);
     });
 
@@ -100,7 +102,7 @@ export function stateContract(open: OpenStore): void {
 
   describe('close', () => {
     const batch = { revision: 'r', sequence: 0, at: AT, steps: [], origins: [], rules: 'r1' };
-    const CALLS: Record<string, (store: Store) => Promise<unknown>> = {
+    const CALLS: Record<Exclude<keyof Store, 'close'>, (store: Store) => Promise<unknown>> = {
       ping: (store) => store.ping(),
       state: (store) => store.state(),
       markAttempted: (store) => store.markAttempted('r', AT),
@@ -108,6 +110,7 @@ export function stateContract(open: OpenStore): void {
       apply: (store) => store.apply(batch),
       appliedObjects: (store) => store.appliedObjects(),
       changedObjects: (store) => store.changedObjects('1/x'),
+      changedForDevices: (store) => store.changedForDevices({ ...EMPTY, fleet: 'f', mark: null }),
       appNames: (store) => store.appNames(),
       groupNames: (store) => store.groupNames(),
       app: (store) => store.app('web'),
@@ -125,9 +128,9 @@ export function stateContract(open: OpenStore): void {
       expireReports: (store) => store.expireReports(AT),
     };
 
-    it.each(Object.keys(CALLS))('makes %s reject as unavailable', async (name) => {
+    it.each(Object.entries(CALLS))('makes %s reject as unavailable', async (_name, call) => {
       await test.store.close();
-      expect(await rejection(CALLS[name]!(test.store))).toBe('unavailable');
+      expect(await rejection(call(test.store))).toBe('unavailable');
     });
 
     it('may be called twice', async () => {

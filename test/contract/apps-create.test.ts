@@ -153,10 +153,7 @@ describe('decisions.md: Apps, create', () => {
   );
 
   it('Wrong type or range: every bad field listed at once', async () => {
-    const fields = [
-      ...['container_image', 'starting_ports', 'containers_per', 'env_vars', 'running', 'volumes'],
-      ...['networks', 'devices', 'privileged', 'rolling_restart', 'one', 'two'],
-    ];
+    const fields = [...Object.keys(FULL_APP), 'one', 'two'];
     const body = Object.fromEntries(fields.map((field) => [field, 7]));
     const reply = await expectRefused(manager(), 400, () => manager().post('/api/v2/apps/fresh', body));
     expect(Object.keys(reply.body)).toEqual(['invalid_parameters']);

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { App, AppDefaults } from '../../src/desired/app.ts';
 
 /** Decisions, "Apps": Defaults. */
 export const APP_DEFAULTS = {
@@ -11,7 +12,7 @@ export const APP_DEFAULTS = {
   devices: [],
   privileged: false,
   rolling_restart: false,
-};
+} satisfies AppDefaults;
 
 export const OID = { $oid: expect.stringMatching(/^[0-9a-f]{24}$/) };
 
@@ -49,7 +50,7 @@ export const FULL_APP = {
   devices: ['/dev/usb:/dev/usb', '/dev/tty0:/dev/tty0:rw'],
   privileged: true,
   rolling_restart: true,
-};
+} satisfies App;
 
 /** Bodies that are JSON, but no object. */
 export const NO_OBJECTS: readonly (readonly [string, string])[] = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { appDefaults } from '../../src/desired/app.ts';
+import { APP_FIELDS, appDefaults } from '../../src/desired/app.ts';
 import type { Kind } from '../../src/desired/name.ts';
 import { parseObject } from '../../src/desired/parse.ts';
 
@@ -47,12 +47,12 @@ describe('a mistake in an app is told with its place and with what to write inst
     [
       'a name that is like none',
       'restart: always',
-      '2:1 restart is not a known field; known fields are container_image, starting_ports, containers_per, env_vars, running, volumes, networks, devices, privileged, rolling_restart',
+      `2:1 restart is not a known field; known fields are ${APP_FIELDS.join(', ')}`,
     ],
     [
       'a word that is near by chance',
       'services: {}',
-      '2:1 services is not a known field; known fields are container_image, starting_ports, containers_per, env_vars, running, volumes, networks, devices, privileged, rolling_restart',
+      `2:1 services is not a known field; known fields are ${APP_FIELDS.join(', ')}`,
     ],
     [
       'a record of the API',

@@ -28,7 +28,7 @@ const anyApp: fc.Arbitrary<App> = fc
       devices: fc.array(word, { maxLength: 2 }),
       privileged: fc.boolean(),
       rolling_restart: fc.boolean(),
-    },
+    } satisfies Record<keyof App, fc.Arbitrary<unknown>>,
     { requiredKeys: ['container_image'] },
   )
   .map((fields) => app(fields as unknown as Partial<App>));

@@ -1,29 +1,31 @@
 /** Every code that a problem can have. Programs compare codes; messages are for people. */
-export type ProblemCode =
-  | 'file-too-large'
-  | 'file-not-text'
-  | 'file-symlink'
-  | 'file-submodule'
-  | 'file-unreadable'
-  | 'file-unexpected'
-  | 'file-ignored'
-  | 'file-lfs-pointer'
-  | 'name-invalid'
-  | 'name-duplicate'
-  | 'yaml-syntax'
-  | 'yaml-alias'
-  | 'yaml-tag'
-  | 'yaml-directive'
-  | 'yaml-key'
-  | 'yaml-integer'
-  | 'yaml-depth'
-  | 'field-missing'
-  | 'field-unknown'
-  | 'field-invalid'
-  | 'app-unknown'
-  | 'app-waiting'
-  | 'app-retained'
-  | 'folder-empty';
+export const PROBLEM_CODES = [
+  'file-too-large',
+  'file-not-text',
+  'file-symlink',
+  'file-submodule',
+  'file-unreadable',
+  'file-unexpected',
+  'file-ignored',
+  'file-lfs-pointer',
+  'name-invalid',
+  'name-duplicate',
+  'yaml-syntax',
+  'yaml-alias',
+  'yaml-tag',
+  'yaml-directive',
+  'yaml-key',
+  'yaml-integer',
+  'yaml-depth',
+  'field-missing',
+  'field-unknown',
+  'field-invalid',
+  'app-unknown',
+  'app-waiting',
+  'app-retained',
+  'folder-empty',
+] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
 /** An error keeps the object of the file from being applied; a warning changes nothing. */
 export type Severity = 'error' | 'warning';

@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { APP_FIELDS, type App, appDefaults } from '../../src/desired/app.ts';
+import { PROBLEM_CODES } from '../../src/desired/problem.ts';
+import { createMetrics } from '../../src/service/observability/metrics.ts';
+import { SETTINGS } from '../../src/settings.ts';
+import { startManager } from '../support/manager.ts';
+import { PROJECT } from '../support/project.ts';
+
+/** The table rows of a document, each as its cells. */
+async function rowsOf(file: string): Promise<string[][]> {
+  const lines = (await readFile(join(PROJECT, file), 'utf8')).split('\n');
+  return lines
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+}
+
+/** What stands between backticks. */
+function codeIn(text = ''): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+}
+
+/** The operations of a cell such as `GET`, `POST /a/one`, `/two`: each method with each path. */
+function operationsIn(cell = ''): string[] {
+  let [methods, path]: [string[], string] = [[], ''];
+  return codeIn(cell).flatMap((code) => {
+    const [, method, place] = /^([A-Z]+)? ?(\/\S+)?$/.exec(code) ?? [];
+    if (path !== '' && method !== undefined) [methods, path] = [[], ''];
+    if (method !== undefined) methods.push(method);
+    if (place === undefined) return [];
+    path = path === '' ? place : path.replace(/\/[^/]*$/, place);
+    return methods.map((one) => `${one} ${path}`);
+  });
+}
+
+describe('documents tell what the code has, and nothing else:', () => {
+  it('docs/desired-state.md every field of apps, in order, with its default', async () => {
+    const known: readonly string[] = APP_FIELDS;
+    const told = (await rowsOf('docs/desired-state.md')).flatMap(([, first, second]) => {
+      const [[field = ''], [text]] = [codeIn(first), codeIn(second)];
+      return known.includes(field) ? [[field, text === undefined ? undefined : parse(text)]] : [];
+    });
+    const defaults: Partial<App> = appDefaults(SETTINGS.DEFAULT_NETWORKS.fallback);
+    expect(told).toEqual(APP_FIELDS.map((field) => [field, defaults[field]]));
+  });
+
+  it('docs/desired-state.md every code of a problem', async () => {
+    const told = (await rowsOf('docs/desired-state.md')).flatMap(([, cell]) => codeIn(cell));
+    const codes = told.filter((code) => /^(file|name|yaml|field|app|folder)-[a-z-]+$/.test(code));
+    expect(codes.sort()).toEqual([...PROBLEM_CODES].sort());
+  });
+
+  it('docs/operations.md every figure', async () => {
+    const { text } = await createMetrics().render();
+    const figures = [...text.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
+    expect(figures.length).toBeGreaterThan(5);
+    const told = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
+    expect([...new Set(told.match(/\bholdfast_\w+/g))].sort()).toEqual(figures.sort());
+  });
+
+  it('README.md every operation of the API', async () => {
+    const manager = await startManager({ settings: { WEBHOOK_SECRET: 'secret' } });
+    const { paths } = (await manager.get('/openapi.json')).body as { paths: Record<string, object> };
+    const described = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const told = (await rowsOf('README.md')).flatMap(([, cell]) => operationsIn(cell));
+    expect(told.filter((one) => one !== 'GET /openapi.json').sort()).toEqual(described.sort());
+  });
+});

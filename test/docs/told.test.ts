@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -58,6 +58,14 @@ describe('documents tell what the code has, and nothing else:', () => {
     expect(figures.length).toBeGreaterThan(5);
     const told = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
     expect([...new Set(told.match(/\bholdfast_\w+/g))].sort()).toEqual(figures.sort());
+  });
+
+  it('docs/architecture.md every file of test/support', async () => {
+    const files = (await readdir(join(PROJECT, 'test/support'))).filter((file) => !file.endsWith('.test.ts'));
+    const told = await readFile(join(PROJECT, 'docs/architecture.md'), 'utf8');
+    const [, section = ''] = told.split('\n## The tests\n');
+    const named = codeIn(section.split('\n## ')[0]).filter((code) => /^[\w-]+\.ts$/.test(code));
+    expect([...new Set(named)].sort()).toEqual(files.sort());
   });
 
   it('README.md every operation of the API', async () => {

@@ -56,8 +56,7 @@ function* deleteApp(name: string, view: WriteView): Editing {
 function* leaveGroup(app: string, group: string, view: WriteView): Editing {
   const file = view.desired.group(group);
   if (file === undefined) return [];
-  if (file.content === undefined)
-    throw blocked(view.desired.problemsOf('device_group', group), 'mend the group');
+  if (file.content === undefined) throw blocked(view.desired.problemsOf('device_group', group));
   if (!file.content.apps.includes(app)) return [];
   const apps = file.content.apps.filter((other) => other !== app);
   return yield* editFile(file.path, view, () => ({ apps }));

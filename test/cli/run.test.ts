@@ -28,10 +28,11 @@ describe('runCommand', () => {
   });
 
   it.each([
-    [[], 'holdfast: name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n'],
-    [['start'], 'holdfast: "start" is no command\nTry "holdfast --help".\n'],
-    [['--port', '1'], 'holdfast: "--port" is no command\nTry "holdfast --help".\n'],
-  ])('refuses %j', async (argv, err) => {
+    [[], ''],
+    [['start'], '"start" is no command; '],
+    [['--port', '1'], '"--port" is no command; '],
+  ])('refuses %j', async (argv, what) => {
+    const err = `holdfast: ${what}name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n`;
     expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
   });
 });

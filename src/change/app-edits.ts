@@ -17,9 +17,7 @@ export function* appEdits(write: AppWrite, view: WriteView): Editing {
 }
 
 function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
-  if (view.applied.has('app', name) || view.desired.app(name)?.content !== undefined) {
-    throw present('app', name);
-  }
+  if (view.applied.has('app', name)) throw present('app', name);
   if (view.desired.pathsOf('app', name).length > 0) throw blockedBy(name, view);
   return [newApp(name, fields, view)];
 }

@@ -200,6 +200,13 @@ describe('a write that its own files, or those of groups, do not allow', () => {
       /^device-groups\/lab\.yaml:1:8: app "bad" was never valid/,
     ],
     [
+      'an update to an unknown app',
+      { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['new'] } },
+      SOUND,
+      'absent',
+      /^there is no app "new"$/,
+    ],
+    [
       'an update of an unknown group',
       { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: [] } },
       SOUND,
@@ -211,7 +218,7 @@ describe('a write that its own files, or those of groups, do not allow', () => {
     expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
   });
 
-  it.each<[string, Write, Files, FileEdit[]]>([
+  it.each<[string, Write, Files, FileEdit[] | undefined]>([
     [
       'a full update of a file that is gone writes it anew',
       { kind: 'app', op: 'replace', name: 'web', fields: image },
@@ -229,6 +236,18 @@ describe('a write that its own files, or those of groups, do not allow', () => {
       { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
       TWINS,
       [{ path: 'device-groups/x/edge.yaml', text: null }],
+    ],
+    [
+      'one of a group that waits for an app takes that off',
+      { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: ['web'] } },
+      waiting,
+      [{ path: 'device-groups/lab.yaml', text: 'apps: [web]\n' }],
+    ],
+    [
+      'one to what file and devices have edits nothing, whatever is wrong with it',
+      { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
+      gone('apps/cron.yaml'),
+      undefined,
     ],
     [
       'a delete needs no file of a group that goes, too',

@@ -54,6 +54,20 @@ describe('validate', () => {
     expect([code, err]).toEqual([2, expect.stringContaining('is not a folder')]);
   });
 
+  it.each(['validate', 'plan'])('%s: a folder that cannot be read is no wrong usage', async (command) => {
+    const folder = join(await fleet({}), 'loop');
+    await symlink('loop', folder);
+    const { code, err } = await runCli([command, folder]);
+    expect([code, err]).toEqual([3, expect.stringMatching(/^holdfast: ELOOP: /)]);
+  });
+
+  it('plan --against in no repository is a wrong usage', async () => {
+    const folder = await fleet();
+    const { code, err } = await runCli(['plan', folder, '--against', 'main']);
+    const message = `${folder} is in no git repository, so there is no "main"`;
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
   it('takes DESIRED_STATE where it is given no folder', async () => {
     const folder = await fleet({ 'apps/web.yaml': 'container_image: web:1\n' });
     const { code, out } = await runCli(['validate'], { env: { DESIRED_STATE: folder } });

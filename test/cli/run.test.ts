@@ -14,6 +14,7 @@ describe('runCommand', () => {
   it.each([
     [['validate', '.', '-h']],
     [['plan', '--help']],
+    [['help', 'plan']],
     [['import', '--help']],
     [['store', 'copy', '--help']],
   ])('shows the help text without the settings, which are those of serve, for %j', async (argv) => {

@@ -144,12 +144,16 @@ describe('validate', () => {
   });
 
   it('writes annotations for a workflow', async () => {
-    const folder = await fleet({ 'apps/a,b:c%.yaml': 'x: 1\n', 'apps/web.yaml': 'a: *b\n', 'notes.txt': '' });
+    const folder = await fleet({
+      'apps/a,b,c:d%%.yaml': 'x: 1\n',
+      'apps/web.yaml': 'a: *b\n',
+      'notes.txt': '',
+    });
     const { code, out } = await runCli(['validate', '--format', 'github', folder]);
     expect(code).toBe(1);
     expect(out.replaceAll(folder, 'FOLDER').split('\n')).toEqual([
       expect.stringMatching(
-        /^::error file=FOLDER\/apps\/a%2Cb%3Ac%25\.yaml,line=1,col=1,title=name-invalid::the file's name/,
+        /^::error file=FOLDER\/apps\/a%2Cb%2Cc%3Ad%25%25\.yaml,line=1,col=1,title=name-invalid::the file's name/,
       ),
       '::error file=FOLDER/apps/web.yaml,line=1,col=4,title=yaml-alias::write the value out instead of this alias; put it in quotes if it is a value that begins with "*"',
       expect.stringMatching(

@@ -88,7 +88,7 @@ const code = await runCommand(process.argv.slice(2), {
     readFile: (path) => readFileSync(path, 'utf8'),
     write: output.write,
     complain: (text) => void process.stderr.write(text),
-    isTerminal: process.stdout.isTTY === true,
+    isTerminal: process.stderr.isTTY === true,
     hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },
   version: PRODUCT_VERSION,

@@ -17,9 +17,7 @@ export function* appEdits(write: AppWrite, view: WriteView): Editing {
 }
 
 function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
-  if (view.applied.has('app', name) || view.desired.app(name)?.content !== undefined) {
-    throw present('app', name);
-  }
+  if (view.applied.has('app', name)) throw present('app', name);
   if (view.desired.pathsOf('app', name).length > 0) throw blockedBy(name, view);
   return [newApp(name, fields, view)];
 }
@@ -56,8 +54,7 @@ function* deleteApp(name: string, view: WriteView): Editing {
 function* leaveGroup(app: string, group: string, view: WriteView): Editing {
   const file = view.desired.group(group);
   if (file === undefined) return [];
-  if (file.content === undefined)
-    throw blocked(view.desired.problemsOf('device_group', group), 'mend the group');
+  if (file.content === undefined) throw blocked(view.desired.problemsOf('device_group', group));
   if (!file.content.apps.includes(app)) return [];
   const apps = file.content.apps.filter((other) => other !== app);
   return yield* editFile(file.path, view, () => ({ apps }));

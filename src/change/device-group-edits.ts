@@ -16,10 +16,8 @@ export function* deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): Edi
 }
 
 function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
-  const file = view.desired.group(name);
   if (view.applied.has('device_group', name)) throw present('device_group', name);
-  if (file !== undefined)
-    throw blocked(problemsAt('device_group', name, view), `${file.path} is not applied`);
+  if (view.desired.group(name) !== undefined) throw blocked(problemsAt('device_group', name, view));
   refuseUnknownApps(fields, view);
   return [newFile('device_group', name, fields)];
 }

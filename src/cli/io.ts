@@ -10,9 +10,9 @@ export interface CommandIo {
   write(text: string): void;
   /** What is wrong, for people. */
   complain(text: string): void;
-  /** Whether results go to a terminal. */
+  /** Whether complaints go to a terminal, where progress can be drawn. */
   isTerminal: boolean;
-  /** Whether that shows colours, and its user wants them. */
+  /** Whether results go to a terminal that shows colours, and its user wants them. */
   hasColors: boolean;
 }
 

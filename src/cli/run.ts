@@ -47,11 +47,8 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
   if (command === 'import') return importFleet(args, io);
   if (command === 'store') return storeCopy(args, io, options.copyStore);
   if (command === 'serve') return serve(settingsFrom(io, args));
-  throw new UsageError(
-    command === undefined
-      ? 'name a command: serve, validate, plan, import or store'
-      : `"${command}" is no command`,
-  );
+  const what = command === undefined ? '' : `"${command}" is no command; `;
+  throw new UsageError(`${what}name a command: serve, validate, plan, import or store`);
 }
 
 function say(io: CommandIo, text: string): ExitCode {

@@ -77,7 +77,7 @@ function membersAfter(group: string, planned: Planned, applied: AppliedView): re
   return content?.apps ?? [];
 }
 
-function appAfter(name: string, planned: Planned, applied: AppliedView): App | undefined {
+function appAfter(name: string, planned: Planned, applied: AppliedView): App | null | undefined {
   const step = planned.get(keyOf('app', name));
-  return step === undefined ? applied.app(name) : ((step.after as App | null) ?? undefined);
+  return step === undefined ? applied.app(name) : (step.after as App | null);
 }

@@ -1,9 +1,12 @@
-/** Control characters, and those that start a line or change the direction of text. */
-const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+/**
+ * Control characters, those that start a line or change the direction of text, and the start of what runners of
+ * workflows take for a command wherever it stands in a line: `##[add-mask]`, `##vso[...]`.
+ */
+const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]|#(?=#\w*\[)/gu;
 
 /**
  * A text with escapes in place of characters that could deceive a reader of a terminal, a log or a commit message, or
- * control a terminal.
+ * control a terminal or a workflow.
  */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -4,6 +4,7 @@ import { filesOf, type WriteView } from '../../src/change/view.ts';
 import type { Write } from '../../src/change/write.ts';
 import { wholly } from '../../src/desired/wholly.ts';
 import { HoldfastError } from '../../src/errors.ts';
+import type { FileEdit } from '../../src/source/source.ts';
 import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
@@ -107,6 +108,163 @@ it('a refusal tells the place of its problem, and of no more than there are', ()
   );
   expect(error.message).toMatch(/^apps\/web\.yaml:2:1: runnin is not a known field/);
   expect(error.message).not.toContain('more)');
+});
+
+describe('a write that its own files, or those of groups, do not allow', () => {
+  const image = { container_image: 'n:1' };
+  const invalid = (path: string): Files => ({ ...SOUND, [path]: '[' });
+  const gone = (path: string): Files => ({ ...SOUND, [path]: null });
+  const waiting = {
+    ...invalid('apps/bad.yaml'),
+    'device-groups/lab.yaml': 'apps: [bad]\n',
+  };
+  const noGroup = /^there is a device group "edge" already$/;
+
+  it.each<[string, Write, Files, HoldfastError['kind'], RegExp]>([
+    [
+      'a create beside an invalid file',
+      { kind: 'app', op: 'create', name: 'new', fields: image },
+      invalid('apps/new.yaml'),
+      'conflict',
+      /^apps\/new\.yaml:1:/,
+    ],
+    [
+      'a create of what devices run',
+      { kind: 'app', op: 'create', name: 'cron', fields: image },
+      gone('apps/cron.yaml'),
+      'present',
+      /"cron"/,
+    ],
+    [
+      'a change of an invalid file',
+      { ...setImage },
+      invalid('apps/web.yaml'),
+      'conflict',
+      /^apps\/web\.yaml:1:/,
+    ],
+    [
+      'a change of a file that is gone',
+      { ...setImage },
+      gone('apps/web.yaml'),
+      'conflict',
+      /^the file of app "web" is gone while a device group/,
+    ],
+    [
+      'a delete whose group is invalid',
+      { kind: 'app', op: 'delete', name: 'cron' },
+      invalid('device-groups/edge.yaml'),
+      'conflict',
+      /^device-groups\/edge\.yaml:1:/,
+    ],
+    ['a delete of what is not there', { kind: 'app', op: 'delete', name: 'new' }, SOUND, 'absent', /"new"/],
+    [
+      'a create of a group that is there',
+      { kind: 'device_group', op: 'create', name: 'edge', fields: { apps: [] } },
+      SOUND,
+      'present',
+      noGroup,
+    ],
+    [
+      'a create of a group that devices have',
+      { kind: 'device_group', op: 'create', name: 'edge', fields: { apps: [] } },
+      gone('device-groups/edge.yaml'),
+      'present',
+      noGroup,
+    ],
+    [
+      'a create of a group beside an invalid file',
+      { kind: 'device_group', op: 'create', name: 'lab', fields: { apps: [] } },
+      invalid('device-groups/lab.yaml'),
+      'conflict',
+      /^device-groups\/lab\.yaml:1:/,
+    ],
+    [
+      'a create of a group that waits for an app',
+      { kind: 'device_group', op: 'create', name: 'lab', fields: { apps: [] } },
+      waiting,
+      'conflict',
+      /^device-groups\/lab\.yaml:1:8: app "bad" was never valid/,
+    ],
+    [
+      'a group of an unknown app',
+      { kind: 'device_group', op: 'create', name: 'lab', fields: { apps: ['web', 'new'] } },
+      SOUND,
+      'absent',
+      /^there is no app "new"$/,
+    ],
+    [
+      'an update to the list that waits for an app',
+      { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: ['bad'] } },
+      waiting,
+      'conflict',
+      /^device-groups\/lab\.yaml:1:8: app "bad" was never valid/,
+    ],
+    [
+      'an update to an unknown app',
+      { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['new'] } },
+      SOUND,
+      'absent',
+      /^there is no app "new"$/,
+    ],
+    [
+      'an update of an unknown group',
+      { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: [] } },
+      SOUND,
+      'absent',
+      /"lab"/,
+    ],
+  ])('%s', (_name, write, files, kind, message) => {
+    const error = refusal(write, viewOf(files, SOUND));
+    expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
+  });
+
+  it.each<[string, Write, Files, FileEdit[] | undefined]>([
+    [
+      'a full update of a file that is gone writes it anew',
+      { kind: 'app', op: 'replace', name: 'web', fields: image },
+      gone('apps/web.yaml'),
+      [{ path: 'apps/web.yaml', text: 'container_image: n:1\n' }],
+    ],
+    [
+      'so does one of a group',
+      { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web'] } },
+      gone('device-groups/edge.yaml'),
+      [{ path: 'device-groups/edge.yaml', text: 'apps:\n  - web\n' }],
+    ],
+    [
+      'one of a group that two files claim leaves one of them',
+      { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
+      TWINS,
+      [{ path: 'device-groups/x/edge.yaml', text: null }],
+    ],
+    [
+      'one of a group that waits for an app takes that off',
+      { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: ['web'] } },
+      waiting,
+      [{ path: 'device-groups/lab.yaml', text: 'apps: [web]\n' }],
+    ],
+    [
+      'one to what file and devices have edits nothing, whatever is wrong with it',
+      { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
+      gone('apps/cron.yaml'),
+      undefined,
+    ],
+    [
+      'a delete needs no file of a group that goes, too',
+      { kind: 'app', op: 'delete', name: 'cron' },
+      gone('device-groups/edge.yaml'),
+      [{ path: 'apps/cron.yaml', text: null }],
+    ],
+  ])('is none: %s', (_name, write, files, edits) => {
+    expect(draft(write, viewOf(files, SOUND))?.commit.edits).toEqual(edits);
+  });
+
+  it('with STRICT: an update to the list of a file that was never applied', () => {
+    const files = { ...invalid('apps/cron.yaml'), 'device-groups/edge.yaml': 'apps: [web]\n' };
+    const write: Write = { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web'] } };
+    const error = refusal(write, viewOf(files, SOUND), { ...RULES, strict: true });
+    expect([error.kind, error.message]).toEqual(['conflict', expect.stringMatching(/^apps\/cron\.yaml:1:/)]);
+  });
 });
 
 describe('what the write could not reach', () => {

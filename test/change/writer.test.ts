@@ -6,8 +6,12 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Write } from '../../src/change/write.ts';
 import { HoldfastError } from '../../src/errors.ts';
+import { tagsOf } from '../../src/store/if-match.ts';
+import type { StoredApp } from '../../src/store/store.ts';
 import { type Engine, wrap } from '../support/engine.ts';
 import { CONTEXT, failure, setImage, WEB, workshop } from '../support/workshop.ts';
+
+const BY_PAT = { actor: 'pat', requestId: 'r', at: 0 };
 
 async function subjects({ repository }: Engine): Promise<string[]> {
   return (await repository.git('log', '--format=%s', '--reverse')).split('\n').slice(1);
@@ -153,6 +157,45 @@ describe('the queue', () => {
     const refused = await Promise.all(writes.map((write) => failure(work.writer.write(write, CONTEXT))));
     expect(refused.map(({ kind }) => kind)).toEqual(['conflict', 'conflict', 'conflict']);
     expect(work.published).toEqual([3, 1]);
+  });
+
+  it('makes the others again where a restart overtook the If-Match of one that is drafted', async () => {
+    let looks = 0;
+    const work = await workshop({
+      store: ({ store }) => ({
+        app: async (name) => {
+          // The second look comes once all are drafted.
+          if (name === 'web' && ++looks === 2) await store.restartApp('web', BY_PAT, null);
+          return store.app(name);
+        },
+      }),
+    });
+    const ifMatch = tagsOf((await work.store.app('web')).value as StoredApp);
+    const web = failure(work.writer.write(setImage('web', '2'), { ...CONTEXT, ifMatch }));
+    const cron = work.writer.write(setImage('cron', '2'), CONTEXT);
+    expect([(await web).kind, (await cron).object.value?.name]).toEqual(['moved-on', 'cron']);
+    expect(await subjects(work)).toEqual(['app cron: container_image 1 -> 2']);
+    expect(work.published).toEqual([1]);
+  });
+
+  it('tells each of its own commit where nobody knows whether they arrived, and looks', async () => {
+    const commits = ['a', 'b'].map((digit) => digit.repeat(40));
+    let looks = 0;
+    const work = await workshop({
+      beforePublish: () => Promise.reject(new HoldfastError('unavailable', 'lost', { commits })),
+      reconciler: ({ reconciler }) => ({
+        look: () => {
+          looks += 1;
+          return reconciler.look();
+        },
+      }),
+    });
+    const writes = ['web', 'cron'].map((name) => failure(work.writer.write(setImage(name, '2'), CONTEXT)));
+    const refused = await Promise.all(writes);
+    expect(refused.map(({ kind, details }) => [kind, details])).toEqual(
+      commits.map((revision) => ['unavailable', { revision, applied: false }]),
+    );
+    expect([work.published, looks]).toEqual([[2], 1]);
   });
 
   it('refuses a write whose turn does not come, and makes nothing of it later', async () => {

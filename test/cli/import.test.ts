@@ -373,6 +373,13 @@ describe('nothing is written where not all could be read', () => {
     const { code, err } = await runImport(await serveRecords(RECORDS), join(top, place));
     expect([code, err]).toEqual([2, expect.stringContaining(`${place} is not a folder`)]);
   });
+
+  it('a folder that cannot be made', async () => {
+    const top = await temporaryFolder();
+    await symlink('loop', join(top, 'loop'));
+    const { code, err } = await runImport(await serveRecords(RECORDS), join(top, 'loop/fleet'));
+    expect([code, err]).toEqual([3, expect.stringMatching(/^holdfast: ELOOP: .*loop/)]);
+  });
 });
 
 describe('what is in the way of a file', () => {

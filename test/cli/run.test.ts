@@ -14,6 +14,7 @@ describe('runCommand', () => {
   it.each([
     [['validate', '.', '-h']],
     [['plan', '--help']],
+    [['help', 'plan']],
     [['import', '--help']],
     [['store', 'copy', '--help']],
   ])('shows the help text without the settings, which are those of serve, for %j', async (argv) => {
@@ -28,10 +29,11 @@ describe('runCommand', () => {
   });
 
   it.each([
-    [[], 'holdfast: name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n'],
-    [['start'], 'holdfast: "start" is no command\nTry "holdfast --help".\n'],
-    [['--port', '1'], 'holdfast: "--port" is no command\nTry "holdfast --help".\n'],
-  ])('refuses %j', async (argv, err) => {
+    [[], ''],
+    [['start'], '"start" is no command; '],
+    [['--port', '1'], '"--port" is no command; '],
+  ])('refuses %j', async (argv, what) => {
+    const err = `holdfast: ${what}name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n`;
     expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
   });
 });

@@ -54,6 +54,20 @@ describe('validate', () => {
     expect([code, err]).toEqual([2, expect.stringContaining('is not a folder')]);
   });
 
+  it.each(['validate', 'plan'])('%s: a folder that cannot be read is no wrong usage', async (command) => {
+    const folder = join(await fleet({}), 'loop');
+    await symlink('loop', folder);
+    const { code, err } = await runCli([command, folder]);
+    expect([code, err]).toEqual([3, expect.stringMatching(/^holdfast: ELOOP: /)]);
+  });
+
+  it('plan --against in no repository is a wrong usage', async () => {
+    const folder = await fleet();
+    const { code, err } = await runCli(['plan', folder, '--against', 'main']);
+    const message = `${folder} is in no git repository, so there is no "main"`;
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
   it('takes DESIRED_STATE where it is given no folder', async () => {
     const folder = await fleet({ 'apps/web.yaml': 'container_image: web:1\n' });
     const { code, out } = await runCli(['validate'], { env: { DESIRED_STATE: folder } });
@@ -130,12 +144,16 @@ describe('validate', () => {
   });
 
   it('writes annotations for a workflow', async () => {
-    const folder = await fleet({ 'apps/a,b:c%.yaml': 'x: 1\n', 'apps/web.yaml': 'a: *b\n', 'notes.txt': '' });
+    const folder = await fleet({
+      'apps/a,b,c:d%%.yaml': 'x: 1\n',
+      'apps/web.yaml': 'a: *b\n',
+      'notes.txt': '',
+    });
     const { code, out } = await runCli(['validate', '--format', 'github', folder]);
     expect(code).toBe(1);
     expect(out.replaceAll(folder, 'FOLDER').split('\n')).toEqual([
       expect.stringMatching(
-        /^::error file=FOLDER\/apps\/a%2Cb%3Ac%25\.yaml,line=1,col=1,title=name-invalid::the file's name/,
+        /^::error file=FOLDER\/apps\/a%2Cb%2Cc%3Ad%25%25\.yaml,line=1,col=1,title=name-invalid::the file's name/,
       ),
       '::error file=FOLDER/apps/web.yaml,line=1,col=4,title=yaml-alias::write the value out instead of this alias; put it in quotes if it is a value that begins with "*"',
       expect.stringMatching(

@@ -84,6 +84,17 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
       expect(line).toMatch(/^::error file=/);
   });
 
+  it('--format github: nor can what a plan shows: "##[" begins one anywhere in a line', async () => {
+    const files = {
+      'apps/web.yaml':
+        'container_image: a\nenv_vars:\n  A: "##[set-output name=a]b"\n  "##[x]": "##vso[x]"\n',
+      'apps/##[x]/db.yaml': 'container_image: b\n',
+    };
+    const { code, out } = await run(['plan', await folderWith(files), '--format', 'github']);
+    expect([code, out]).toEqual([0, expect.not.stringMatching(/##\w*\[/)]);
+    expect(out).toContain('"\\u0023#[set-output name=a]b"');
+  });
+
   it('with no folder takes DESIRED_STATE', async () => {
     const folder = await folderWith(BROKEN);
     const { code, out } = await run(['validate'], { DESIRED_STATE: folder });

@@ -42,6 +42,9 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
     expect([reply.status, reply.body]).toEqual([503, { api_available: false }]);
     expect((await manager.get('/api/v2/status', { authorization: null })).status).toBe(401);
     expect((await manager.get('/healthz', { authorization: null })).body).toEqual({ status: 'ok' });
+    const ready = await manager.get('/readyz', { authorization: null });
+    const reason = 'the store does not answer';
+    expect([ready.status, ready.body]).toEqual([503, { status: 'unavailable', reason }]);
     mend();
     expect((await manager.get('/api/v2/status')).status).toBe(200);
   });
@@ -78,6 +81,17 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
       expect(await worldOf(manager)).toEqual(before);
     },
   );
+
+  it('A failure that nobody foresaw is 500, and its cause is in the log alone', async () => {
+    const manager = await startManager({ files: SMALL_FLEET, logLevel: 'info' });
+    await manager.post('/api/v2/prune');
+    openStore(manager).exec("UPDATE operations SET ids = '{'");
+    const headers = { 'x-request-id': 'look-me-up' };
+    const reply = await manager.get('/api/v2/operations', { headers });
+    expect([reply.status, reply.body]).toEqual([500, { error: 'internal error', request_id: 'look-me-up' }]);
+    const told = () => manager.log.filter(({ msg }) => msg === 'request failed');
+    await expect.poll(told).toMatchObject([{ level: 50, status: 500, err: { type: 'SyntaxError' } }]);
+  });
 
   it('/info goes on with the last good reply while the store fails', async () => {
     const manager = await startManager({ files: SMALL_FLEET, settings: { CACHE_TIME: '0' } });

@@ -7,6 +7,10 @@ import { OID, report } from './expected.ts';
 
 const REPORTS = '/api/v2/reports';
 
+const TWENTY = Object.fromEntries(
+  Array.from({ length: 20 }, (_, index) => [String(index), 'must not have "prototype" as a key']),
+);
+
 describe('decisions.md: Reports: POST /api/v2/reports', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const count = async () => (await manager().get(`${REPORTS}?page_size=1000`)).body.data.length as number;
@@ -73,6 +77,20 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     expect(Object.keys(reply.body.invalid_parameters)).toEqual(
       Array.from({ length: 20 }, (_, index) => String(index + 1)),
     );
+  });
+
+  it.each([
+    ['a field', '{"__proto__": 1}', { ['__proto__']: '"__proto__" cannot be a key' }],
+    ['in a field', '{"x": [{"constructor": 1}]}', { x: 'must not have "constructor" as a key' }],
+    ['in a list', `[${'{"prototype": 1}, '.repeat(30)}0]`, TWENTY],
+  ])('a key that no record can have: 400, nothing kept: %s', async (_, body, told) => {
+    const before = await count();
+    const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, body });
+    expect([reply.status, Object.entries(reply.body['invalid_parameters'] as object)]).toEqual([
+      400,
+      Object.entries(told),
+    ]);
+    expect(await count()).toBe(before);
   });
 
   it.each([

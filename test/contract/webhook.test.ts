@@ -61,6 +61,15 @@ describe('decisions.md: Beyond the contract: POST /webhook', () => {
     expect(reply.status).toBe(202);
   });
 
+  it.each([
+    ['its signature', { 'x-hub-signature-256': `sha256=${sign('')}` }, 202],
+    ['that of Gitea', { 'x-gitea-signature': sign('') }, 202],
+    ['another signature', { 'x-hub-signature-256': `sha256=${sign(PAYLOAD)}` }, 401],
+  ])('no body at all, with %s', async (_, headers, status) => {
+    const url = `${manager().service.address}/webhook`;
+    expect((await fetch(url, { method: 'POST', headers })).status).toBe(status);
+  });
+
   it('takes what a push of very many commits sends, whatever BODY_LIMIT says', async () => {
     const large = `{"commits":"${'x'.repeat(5_000_000)}"}`;
     const headers = { 'x-hub-signature-256': `sha256=${sign(large)}` };

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/settings.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { makePlace, runProgram, runProgramOnTerminal } from './program.ts';
 
@@ -63,6 +64,17 @@ describe('the built program: commands', () => {
     expect(await program.ended).toBe(1);
     expect(program.output()).toContain('web.yaml:2:1');
     expect(program.output().includes('\u001b[')).toBe(isColored);
+  });
+
+  it.skipIf(!HAS_SCRIPT).each([
+    ['drawn where errors go to a terminal', '>/dev/null', true],
+    ['kept out of a file that they go to', '2>errors; cat errors', false],
+  ])('progress is %s', async (_name, more, isDrawn) => {
+    const args = ['import', '--from', 'http://127.0.0.1:1', 'fleet'];
+    const program = runProgramOnTerminal(args, {}, await temporaryFolder(), more);
+    await program.ended;
+    expect(program.output()).toContain('holdfast: http://127.0.0.1:1 cannot be reached');
+    expect(program.output().includes('\r\u001b[K')).toBe(isDrawn);
   });
 
   it('wrong settings: 2, every problem at once, nothing started and no secret shown', async () => {

@@ -52,13 +52,14 @@ export function runProgramInto(
   return startProcess('sh', command, { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
-/** The same on a terminal that `script` makes. */
+/** The same on a terminal that `script` makes; `more` is what a shell has after the command: `2>errors`. */
 export function runProgramOnTerminal(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   cwd = PROJECT,
+  more = '',
 ): TestProcess {
-  const command = [NODE, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+  const command = [...[NODE, MAIN, ...args].map((word) => `'${word}'`), more].join(' ');
   const settings = { PATH: process.env['PATH'], ...env };
   return startProcess('script', ['-qec', command, '/dev/null'], { cwd, env: settings });
 }

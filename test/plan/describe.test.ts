@@ -236,6 +236,11 @@ describe('printable', () => {
       '\u202e\u2066\u061c\u2028\u2029',
       '\\u202e\\u2066\\u061c\\u2028\\u2029',
     ],
+    [
+      'what a workflow takes for a command',
+      '# a ##b #[c] ##[d]##vso[e]',
+      '# a ##b #[c] \\u0023#[d]\\u0023#vso[e]',
+    ],
   ])('%s', (_name, text, expected) => {
     expect(printable(text)).toBe(expected);
   });

@@ -200,6 +200,14 @@ describe('makePlan', () => {
     expect(plan.steps.map(({ name }) => name)).toEqual(['a', 'g', 'h']);
   });
 
+  it('looks at the apps that a group listed and that have no file, and at none that has its name', () => {
+    const now = { ...A, 'device-groups/a.yaml': 'apps: [a]\n', ...H };
+    const applied = appliedOf({ ...now, ...B, 'device-groups/a.yaml': 'apps: [a, b]\n' });
+    const plan = makePlan(['device_group/a'], stateOf(now), applied);
+    expect([...plan.problems.keys()]).toEqual(['device_group/a', 'app/b']);
+    expect(plan.steps.map((step) => `${changeTypeOf(step)} ${step.name}`)).toEqual(['update a', 'delete b']);
+  });
+
   it('takes a name that was never heard of for nothing', () => {
     const plan = makePlan(['app/x', 'device_group/y'], stateOf({}), appliedOf({}));
     expect(plan).toEqual({
@@ -242,6 +250,9 @@ describe('makePlan', () => {
       'shop/b.yml',
       'there is no app "shop/b.yml": an app is named like its file, without folder and ending; take it off this list',
     ],
+    ['c.yml', 'there is no app "c.yml"; add apps/c.yml.yaml or take the name off this list'],
+    ['a.yml', 'there is no app "a.yml": an app is named like its file, without folder and ending; write "a"'],
+    ['a.yaml.b', 'there is no app "a.yaml.b"; add apps/a.yaml.b.yaml or take the name off this list'],
     ['a b', 'there is no app "a b", and none can have that name; take it off this list'],
     ['b.yaml', 'there is no app "b.yaml"; add apps/b.yaml.yaml or take the name off this list'],
   ])('tells what to write instead of %s', (name, expected) => {
@@ -251,7 +262,8 @@ describe('makePlan', () => {
   });
 
   it('carries what was before, what comes after, and the file that it is written in', () => {
-    const { steps } = makePlan(['app/a', 'app/b'], stateOf(A2), appliedOf({ ...A, ...B }));
+    const keys = ['app/a', 'app/b', 'device_group/g', 'device_group/h'];
+    const { steps } = makePlan(keys, stateOf({ ...A2, ...G }), appliedOf({ ...A, ...B, ...G_AB, ...H }));
     expect(steps).toMatchObject([
       {
         kind: 'app',
@@ -260,6 +272,14 @@ describe('makePlan', () => {
         after: { container_image: 'a:2', running: true },
         origin: { path: 'apps/a.yaml', blob: A2['apps/a.yaml'] },
       },
+      {
+        kind: 'device_group',
+        name: 'g',
+        before: { apps: ['a', 'b'] },
+        after: { apps: ['a'] },
+        origin: { path: 'device-groups/g.yaml', blob: G['device-groups/g.yaml'] },
+      },
+      { kind: 'device_group', name: 'h', before: { apps: ['a'] }, after: null, origin: null },
       { kind: 'app', name: 'b', before: { container_image: 'b:1' }, after: null, origin: null },
     ]);
   });

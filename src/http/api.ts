@@ -5,6 +5,7 @@ import type {
   IdStore,
   ObjectReads,
   OperationStore,
+  PassStore,
   Reachable,
   ReportStore,
   StoreProgress,
@@ -23,7 +24,13 @@ export interface Metrics {
 
 /** What the routes work with. */
 export interface Api {
-  store: ObjectReads & OperationStore & ReportStore & StoreProgress & Reachable & Pick<IdStore, 'counters'>;
+  store: ObjectReads &
+    OperationStore &
+    ReportStore &
+    StoreProgress &
+    Reachable &
+    Pick<IdStore, 'counters'> &
+    Pick<PassStore, 'appliedObjects'>;
   writer: Writer;
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;

@@ -154,11 +154,25 @@ describe('origin over ssh', () => {
       'git@forge.example: Permission denied (publickey).',
       'origin does not accept the key; look at GIT_SSH_KEY',
     ],
+    [
+      "Permissions 0644 for '/run/key' are too open.\ngit@forge.example: Permission denied (publickey).",
+      'others may read the key of GIT_SSH_KEY, so ssh does not use it; give it mode 600',
+    ],
+    [
+      'Load key "/run/key": Permission denied\ngit@forge.example: Permission denied (publickey).',
+      'ssh cannot use the file of GIT_SSH_KEY; look whether it is a private key that the user of the manager may read',
+    ],
+    [
+      'no such identity: /run/key: No such file or directory\ngit@forge.example: Permission denied (publickey).',
+      'there is no file at GIT_SSH_KEY',
+    ],
     ['ssh: connect to host forge.example port 22: Connection refused', 'origin cannot be reached'],
   ])('that ends with "%s" says what to look at', async (text, message) => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = await temporaryFolder();
-    await writeFile(join(folder, 'ssh'), `#!/bin/sh\necho '${text}' >&2\nexit 255\n`, { mode: 0o755 });
+    await writeFile(join(folder, 'ssh'), `#!/bin/sh\ncat >&2 <<'END'\n${text}\nEND\nexit 255\n`, {
+      mode: 0o755,
+    });
     const path = process.env['PATH'];
     process.env['PATH'] = `${folder}:${path}`;
     try {

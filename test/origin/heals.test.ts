@@ -59,6 +59,22 @@ describe('without anybody asking, it heals', () => {
     await expectApplied(manager, id);
     expect(await readdir(join(mirror, 'objects/pack'))).not.toContain('tmp_pack_half');
   });
+
+  it('after a fetch filled the disk, and what was pushed was taken back: its half of a pack goes when it is old', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await rename(origin.url, `${origin.url}.away`);
+    await manager.reconcile();
+    const packs = join(manager.dataFolder, 'mirror.git/objects/pack');
+    await writeFile(join(packs, 'tmp_pack_half'), 'PACK');
+    await rename(`${origin.url}.away`, origin.url);
+    await manager.reconcile();
+    await manager.reconcile();
+    expect(await readdir(packs)).toContain('tmp_pack_half');
+    await utimes(join(packs, 'tmp_pack_half'), new Date(0), new Date(0));
+    await manager.reconcile();
+    expect(await readdir(packs)).not.toContain('tmp_pack_half');
+  });
 });
 
 describe('settings of another day', () => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
+import { messageOf } from '../../errors.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json } from '../openapi/replies.ts';
@@ -41,18 +42,22 @@ const readyDocs = documented({
 /** Whether the manager can be used, for people and for probes. */
 export function statusRoutes(app: FastifyInstance, api: Api): void {
   const { store, reconciler } = api;
+  const requireObjects = readingObjects(api);
   app.get('/api/v2/status', statusDocs, async (_request, reply) => {
-    const isAvailable = await canServe(api);
+    const isAvailable = await canServe(api, requireObjects);
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
   });
 
   app.get('/healthz', healthDocs, () => Promise.resolve({ status: 'ok' }));
 
   app.get('/readyz', readyDocs, async (_request, reply) => {
-    try {
-      if ((await store.state()).applied !== null) return { status: 'ok' };
-    } catch {
+    const state = await store.state().catch(() => null);
+    if (state === null)
       return reply.code(503).send({ status: 'unavailable', reason: 'the store does not answer' });
+    if (state.applied !== null) {
+      const trouble = await requireObjects().then(() => null, messageOf);
+      if (trouble === null) return { status: 'ok' };
+      return reply.code(503).send({ status: 'unavailable', reason: trouble });
     }
     const reason = reconciler.status().error?.message ?? 'no revision was applied yet';
     return reply.code(503).send({ status: 'unavailable', reason });
@@ -64,13 +69,30 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
  * refused, it must not be true. What was applied once is served, also while the branch cannot be read. A branch without a
  * commit is an empty fleet, but not where ids of a fleet are left: it was lost then.
  */
-async function canServe({ store, reconciler }: Api): Promise<boolean> {
+async function canServe({ store, reconciler }: Api, requireObjects: () => Promise<void>): Promise<boolean> {
   const { state, applied } = reconciler.status();
   try {
     await store.ping();
-    if (applied !== null || (await store.state()).applied !== null) return true;
+    if (applied !== null) return true;
+    if ((await store.state()).applied !== null) {
+      await requireObjects();
+      return true;
+    }
     return state === 'applied' && (await store.counters(0)).length === 0;
   } catch {
     return false;
   }
+}
+
+/**
+ * Rejects where what was applied cannot be read: a store that is damaged in part says what it holds, and does not give
+ * it. A pass of this process that went well has read it, and so has the first good look here.
+ */
+function readingObjects({ store, reconciler }: Api): () => Promise<void> {
+  let areRead = false;
+  return async () => {
+    if (areRead || reconciler.status().applied !== null) return;
+    await store.appliedObjects();
+    areRead = true;
+  };
 }

@@ -1,4 +1,4 @@
-import { chmod, readdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -349,6 +349,26 @@ describe('the process', () => {
     await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     await writer.close();
     expect(await leftBy(repository)).toEqual(['pack-1.keep']);
+  });
+
+  it('that was killed goes with what a full disk left of others of this manager: empty reports, halves of packs', async () => {
+    const { repository, base, writer } = await startNoted();
+    const git = join(repository.folder, '.git');
+    await writeFile(join(git, 'fast_import_crash_4711'), '');
+    await writeFile(
+      join(git, 'fast_import_crash_4712'),
+      'fast-import crash report:\n    parent process: 1\n',
+    );
+    for (const name of ['tmp_pack_full', 'tmp_idx_full']) {
+      await writeFile(join(git, 'objects/pack', name), 'PACK');
+      await utimes(join(git, 'objects/pack', name), new Date(0), new Date(0));
+    }
+    process.kill((await noting.last()) as number, 'SIGKILL');
+    await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
+    await writer.close();
+    expect(await leftBy(repository)).toEqual(['fast_import_crash_4712']);
+    const packs = await readdir(join(git, 'objects/pack'));
+    expect(packs.filter((name) => name.endsWith('_full'))).toEqual([]);
   });
 
   it('ends after a while without work, and starts again', async () => {

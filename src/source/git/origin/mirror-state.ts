@@ -42,8 +42,8 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   const folder = repository.gitFolder;
   let isReached = false;
   let isSuspect = false;
-  let wasLate = false;
-  let failure: string | null = null;
+  let failure: unknown = null;
+  let isUntidy = false;
 
   const hasTip = (): Promise<boolean> => isTracked(repository, branch);
 
@@ -57,19 +57,18 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
 
   const fail = (error: unknown): never => {
     isSuspect ||= isDamage(error);
-    wasLate = error instanceof OriginUnavailable && error.isLate;
-    failure = messageOf(error);
+    failure = error;
+    isUntidy = true;
     throw error;
   };
 
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
-    // What an ended fetch left is in the way of the next one.
-    if (failure !== null) await tidyMirror(folder, trackingRef(branch));
+    // What an ended fetch left is in the way of the next one; half a pack goes later, when it is surely nobody's.
+    if (isUntidy) isUntidy = await tidyMirror(folder, trackingRef(branch));
     const others = await fetchInFormat(parts, pace, remake).catch(fail);
     const refusal = others === null ? null : missing(branch, others, isFirst);
     if (refusal !== null) fail(refusal);
     failure = null;
-    wasLate = false;
     isReached = true;
   };
 
@@ -77,7 +76,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
     if (isSuspect && !(await isWhole(parts))) await remake();
     isSuspect = false;
     const isFirst = !(await hasTip());
-    const pace = wasLate ? 'patient' : 'usual';
+    const pace = failure instanceof OriginUnavailable && failure.isLate ? 'patient' : 'usual';
     await run(isFirst ? 'first' : pace, isFirst);
   };
 
@@ -90,7 +89,8 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
     },
     requireReached: async () => {
       if (isReached || (await hasTip())) return;
-      throw new HoldfastError('unavailable', failure ?? 'origin was not reached yet');
+      const reason = failure === null ? 'origin was not reached yet' : messageOf(failure);
+      throw new HoldfastError('unavailable', reason);
     },
   };
 }

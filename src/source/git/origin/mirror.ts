@@ -201,9 +201,10 @@ async function removeOtherBranches(folder: string, tracking: string): Promise<vo
 
 /**
  * Clears away what a fetch that was ended can leave: locks of refs that nothing but fetches and pushes move, which
- * take turns, and packs that nobody has worked on for a while.
+ * take turns, and packs that nobody has worked on for a while. Resolves to whether younger ones are left: each can be as
+ * large as the disk had room for.
  */
-export async function tidyMirror(folder: string, tracking: string): Promise<void> {
+export async function tidyMirror(folder: string, tracking: string): Promise<boolean> {
   const packs = join(folder, 'objects/pack');
   const names = await readdir(packs).catch((): string[] => []);
   const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
@@ -214,6 +215,7 @@ export async function tidyMirror(folder: string, tracking: string): Promise<void
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];
   // What cannot be removed shows in the next fetch.
   await Promise.all(leftovers.map((path) => rm(path, { force: true }).catch(() => undefined)));
+  return abandoned.includes(false);
 }
 
 async function isAbandoned(path: string): Promise<boolean> {

@@ -69,6 +69,15 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     /Permission to .* denied|marked as read only|not allowed to push/i,
     'origin does not let this account push',
   ],
+  [
+    /are too open|bad permissions/,
+    'others may read the key of GIT_SSH_KEY, so ssh does not use it; give it mode 600',
+  ],
+  [
+    /^Load key ".*": /m,
+    'ssh cannot use the file of GIT_SSH_KEY; look whether it is a private key that the user of the manager may read',
+  ],
+  [/^no such identity: .*: No such file/m, 'there is no file at GIT_SSH_KEY'],
   [/Permission denied|publickey/, 'origin does not accept the key; look at GIT_SSH_KEY'],
   [/Host key verification failed/, 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
   [/dubious ownership/, 'the repository at GIT_REMOTE belongs to another user'],

@@ -8,6 +8,8 @@ import type { Repository } from './repository.ts';
  * made it.
  */
 const UNFINISHED = /^tmp_(pack|idx|rev|mtimes)_|^\.tmp-\d+-pack-/;
+/** What a `fast-import` that finds the disk full leaves. */
+const HALF = /^tmp_(pack|idx)_/;
 /** A pack that a living process needs as it is, or that a person wants to keep. */
 const KEPT = /^pack-.*\.keep$/;
 /** What the first kind of them holds, where a `fast-import` made it. */
@@ -30,7 +32,7 @@ export async function clearLeftPacks(repository: Repository): Promise<void> {
     const path = `${folder}/${name}`;
     // A mark goes with the process that made it, and that would be seen; half a pack may be somebody's from elsewhere.
     const age = isBusy === null ? DEAD_AFTER_BLINDLY : KEPT.test(name) ? 0 : DEAD_AFTER;
-    if (await isLeft(path, age)) await unlink(path).catch(() => undefined);
+    if (await isLeft(path, age)) await remove(path);
   }
 }
 
@@ -42,9 +44,9 @@ async function isLeft(path: string, age: number): Promise<boolean> {
 }
 
 /**
- * Takes away what a writer of commits of this process left when it failed: its report, and the marks of its packs,
- * which nobody would join and which would keep the next writer from making a pack once more. While another git works in
- * the repository, only a mark whose pack never came to be is surely not one of its own.
+ * Takes away what a writer of commits of this process left when it failed: its report, halves of packs, and the marks
+ * of its packs, which nobody would join and which would keep the next writer from making a pack once more. While another
+ * git works in the repository, only a mark whose pack never came to be is surely not one of its own.
  */
 export async function clearFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;
@@ -53,12 +55,25 @@ export async function clearFailedWriter(folders: Folders): Promise<void> {
   const isAlone = (await isAtWork(await allFoldersOf(folders))) === false;
   const marks = [...names].filter((name) => KEPT.test(name));
   for (const mark of marks.filter((name) => isAlone || !names.has(name.replace(/keep$/, 'pack')))) {
-    if (await isLeft(`${folder}/${mark}`, 0)) await unlink(`${folder}/${mark}`).catch(() => undefined);
+    if (await isLeft(`${folder}/${mark}`, 0)) await remove(`${folder}/${mark}`);
   }
+  for (const half of [...names].filter((name) => isAlone && HALF.test(name))) {
+    if (await isLeft(`${folder}/${half}`, DEAD_AFTER)) await remove(`${folder}/${half}`);
+  }
+  await removeReports(gitFolder, isAlone);
+}
+
+async function removeReports(gitFolder: string, isAlone: boolean): Promise<void> {
   const reports = (await readdir(gitFolder).catch((): string[] => [])).filter((name) => REPORT.test(name));
+  const ours = new RegExp(`^ *parent process *: ${process.pid}$`, 'm');
   for (const report of reports) {
-    const text = await readFile(`${gitFolder}/${report}`, 'latin1').catch(() => '');
-    const isOurs = new RegExp(`^ *parent process *: ${process.pid}$`, 'm').test(text);
-    if (isOurs) await unlink(`${gitFolder}/${report}`).catch(() => undefined);
+    const text = await readFile(`${gitFolder}/${report}`, 'latin1').catch(() => null);
+    // On a full disk a report stays without a word.
+    const isOurs = text === '' ? isAlone : text !== null && ours.test(text);
+    if (isOurs) await remove(`${gitFolder}/${report}`);
   }
+}
+
+async function remove(path: string): Promise<void> {
+  await unlink(path).catch(() => undefined);
 }

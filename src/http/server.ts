@@ -20,7 +20,7 @@ import { useShutdown } from './protocol/shutdown.ts';
 import { refuseUnreadable } from './protocol/unreadable.ts';
 import { useJsonBodies } from './request/body.ts';
 import { useChecks } from './request/checks.ts';
-import { requestId } from './request/request-id.ts';
+import { createRequestIds, requestId } from './request/request-id.ts';
 import { useRequestLog } from './request-log.ts';
 import { REVISION_HEADER, TELLS_REVISION, withRevision } from './revision.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
@@ -62,6 +62,7 @@ const VERBOSE_LEVELS = new Set(['trace', 'debug']);
 /** Builds the whole HTTP side without listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { api, authenticator, logger, bodyLimit, version } = options;
+  const newRequestId = createRequestIds();
   const app = Fastify({
     loggerInstance: quietly(logger),
     childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
@@ -72,7 +73,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // That would be JSON, which a worker takes for the end: it would stop its containers because a manager restarts.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
-    genReqId: requestId,
+    genReqId: (request) => requestId(request, newRequestId),
     clientErrorHandler: refuseUnreadable,
     schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { isKnown } from '../conditions.ts';
-import { newRequestId, REQUEST_ID } from '../request/request-id.ts';
+import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
 import { INFO_ROUTE, INFO_TYPE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
@@ -38,6 +38,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
 /** Answers a request, and tells whether it did. */
 function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
   const { info, metrics } = api;
+  const newRequestId = createRequestIds();
   const count = {
     200: metrics.requestCounter('GET', INFO_ROUTE, 200),
     304: metrics.requestCounter('GET', INFO_ROUTE, 304),
@@ -50,7 +51,8 @@ function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
     if (entry === null || entry.revision === null) return false;
     const headers = plainHeaders(request.rawHeaders);
     if (headers === null || authenticator.recall(headers.authorization) === null) return false;
-    count[reply(response, entry, entry.revision, headers)]();
+    const { ifNoneMatch, requestId = newRequestId() } = headers;
+    count[reply(response, entry, entry.revision, { ifNoneMatch, requestId })]();
     return true;
   };
 }
@@ -67,7 +69,7 @@ function reply(
   response: ServerResponse,
   entry: InfoEntry,
   revision: string,
-  { ifNoneMatch, requestId = newRequestId() }: PollHeaders,
+  { ifNoneMatch, requestId }: { ifNoneMatch: string | undefined; requestId: string },
 ): 200 | 304 {
   // Each list is written out whole: one that grows is copied on its way.
   if (isKnown(ifNoneMatch, entry.etag)) {

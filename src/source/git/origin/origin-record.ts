@@ -2,7 +2,7 @@ import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
 import { createIdsRecord, type RecordPlace, type RecordTips } from '../record/ids-record.ts';
-import { moveRefs, RECORD_REF, readTips } from '../record/refs.ts';
+import { moveRefs, RECORD_REF, readTips, SEEN_REF } from '../record/refs.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
@@ -11,8 +11,6 @@ import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';
 import { OriginLocked } from './origin-errors.ts';
 
-/** Where the mirror keeps what the record at origin was when it was last seen. */
-const SEEN_REF = 'refs/holdfast/origin-ids';
 /** On which version at origin the mirror's own goes on, where origin did not take that; missing: on none. */
 const BASE_REF = 'refs/holdfast/ids-base';
 

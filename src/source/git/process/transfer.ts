@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { SHUTTING_DOWN } from '../../../errors.ts';
-import type { GitCommand, ObjectFormat } from './commands.ts';
+import { type GitCommand, LEFT_OUT, type ObjectFormat } from './commands.ts';
 import { type GitContext, GitFailure, hasPipes } from './run.ts';
 
 /** Longest text that is kept of what a transfer says, in characters. */
@@ -106,7 +106,7 @@ function endOf(child: Child, command: GitCommand, watch: LimitWatch): Promise<Sa
   });
   return new Promise((resolve, reject) => {
     const finish = (code: number | null, reason: string): void => {
-      const why = watch.end() ?? `${reason.replaceAll(TRACED, '')}${said.out}`;
+      const why = watch.end() ?? `${reason.replaceAll(TRACED, '').replaceAll(LEFT_OUT, '')}${said.out}`;
       if (code === 0) resolve(said);
       else reject(new GitFailure(command, code, why));
     };

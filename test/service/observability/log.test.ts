@@ -186,14 +186,9 @@ describe('the log of passes', () => {
 
   it('tells of no trouble where the manager is stopping', async () => {
     const message = 'the manager is shutting down';
-    const origin = {
-      reachedAt: null,
-      cause: null,
-      error: { kind: 'unavailable', message, since: 0, failures: 1, retryAt: 1 },
-    } as const;
     const { tell } = passLog();
     const failed = { ok: false, error: new HoldfastError('unavailable', message) } as const;
-    expect(await tell(failed, { origin })).toEqual([]);
+    expect(await tell(failed)).toEqual([]);
   });
 
   it('tells at most fifty objects of a pass one by one', async () => {

@@ -1,4 +1,4 @@
-import { HoldfastError, kindOf } from '../../../errors.ts';
+import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
@@ -138,7 +138,7 @@ function isWithoutBranch(error: unknown): boolean {
  */
 export type TransferObserver = (kind: 'fetch' | 'push', outcome: string) => void;
 
-/** The same origin; tells how each transfer ended. */
+/** The same origin; tells how each transfer ended, but for those that the manager itself has ended. */
 export function observed(origin: Origin, observe: TransferObserver): Origin {
   const telling = async <T>(
     kind: 'fetch' | 'push',
@@ -150,7 +150,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
       observe(kind, tell(value));
       return value;
     } catch (error) {
-      observe(kind, kindOf(error));
+      if (!isOfShutdown(error)) observe(kind, kindOf(error));
       throw error;
     }
   };

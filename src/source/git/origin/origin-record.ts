@@ -25,6 +25,9 @@ function asideFor(reason: string): string {
   return `origin does not take the record of ids, so it is kept in the mirror alone, and tried again later: ${reason}`;
 }
 
+/** The same of one that origin could not be asked to take. */
+const KEPT = 'the record of ids is kept in the mirror alone, and sent again as soon as that can be';
+
 /** What keeping the record at origin needs. */
 export interface OriginRecordParts {
   repository: Repository;
@@ -89,7 +92,10 @@ async function standingOf(
   return (await versionAt(seen)) === (await versionAt(base)) ? own : seen;
 }
 
-/** Only over the version that was judged. Resolves to why origin does not take it; null where it does. */
+/**
+ * Only over the version that was judged. Resolves to why origin does not take it; null where it does. Where that is not
+ * known, the version stays in the mirror, and this rejects: it may be at origin, or come there.
+ */
 async function put(
   parts: OriginRecordParts,
   tip: string,
@@ -98,7 +104,8 @@ async function put(
 ): Promise<string | null> {
   const { repository } = parts;
   const send = () => push(parts, seen, tip);
-  const refusal = await (shares && seen !== null ? sharing(repository, tip, seen, send) : send());
+  const sent = shares && seen !== null ? sharing(repository, tip, seen, send) : send();
+  const refusal = await sent.catch((error) => keep(repository, tip, seen, error));
   const isTaken = refusal === null;
   await moveRefs(repository, [
     { ref: RECORD_REF, to: tip },
@@ -106,6 +113,21 @@ async function put(
     { ref: BASE_REF, to: isTaken ? null : seen },
   ]);
   return refusal;
+}
+
+/** What the loss of the store alone would otherwise take along, as long as origin is away. */
+async function keep(
+  repository: Repository,
+  tip: string,
+  seen: string | null,
+  error: unknown,
+): Promise<never> {
+  if (kindOf(error) !== 'unavailable') throw error;
+  await moveRefs(repository, [
+    { ref: RECORD_REF, to: tip },
+    { ref: BASE_REF, to: seen },
+  ]);
+  throw new HoldfastError('unavailable', `${KEPT}: ${messageOf(error)}`, {}, error);
 }
 
 /**

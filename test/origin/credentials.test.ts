@@ -154,7 +154,10 @@ describe('origin over ssh', () => {
       'git@forge.example: Permission denied (publickey).',
       'origin does not accept the key; look at GIT_SSH_KEY',
     ],
-    ['ssh: connect to host forge.example port 22: Connection refused', 'origin cannot be reached'],
+    [
+      'ssh: connect to host forge.example port 22: Connection refused',
+      'origin cannot be reached; look at GIT_REMOTE, and at the network',
+    ],
   ])('that ends with "%s" says what to look at', async (text, message) => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = await temporaryFolder();

@@ -84,7 +84,10 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
   [MISMATCHED, 'the repository at GIT_REMOTE has another object format than the mirror of it'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
-  [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
+  [
+    /Could not resolve|Connection refused|Failed to connect|No route to host/i,
+    'origin cannot be reached; look at GIT_REMOTE, and at the network',
+  ],
 ];
 
 /** What a push says once it sends commits; before that, origin has nothing that it could take. */

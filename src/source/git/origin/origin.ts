@@ -185,7 +185,15 @@ const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 /** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
 const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
+/** Said before anything is sent: git takes a branch or tag whose name ends with a full name for one of that name, too. */
+const AMBIGUOUS = /^error: dst refspec (\S+) matches more than one/m;
+
 function pushFailure(error: unknown): PushOutcome {
+  const [, name] = AMBIGUOUS.exec(textOf(error)) ?? [];
+  if (name !== undefined) {
+    const message = `origin has another ref whose name ends with ${name}, so git does not push there; find it by "git ls-remote origin ${name}", and delete it`;
+    throw new HoldfastError('conflict', message, {}, error);
+  }
   const why = error instanceof GitFailure ? whyRejected(error) : undefined;
   if (why === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];

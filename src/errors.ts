@@ -53,6 +53,12 @@ export function messageOf(error: unknown): string {
 /** Why a stopping manager does not do something; no trouble that anybody has to look at. */
 export const SHUTTING_DOWN = 'the manager is shutting down';
 
+/** Whether something failed because the manager itself has ended it, or did not begin it any more. */
+export function isOfShutdown(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.message === SHUTTING_DOWN || isOfShutdown(error.cause);
+}
+
 /** Of Node and of git, for this process (EMFILE) or for the machine (ENFILE). */
 const NO_DESCRIPTOR = /\bE[MN]FILE\b|too many open files/i;
 

@@ -4,12 +4,10 @@ import { runCommand } from './cli/run.ts';
 import { holdMemoryDown, tuneCollector } from './service/garbage-collector.ts';
 import { createLogger } from './service/observability/logger.ts';
 import { type Service, startService } from './service/service.ts';
+import { STOP_LIMITS } from './service/stop-clock.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';
 import { PRODUCT_VERSION } from './service/version.ts';
 import type { Config } from './settings.ts';
-
-/** Milliseconds from a signal to the end, whatever is still under way. */
-const SHUTDOWN_LIMIT = 10_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /** The terminal is closed: both the shell and the system say so, and the second word means nothing. */
@@ -37,7 +35,7 @@ async function serve(config: Config): Promise<ExitCode> {
     setTimeout(() => {
       logger.error('not stopped in time; ending now');
       process.exit(EXIT.failed);
-    }, SHUTDOWN_LIMIT).unref();
+    }, STOP_LIMITS.end).unref();
   });
   const announce = (text: string): void => void process.stderr.write(text);
   const draw = process.stderr.isTTY

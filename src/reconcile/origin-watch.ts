@@ -1,4 +1,4 @@
-import { asHoldfastError } from '../errors.ts';
+import { asHoldfastError, isOfShutdown } from '../errors.ts';
 import type { SourceOrigin } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
@@ -54,7 +54,8 @@ export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
       reached();
     } catch (error) {
       const known = asHoldfastError(error);
-      if (status === null) return;
+      // What the manager ended itself says nothing about origin.
+      if (status === null || isOfShutdown(error)) return;
       const told = describeError(known, status.error, now(), random());
       status = { ...status, error: told, cause: known.cause };
     } finally {

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { appDefaults } from '../desired/app.ts';
@@ -15,7 +14,6 @@ import type { Store, StoreProgress } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { expireReports } from './expiry.ts';
-import { createLastCalls } from './last-calls.ts';
 import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
 import { createProgressLog, type Draw } from './observability/progress.ts';
@@ -23,6 +21,7 @@ import { openAuthenticator } from './open/accounts.ts';
 import { lockDataFolder, openDataFolder } from './open/data-folder.ts';
 import { openSource } from './open/source.ts';
 import { openStore } from './open/store.ts';
+import { createStopClock, type StopClock, whenOver } from './stop-clock.ts';
 import { PRODUCT_VERSION } from './version.ts';
 
 /** What the service takes from the process that it runs in. */
@@ -46,10 +45,9 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Milliseconds for the last version of the record of ids, and for giving the lease up, when the process ends. */
-const LAST_RECORD_LIMIT = 3000;
-/** Milliseconds that a stopping manager lets pushes go on; before the server cuts off those who wait for them. */
-const LAST_PUSHES = 3000;
+const NOT_RECORDED =
+  'the last ids were not recorded in time; the next start records them, and if the store is lost before that, containers restart';
+
 /**
  * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
  * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
@@ -81,8 +79,8 @@ async function serveFrom(
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
-  const calls = createLastCalls(environment.stopping);
-  const { enough } = calls;
+  const stop = createStopClock(environment.stopping);
+  const enough = stop.over.calls;
   const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed, enough });
   const opened = await openSource(config, data, {
     ...environment,
@@ -106,12 +104,12 @@ async function serveFrom(
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
-  const running = { server, ...engine, source, lease, store };
+  const running = { server, ...engine, source, lease, store, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
-    calls.begin();
-    await closeAll(running);
-    calls.end();
+    stop.begin();
+    await closeAll(running, stop);
+    stop.end();
   };
   return { address, close };
 }
@@ -121,22 +119,39 @@ interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {
   source: Source;
   lease: PollLease | null;
   store: Store;
+  logger: Logger;
 }
 
 /** In the order in which they need each other. */
-async function closeAll({ server, writer, reconciler, recorder, source, lease, store }: Running) {
+async function closeAll(running: Running, { over }: StopClock): Promise<void> {
+  const { server, writer, reconciler, source, store } = running;
   // Writes in flight may come to their end; a look has nobody who waits for it.
-  const enough = setTimeout(() => source.origin?.abandon(), LAST_PUSHES);
+  const letBe = whenOver(over.pushes, () => source.origin?.abandon());
   await server.close();
   await writer.close();
   const closed = reconciler.close();
   source.origin?.interrupt();
   await closed;
-  clearTimeout(enough);
-  const last = Promise.all([recorder.close(), lease?.giveUp()]);
-  await Promise.race([last, wait(LAST_RECORD_LIMIT, undefined, { ref: false })]);
+  letBe();
+  await closeRecord(running, over);
   await source.close();
   await store.close();
+}
+
+/** The lease is given up meanwhile: both can wait for others, and neither for the other. */
+async function closeRecord(
+  { recorder, source, lease, logger }: Running,
+  over: StopClock['over'],
+): Promise<void> {
+  const letBe = whenOver(over.recordPush, () => source.origin?.abandonRecord());
+  let isOpen = true;
+  const closed = recorder.close().then(() => {
+    isOpen = false;
+  });
+  const late = new Promise<void>((resolve) => whenOver(over.record, resolve));
+  await Promise.race([Promise.all([closed, lease?.giveUp()]), late]);
+  letBe();
+  if (isOpen) logger.error(NOT_RECORDED);
 }
 
 /** Of the desired state: a folder of this machine, or a path in the repository elsewhere. */

@@ -202,10 +202,15 @@ export interface Watcher {
 export interface SourceOrigin {
   /** Brings what is read to where origin is. Rejects as `unavailable`, with a sentence that says what to look at. */
   refresh(): Promise<void>;
-  /** Ends at once what is under way there: what needs it rejects. */
+  /**
+   * Ends at once what is under way there, but for the record of ids: what needs it rejects, as it does whenever the manager
+   * is shutting down (`isOfShutdown`).
+   */
   interrupt(): void;
   /** The same, and begins nothing more. For the end of the process. */
   abandon(): void;
+  /** Ends the sending of the record, too, and begins no more: it stays where it is without origin. */
+  abandonRecord(): void;
 }
 
 /** Where revisions come from and go to. */

@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, testRepository } from '../support/git.ts';
+import { RECORD } from '../support/loss.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import {
@@ -47,6 +50,18 @@ async function expectGone({ ssh }: Place): Promise<void> {
   await expect.poll(() => areAlive(calls), PATIENCE).toBe(false);
 }
 
+/** A search path on which a command of git hangs from the moment that this is asked for. */
+async function gitThatHangs(command: string): Promise<{ path: string; hang(): Promise<void> }> {
+  const folder = await temporaryFolder();
+  const [path = '', mark] = [process.env['PATH'], join(folder, 'hang')];
+  const hangs = `test -e '${mark}' && test "$1" = ${command} && exec sleep 600`;
+  await writeFile(join(folder, 'git'), `#!/bin/sh\n${hangs}\nPATH='${path}' exec git "$@"\n`, {
+    mode: 0o755,
+  });
+  return { path: `${folder}:${path}`, hang: () => writeFile(mark, '') };
+}
+
+const HANGS_PUSHES = `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`;
 const look = (manager: ProcessManager) => () => manager.request('POST', '/api/v2/reconcile');
 const write = (manager: ProcessManager) => () =>
   manager.request('POST', '/api/v2/apps/new', { container_image: 'new:1' });
@@ -72,13 +87,39 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
     await expectGone(place);
   });
 
+  it('in the middle of sending the record of ids: it is in the mirror then, and the log says so', async () => {
+    const place = await newPlace();
+    const manager = await startProcessManager(place.options);
+    await firstRecord(place.origin);
+    const mirror = repositoryAt(join(place.options.dataFolder, 'mirror.git'));
+    const before = await place.origin.bare.git('rev-parse', RECORD);
+    await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
+    expect(await manager.stop()).toBe(0);
+    expect(manager.process.output()).toMatch(/kept in the mirror alone.*the manager is shutting down/);
+    expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
+    await expectGone(place);
+  });
+
+  it('and cannot record the last ids in time: the log says so', async () => {
+    const repository = await testRepository();
+    await repository.commit(inDesiredState(SMALL_FLEET));
+    const { path, hang: hangGit } = await gitThatHangs('fast-import');
+    const dataFolder = join(await temporaryFolder(), 'data');
+    const manager = await startProcessManager({ repository, dataFolder, env: { PATH: path } });
+    await firstRecord({ bare: repository });
+    await hangGit();
+    expect((await manager.request('POST', '/api/v2/apps/web/restart')).status).toBe(202);
+    expect(await manager.stop()).toBe(0);
+    expect(manager.process.output()).toContain('the last ids were not recorded in time');
+  });
+
   it('in the middle of a push: who waits is told', async () => {
     const place = await newPlace();
     const manager = await startProcessManager(place.options);
     await firstRecord(place.origin);
     const replies: number[] = [];
     const act = async (): Promise<unknown> => replies.push((await write(manager)()).status);
-    await hang(place, `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`, act);
+    await hang(place, HANGS_PUSHES, act);
     expect(await manager.stop()).toBe(0);
     await expect.poll(() => replies, PATIENCE).toEqual([503]);
     await expectGone(place);
@@ -90,7 +131,7 @@ it('a second signal ends it at once, and no git is left', async () => {
   const place = await newPlace();
   const manager = await startProcessManager(place.options);
   await firstRecord(place.origin);
-  await hang(place, `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`, write(manager));
+  await hang(place, HANGS_PUSHES, write(manager));
   manager.process.child.kill('SIGTERM');
   await manager.process.waitFor(/"msg":"stopping"/);
   manager.process.child.kill('SIGINT');

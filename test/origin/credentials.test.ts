@@ -166,7 +166,10 @@ describe('origin over ssh', () => {
       'no such identity: /run/key: No such file or directory\ngit@forge.example: Permission denied (publickey).',
       'there is no file at GIT_SSH_KEY',
     ],
-    ['ssh: connect to host forge.example port 22: Connection refused', 'origin cannot be reached'],
+    [
+      'ssh: connect to host forge.example port 22: Connection refused',
+      'origin cannot be reached; look at GIT_REMOTE, and at the network',
+    ],
   ])('that ends with "%s" says what to look at', async (text, message) => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = await temporaryFolder();

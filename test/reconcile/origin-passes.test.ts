@@ -27,6 +27,7 @@ function looksAt(world: World) {
     },
     interrupt: () => undefined,
     abandon: () => undefined,
+    abandonRecord: () => undefined,
   };
   const watch = createOriginWatch({ origin, lease, pollInterval: 1000, now: () => 5, random: () => 0 });
   const pass = async (): Promise<PassOutcome> => {

@@ -69,7 +69,12 @@ describe('a start whose origin does not answer', () => {
       new Promise<void>((resolve) => {
         answer = resolve;
       });
-    const origin = { refresh, interrupt: () => undefined, abandon: () => undefined };
+    const origin = {
+      refresh,
+      interrupt: () => undefined,
+      abandon: () => undefined,
+      abandonRecord: () => undefined,
+    };
     const { reconciler } = await buildEngine({ files: FILES, origin });
     const started = reconciler.start();
     await expect

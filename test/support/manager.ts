@@ -57,6 +57,8 @@ export interface ManagerOptions {
   now?: () => number;
   /** Where programs are looked for; as for these tests, unless given. */
   path?: string;
+  /** Tells the manager to stop while it still starts, as a signal does. */
+  stopping?: AbortSignal;
   /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
   whenDone?: WhenDone;
 }
@@ -80,6 +82,7 @@ export async function startManager(options: ManagerOptions = {}): Promise<TestMa
       { write: (line) => void log.push(JSON.parse(line)) },
     ),
     announce: () => undefined,
+    ...(options.stopping === undefined ? {} : { stopping: options.stopping }),
   });
   let isRunning = true;
   const stop = async (): Promise<void> => {

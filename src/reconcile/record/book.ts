@@ -142,13 +142,15 @@ export class Book {
   async #write(page: Page, meta: RecordMeta, files: Map<string, string>): Promise<void> {
     const { record, now } = this.#dependencies;
     const { version, texts, meta: before } = page.written;
-    this.#offeredAt = now();
+    // What cannot be sent now stays aside, and is to be offered by the next look.
+    this.#offeredAt = Number.NEGATIVE_INFINITY;
     const written = await record.write({
       files: new Map([...files, page.contents.meta(meta)]),
       expected: version,
       keepsOthers: before !== null,
       at: now(),
     });
+    this.#offeredAt = now();
     page.written = { version: written, meta, texts: new Map([...texts, ...files]) };
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { createSingleFlight } from '../../async/single-flight.ts';
-import { kindOf, messageOf } from '../../errors.ts';
+import { isOfShutdown, kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
 import { Book, type BookDependencies, type BookOutcome } from './book.ts';
 
@@ -98,7 +98,7 @@ async function bringUp(book: Book, triesBefore: number): Promise<BookOutcome> {
     try {
       return await book.bringUp();
     } catch (error) {
-      if (kindOf(error) !== 'unavailable') throw error;
+      if (kindOf(error) !== 'unavailable' || isOfShutdown(error)) throw error;
       await wait(LAST_PAUSE);
     }
   }

@@ -19,6 +19,7 @@ export async function createLogger(
   const options = {
     level,
     base: null,
+    serializers: { err: toldOnce },
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: {
       paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
@@ -40,6 +41,22 @@ export async function createLogger(
   // It parses the line and prints what the escapes in it stand for; an escape that is doubled is printed as one.
   const write = (line: string): void => void people.write(printableLine(line).replace(ESCAPE, shown));
   return pino(options, { write });
+}
+
+/** Of errors of packages: one could be among its own causes. */
+const MOST_CAUSES = 10;
+
+/** An error whose message has that of each of its causes, but none that another one contains. */
+function toldOnce(error: unknown): unknown {
+  const shown = pino.stdSerializers.err(error as Error);
+  if (!(error instanceof Error)) return shown;
+  let message = error.message;
+  let { cause } = error;
+  for (let depth = 0; cause instanceof Error && depth < MOST_CAUSES; depth++) {
+    if (!message.includes(cause.message)) message += `: ${cause.message}`;
+    ({ cause } = cause);
+  }
+  return Object.assign(shown, { message });
 }
 
 /** An escape in a line of JSON. */

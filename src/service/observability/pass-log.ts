@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { inTurns } from '../../async/pace.ts';
 import { keyOf } from '../../desired/name.ts';
-import { SHUTTING_DOWN } from '../../errors.ts';
+import { isOfShutdown } from '../../errors.ts';
 import { summarizeStep } from '../../plan/describe.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
 import type { Seeding } from '../../reconcile/past/seed.ts';
@@ -59,8 +59,8 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
       tellReport(logger, outcome.report);
       return;
     }
+    if (isOfShutdown(outcome.error)) return;
     const { kind, message, cause } = outcome.error;
-    if (message === SHUTTING_DOWN) return;
     if (message !== lastError)
       logger.error({ kind, reason: message, err: cause, retryAt: retryTime(status.error) }, 'pass failed');
     lastError = message;
@@ -80,7 +80,7 @@ function createOriginLog(logger: Logger): (status: Status) => void {
   const tellReached = ({ origin }: Status): void => {
     const message = origin?.error?.message ?? null;
     const after = lastMessage;
-    if (message === after || message === SHUTTING_DOWN) return;
+    if (message === after) return;
     lastMessage = message;
     const details = { reason: message, err: origin?.cause, retryAt: retryTime(origin?.error ?? null) };
     if (message === null) logger.info({ after }, 'origin is reached again');

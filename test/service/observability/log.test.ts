@@ -67,6 +67,17 @@ describe('the logger', () => {
     expect(text.trimEnd()).not.toMatch(ORDERS);
   });
 
+  it('says once what an error and its causes say', async () => {
+    const { lines, out } = collect();
+    const git = new Error('git fetch failed: no route');
+    const origin = new HoldfastError('unavailable', 'origin cannot be reached', {}, git);
+    const write = new HoldfastError('unavailable', 'not written: origin cannot be reached', {}, origin);
+    (await createLogger('info', out)).error({ err: write }, 'x');
+    await expect.poll(() => lines.length).toBe(1);
+    const message = 'not written: origin cannot be reached: git fetch failed: no route';
+    expect(lines[0]).toMatchObject({ err: { type: 'HoldfastError', message } });
+  });
+
   it('shows such characters on a terminal as escapes, wherever they stand', async () => {
     const out = Object.assign(new PassThrough(), { isTTY: true });
     let text = '';
@@ -186,14 +197,9 @@ describe('the log of passes', () => {
 
   it('tells of no trouble where the manager is stopping', async () => {
     const message = 'the manager is shutting down';
-    const origin = {
-      reachedAt: null,
-      cause: null,
-      error: { kind: 'unavailable', message, since: 0, failures: 1, retryAt: 1 },
-    } as const;
     const { tell } = passLog();
     const failed = { ok: false, error: new HoldfastError('unavailable', message) } as const;
-    expect(await tell(failed, { origin })).toEqual([]);
+    expect(await tell(failed)).toEqual([]);
   });
 
   it('tells at most fifty objects of a pass one by one', async () => {

@@ -1,11 +1,12 @@
 import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+import { SEEN_REF } from '../record/refs.ts';
 import { emptyTreeOf, gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
@@ -54,7 +55,7 @@ export async function openMirror(options: MirrorOptions, tracking: string): Prom
   return sayingWhat(async () => {
     if (await isUsable(context, options.access.url)) {
       await removeLeftovers(folder);
-      await removeOtherBranches(folder, tracking);
+      await removeOtherRefs(folder, tracking);
     } else await makeMirror(folder, options);
     return describeMirror(folder, options);
   });
@@ -186,16 +187,22 @@ async function removeLeftovers(folder: string): Promise<void> {
   await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
 }
 
-/** What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. */
-async function removeOtherBranches(folder: string, tracking: string): Promise<void> {
+/**
+ * What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. An older
+ * version fetched all refs whose names begin as that of the record does: each fetch would look at them, and each walk over
+ * history.
+ */
+async function removeOtherRefs(folder: string, tracking: string): Promise<void> {
+  const kept = new Set([tracking, SEEN_REF]);
+  const isOther = (path: string): boolean =>
+    (path.startsWith('refs/remotes/origin/') || path.startsWith(SEEN_REF)) && !kept.has(path);
   for (const base of [folder, join(folder, 'logs')]) {
-    const tracked = join(base, 'refs/remotes/origin');
-    const entries = await readdir(tracked, { recursive: true, withFileTypes: true }).catch(() => []);
-    const paths = entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name));
-    const others = paths.filter((path) => path !== join(base, tracking));
-    await Promise.all(others.map((path) => rm(path, { force: true })));
+    const entries = await readdir(join(base, 'refs'), { recursive: true, withFileTypes: true }).catch(
+      () => [],
+    );
+    const files = entries.filter((entry) => entry.isFile());
+    const paths = files.map((entry) => relative(base, join(entry.parentPath, entry.name)));
+    for (const path of paths.filter(isOther)) await rm(join(base, path), { force: true });
   }
 }
 
@@ -208,8 +215,8 @@ export async function tidyMirror(folder: string, tracking: string): Promise<bool
   const packs = join(folder, 'objects/pack');
   const names = await readdir(packs).catch((): string[] => []);
   const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
-  const locks = [`${tracking}.lock`, 'refs/holdfast/origin-ids.lock', 'packed-refs.lock', 'shallow.lock'].map(
-    (name) => join(folder, name),
+  const locks = [`${tracking}.lock`, `${SEEN_REF}.lock`, 'packed-refs.lock', 'shallow.lock'].map((name) =>
+    join(folder, name),
   );
   const abandoned = await Promise.all(unfinished.map(isAbandoned));
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];

@@ -3,6 +3,7 @@ import { RepositoryConflict } from '../../source.ts';
 import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
+import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
 /** Origin cannot be reached now. */
@@ -51,7 +52,6 @@ export const MISMATCHED =
 
 /** What git or ssh say, and what it means for people. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
-  [new RegExp(`^${SHUTTING_DOWN}$`), SHUTTING_DOWN],
   [
     /\bssh: (command )?not found|cannot run ssh\b/,
     'there is no ssh on the PATH of the manager; install an ssh client (openssh-client)',
@@ -93,7 +93,10 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
   [MISMATCHED, 'the repository at GIT_REMOTE has another object format than the mirror of it'],
   [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
-  [/Could not resolve|Connection refused|Failed to connect|No route to host/i, 'origin cannot be reached'],
+  [
+    /Could not resolve|Connection refused|Failed to connect|No route to host/i,
+    'origin cannot be reached; look at GIT_REMOTE, and at the network',
+  ],
 ];
 
 /** What a push says once it sends commits; before that, origin has nothing that it could take. */
@@ -109,6 +112,7 @@ export function unreachable(error: unknown): OriginUnavailable {
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
+  if (error instanceof TransferEnded) return new OriginUnavailable(SHUTTING_DOWN, { isSent, isLate }, error);
   // The causes are those for which a connection does not come about; later, texts like them say other things.
   const started = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
   if (started !== null)

@@ -2,7 +2,7 @@ import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
 import { createIdsRecord, type RecordPlace, type RecordTips } from '../record/ids-record.ts';
-import { moveRefs, RECORD_REF, readTips } from '../record/refs.ts';
+import { moveRefs, RECORD_REF, readTips, SEEN_REF } from '../record/refs.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
@@ -11,8 +11,6 @@ import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';
 import { OriginLocked } from './origin-errors.ts';
 
-/** Where the mirror keeps what the record at origin was when it was last seen. */
-const SEEN_REF = 'refs/holdfast/origin-ids';
 /** On which version at origin the mirror's own goes on, where origin did not take that; missing: on none. */
 const BASE_REF = 'refs/holdfast/ids-base';
 
@@ -26,6 +24,9 @@ const NOT_TAKEN = 'origin did not take it before';
 function asideFor(reason: string): string {
   return `origin does not take the record of ids, so it is kept in the mirror alone, and tried again later: ${reason}`;
 }
+
+/** The same of one that origin could not be asked to take. */
+const KEPT = 'the record of ids is kept in the mirror alone, and sent again as soon as that can be';
 
 /** What keeping the record at origin needs. */
 export interface OriginRecordParts {
@@ -91,7 +92,10 @@ async function standingOf(
   return (await versionAt(seen)) === (await versionAt(base)) ? own : seen;
 }
 
-/** Only over the version that was judged. Resolves to why origin does not take it; null where it does. */
+/**
+ * Only over the version that was judged. Resolves to why origin does not take it; null where it does. Where that is not
+ * known, the version stays in the mirror, and this rejects: it may be at origin, or come there.
+ */
 async function put(
   parts: OriginRecordParts,
   tip: string,
@@ -100,7 +104,8 @@ async function put(
 ): Promise<string | null> {
   const { repository } = parts;
   const send = () => push(parts, seen, tip);
-  const refusal = await (shares && seen !== null ? sharing(repository, tip, seen, send) : send());
+  const sent = shares && seen !== null ? sharing(repository, tip, seen, send) : send();
+  const refusal = await sent.catch((error) => keep(repository, tip, seen, error));
   const isTaken = refusal === null;
   await moveRefs(repository, [
     { ref: RECORD_REF, to: tip },
@@ -108,6 +113,21 @@ async function put(
     { ref: BASE_REF, to: isTaken ? null : seen },
   ]);
   return refusal;
+}
+
+/** What the loss of the store alone would otherwise take along, as long as origin is away. */
+async function keep(
+  repository: Repository,
+  tip: string,
+  seen: string | null,
+  error: unknown,
+): Promise<never> {
+  if (kindOf(error) !== 'unavailable') throw error;
+  await moveRefs(repository, [
+    { ref: RECORD_REF, to: tip },
+    { ref: BASE_REF, to: seen },
+  ]);
+  throw new HoldfastError('unavailable', `${KEPT}: ${messageOf(error)}`, {}, error);
 }
 
 /**

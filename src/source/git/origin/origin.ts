@@ -1,4 +1,4 @@
-import { HoldfastError, kindOf } from '../../../errors.ts';
+import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
@@ -138,7 +138,7 @@ function isWithoutBranch(error: unknown): boolean {
  */
 export type TransferObserver = (kind: 'fetch' | 'push', outcome: string) => void;
 
-/** The same origin; tells how each transfer ended. */
+/** The same origin; tells how each transfer ended, but for those that the manager itself has ended. */
 export function observed(origin: Origin, observe: TransferObserver): Origin {
   const telling = async <T>(
     kind: 'fetch' | 'push',
@@ -150,7 +150,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
       observe(kind, tell(value));
       return value;
     } catch (error) {
-      observe(kind, kindOf(error));
+      if (!isOfShutdown(error)) observe(kind, kindOf(error));
       throw error;
     }
   };
@@ -185,7 +185,15 @@ const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 /** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
 const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
+/** Said before anything is sent: git takes a branch or tag whose name ends with a full name for one of that name, too. */
+const AMBIGUOUS = /^error: dst refspec (\S+) matches more than one/m;
+
 function pushFailure(error: unknown): PushOutcome {
+  const [, name] = AMBIGUOUS.exec(textOf(error)) ?? [];
+  if (name !== undefined) {
+    const message = `origin has another ref whose name ends with ${name}, so git does not push there; find it by "git ls-remote origin ${name}", and delete it`;
+    throw new HoldfastError('conflict', message, {}, error);
+  }
   const why = error instanceof GitFailure ? whyRejected(error) : undefined;
   if (why === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];

@@ -2,6 +2,7 @@ import { Queue } from '../../../async/queue.ts';
 import type { Faults } from '../../../faults.ts';
 import type { Source } from '../../source.ts';
 import { commands, refName, trackingRef } from '../process/commands.ts';
+import type { GitContext } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
@@ -42,8 +43,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
   const { context } = repository;
   const { limits, faults, access } = options;
-  const transfers = createTransfers(transfer);
-  const origin = observed(createOrigin(transfers, branch, limits), options.onTransfer);
+  const { origin, forRecord, ...ends } = waysToOrigin(transfer, branch, options);
   const inner = createReader(repository, openObjects(context), () =>
     followedBranch(repository, trackingRef(branch)),
   );
@@ -68,13 +68,27 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     reader,
     publisher: createPushPublisher(ours),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ repository, branch, origin, turns, mirror, access, maintenance }),
+    record: createOriginRecord({ repository, branch, origin: forRecord, turns, mirror, access, maintenance }),
     // What stands in a folder of somebody's is in a commit before anybody here can see it.
     isFolderMade: async () => false,
-    origin: { refresh: () => turns.run(refresh), interrupt: transfers.end, abandon: transfers.close },
+    origin: { refresh: () => turns.run(refresh), ...ends },
     close: async () => {
-      transfers.close();
+      ends.abandon();
+      ends.abandonRecord();
       await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.close()]);
     },
+  };
+}
+
+/** One way for looks and writes, and one for the record, which at the end of the process has longer than these. */
+function waysToOrigin(transfer: GitContext, branch: string, { limits, onTransfer }: RemoteOptions) {
+  const transfers = createTransfers(transfer);
+  const ofRecord = createTransfers(transfer);
+  return {
+    origin: observed(createOrigin(transfers, branch, limits), onTransfer),
+    forRecord: observed(createOrigin(ofRecord, branch, limits), onTransfer),
+    interrupt: transfers.end,
+    abandon: transfers.close,
+    abandonRecord: ofRecord.close,
   };
 }

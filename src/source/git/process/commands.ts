@@ -33,8 +33,16 @@ const NAMES_ALONE = [
 
 const REPACK_REACHED = ['repack', '--cruft', '-d', '-l', '--quiet'] as const;
 
-/** A pattern, since git brings nothing where a name is not there; a ref below the record's name would be in its way. */
-const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:refs/holdfast/origin-ids*', '^refs/holdfast/ids/*'] as const;
+/**
+ * The record of ids, whether it is there or not, and no other name: given a full name, git fails where it is not there, and
+ * takes a branch or a tag for it that has the whole name below its own folder. So this is a pattern of which no other match
+ * can be kept: what stands for `*` comes first in the name that the ref gets here, which then does not begin with `refs/`, and
+ * git leaves out such a one (`LEFT_OUT`). Those that do begin so are excluded.
+ */
+const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:*refs/holdfast/origin-ids', '^refs/holdfast/idsrefs/*'] as const;
+
+/** What git says of each ref that it leaves out for that; the beginning of the first line can be cut off. */
+export const LEFT_OUT = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
 
 /** Where origin itself is a clone made with a depth, git would bring nothing, and say nothing. */
 function fetchArguments(isTalkative: boolean): string[] {

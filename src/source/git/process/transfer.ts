@@ -1,7 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { SHUTTING_DOWN } from '../../../errors.ts';
-import type { GitCommand, ObjectFormat } from './commands.ts';
+import { type GitCommand, LEFT_OUT, type ObjectFormat } from './commands.ts';
 import { type GitContext, GitFailure, hasPipes } from './run.ts';
 
 /** Longest text that is kept of what a transfer says, in characters. */
@@ -13,11 +12,14 @@ export interface TransferLimit {
   silence: number;
 }
 
+/** A transfer that this process has ended itself, or not begun any more; `stderr` is what was said until then. */
+export class TransferEnded extends GitFailure {}
+
 /** Runs the git commands that talk to another machine, and others that start helpers. */
 export interface Transfers {
   /**
    * Runs a command to its end and resolves to what it printed. Rejects with a GitFailure when it fails or exceeds a
-   * limit; nothing that it started lives on then.
+   * limit, with `TransferEnded` where one of the calls below ended it; nothing that it started lives on then.
    */
   run(command: GitCommand, limit: TransferLimit): Promise<string>;
   /** The same; tells also whether the other side has said anything in git's protocol, and how it makes ids. */
@@ -40,9 +42,13 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
  */
 export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'SIGKILL'): Transfers {
   const running = new Set<Child>();
+  const ended = new WeakSet<Child>();
   let isClosed = false;
   const end = (): void => {
-    for (const child of running) endGroup(child, signal);
+    for (const child of running) {
+      ended.add(child);
+      endGroup(child, signal);
+    }
   };
   const begin = (child: Child): void => {
     if (running.size === 0) process.on('exit', end);
@@ -54,7 +60,7 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
   };
 
   const carryOut = async (command: GitCommand, limit: TransferLimit, more = {}): Promise<Said> => {
-    if (isClosed) throw new GitFailure(command, null, SHUTTING_DOWN);
+    if (isClosed) throw new TransferEnded(command, null, '');
     const child = startGroup({ ...context, env: { ...context.env, ...more } }, command);
     if (!hasPipes(child)) return failureToStart(child, command);
     begin(child);
@@ -64,6 +70,9 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
         command,
         watchLimit(limit, () => endGroup(child, signal)),
       );
+    } catch (error) {
+      if (!ended.has(child) || !(error instanceof GitFailure)) throw error;
+      throw new TransferEnded(command, error.exitCode, error.stderr);
     } finally {
       forget(child);
     }
@@ -106,7 +115,7 @@ function endOf(child: Child, command: GitCommand, watch: LimitWatch): Promise<Sa
   });
   return new Promise((resolve, reject) => {
     const finish = (code: number | null, reason: string): void => {
-      const why = watch.end() ?? `${reason.replaceAll(TRACED, '')}${said.out}`;
+      const why = watch.end() ?? `${reason.replaceAll(TRACED, '').replaceAll(LEFT_OUT, '')}${said.out}`;
       if (code === 0) resolve(said);
       else reject(new GitFailure(command, code, why));
     };

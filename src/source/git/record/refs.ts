@@ -5,6 +5,8 @@ import { syncRef } from '../repository/sync-ref.ts';
 
 /** Where the record stands (decisions, "Ids"). */
 export const RECORD_REF = 'refs/holdfast/ids';
+/** Where a mirror keeps what the record at origin was when it was last seen. */
+export const SEEN_REF = 'refs/holdfast/origin-ids';
 
 /** What refs of ours name, of whatever type; null for each that is not there. */
 export async function readTips({ context }: Repository, refs: readonly string[]): Promise<(string | null)[]> {

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { SHUTTING_DOWN } from '../../src/errors.ts';
+import { openRemote } from '../../src/source/git/origin/remote.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { SMALL_FLEET } from '../support/manager.ts';
+import { remoteOptions, startFollower, testOrigin } from '../support/origin.ts';
+import { SAYS_NOTHING, serveSsh } from '../support/ssh-origin.ts';
+
+const PATIENCE = { timeout: 60_000 };
+
+describe('what a stop ends itself', () => {
+  it('is no problem of origin: the log tells of none', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const ssh = await serveSsh(origin.url);
+    await ssh.behave(SAYS_NOTHING);
+    const stop = new AbortController();
+    const started = startFollower({ ...origin, url: ssh.url }, { path: ssh.path, stopping: stop.signal });
+    await expect.poll(ssh.fetches, PATIENCE).toBe(1);
+    stop.abort();
+    const manager = await started;
+    await manager.stop();
+    expect(manager.log.filter(({ level }) => Number(level) > 30)).toEqual([]);
+  });
+
+  it('is not counted, and says that the manager is shutting down', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const ssh = await serveSsh(origin.url);
+    await ssh.behave(SAYS_NOTHING);
+    const outcomes: string[] = [];
+    const source = await openRemote({
+      ...remoteOptions(ssh.url, await temporaryFolder(), ssh.path),
+      onTransfer: (kind, outcome) => void outcomes.push(`${kind} ${outcome}`),
+    });
+    const look = source.origin.refresh();
+    const looked = expect(look).rejects.toThrow(new RegExp(`^${SHUTTING_DOWN}$`));
+    await expect.poll(ssh.fetches, PATIENCE).toBe(1);
+    source.origin.interrupt();
+    await looked;
+    await source.close();
+    await expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
+    expect(outcomes).toEqual([]);
+  });
+});

@@ -1,0 +1,88 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { messageOf } from '../../../src/errors.ts';
+import { openRemote } from '../../../src/source/git/origin/remote.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { repositoryAt, type TestRepository } from '../../support/git.ts';
+import { SMALL_FLEET } from '../../support/manager.ts';
+import { remoteOptions, type TestOrigin, testOrigin } from '../../support/origin.ts';
+
+const RECORD = 'refs/holdfast/ids';
+const SEEN = 'refs/holdfast/origin-ids';
+const TRACKED = 'refs/remotes/origin/main';
+/** What others can push, and a careless pattern would take for the record. */
+const FORGED = [
+  'refs/holdfast/ids-base',
+  'refs/holdfast/ids0',
+  'refs/holdfast/idsé',
+  'refs/holdfast/idss/deep/er',
+  // With these, what stands behind the name of the record could be taken for the beginning of a full name.
+  'refs/holdfast/idsrefs/heads/main',
+  'refs/holdfast/idsrefs/zrefs/holdfast/origin-ids',
+  // git looks for a name that is not there below these, too.
+  `refs/heads/${RECORD}`,
+  `refs/tags/${RECORD}`,
+];
+
+const refsOf = async (repository: TestRepository): Promise<string[]> =>
+  (await repository.git('for-each-ref', '--format=%(refname)')).split('\n').filter(Boolean);
+
+const forge = (origin: TestOrigin, ...names: string[]): Promise<unknown> =>
+  Promise.all(names.map((name) => origin.bare.git('update-ref', name, 'main')));
+
+async function follow(origin: TestOrigin, dataFolder: string) {
+  const source = await openRemote(remoteOptions(origin.url, dataFolder));
+  onTestFinished(source.close);
+  const mirror = repositoryAt(source.repository.gitFolder);
+  return { ...source, mirror, refs: () => refsOf(mirror) };
+}
+
+it('has the branch and the record of ids, whatever else is at origin, and whether the record is there or not', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  await forge(origin, ...FORGED);
+  const { refs, origin: followed } = await follow(origin, await temporaryFolder());
+  await followed.refresh();
+  expect(await refs()).toEqual([TRACKED]);
+  await forge(origin, RECORD);
+  await followed.refresh();
+  expect(await refs()).toEqual([SEEN, TRACKED]);
+  await origin.bare.git('update-ref', '-d', RECORD);
+  await followed.refresh();
+  expect(await refs()).toEqual([TRACKED]);
+  await forge(origin, `${RECORD}/below`);
+  await followed.refresh();
+  expect(await refs()).toEqual([TRACKED]);
+});
+
+it('has the record alone, where the branch is not there', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  await forge(origin, RECORD, ...FORGED);
+  await origin.bare.git('update-ref', '-d', 'refs/heads/main');
+  const { refs, origin: followed } = await follow(origin, await temporaryFolder());
+  await expect(followed.refresh()).rejects.toThrow(/origin has no branch "main"/);
+  expect(await refs()).toEqual([SEEN]);
+});
+
+it('loses at its opening what an older version has fetched there', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  const dataFolder = await temporaryFolder();
+  const before = await follow(origin, dataFolder);
+  await before.origin.refresh();
+  const kept = [RECORD, `${RECORD}-base`, SEEN, 'refs/holdfast/recording'];
+  for (const ref of [...kept, `${SEEN}-old`, `${SEEN}s/deep`])
+    await before.mirror.git('update-ref', ref, TRACKED);
+  await before.close();
+  const { refs } = await follow(origin, dataFolder);
+  expect(await refs()).toEqual([...kept, TRACKED].sort());
+});
+
+it('tells why a fetch failed, and not which of the refs it left where they are', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  await forge(origin, ...FORGED);
+  const blob = await origin.bare.git('rev-parse', 'main:desired-state/apps/web.yaml');
+  await rm(join(origin.url, 'objects', blob.slice(0, 2), blob.slice(2)));
+  const { origin: followed } = await follow(origin, await temporaryFolder());
+  const failure = await followed.refresh().catch((error: Error) => error);
+  expect(messageOf((failure as Error).cause)).toMatch(/^git fetch failed: (?!.*(funny|idss))./s);
+});

@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { repositoryAt } from '../support/git.ts';
+import { repositoryAt, type TestRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 
@@ -92,5 +95,48 @@ describe('an API write that races a person at the same field', () => {
     expect(accepted.length).toBeGreaterThan(5);
     await expectNothingVanished(manager, accepted, refused);
     expect(await repository.git('status', '--porcelain')).toBe('');
+  });
+});
+
+/** Commits before anything else of this process can go on, so that no pass has seen it when the next call comes. */
+function commitAtOnce({ folder }: TestRepository, path: string, text: string | null): void {
+  if (text === null) rmSync(join(folder, path));
+  else writeFileSync(join(folder, path), text);
+  const person = ['-c', 'user.name=p', '-c', 'user.email=p@x'];
+  for (const args of [
+    ['add', '--all'],
+    [...person, 'commit', '--quiet', '-m', 'mine'],
+  ])
+    expect(spawnSync('git', args, { cwd: folder }).status).toBe(0);
+}
+
+describe('a call right after a commit, before the watch has told of it', () => {
+  const app = (name: string) => `desired-state/apps/${name}.yaml`;
+  const group = (name: string) => `desired-state/device-groups/${name}.yaml`;
+  const image = { container_image: 'made:2' };
+  const text = 'container_image: made:1\n';
+  const manager = suiteManager({ files: { ...SMALL_FLEET, 'apps/gone.yaml': text } });
+
+  it.each([
+    ['a full update', app('one'), text, 'POST', 'apps/one/update', { body: image }, 202],
+    ['a partial update', app('two'), text, 'PUT', 'apps/two/update', { body: image }, 202],
+    ['a start', app('three'), text, 'POST', 'apps/three/start', {}, 202],
+    ['a restart', app('four'), text, 'POST', 'apps/four/restart', {}, 202],
+    ['a delete', app('five'), text, 'DELETE', 'apps/five', {}, 200],
+    [
+      'an update of a group',
+      group('six'),
+      'apps: [web]\n',
+      'PUT',
+      'device_groups/six/update',
+      { body: { apps: [] } },
+      202,
+    ],
+    ['a prune of a group', group('seven'), 'apps: [web]\n', 'POST', 'device_groups/seven/prune', {}, 202],
+    ['a create of what was deleted', app('gone'), null, 'POST', 'apps/gone', { body: image }, 200],
+  ] as const)('%s knows what was committed', async (_, file, committed, method, path, options, status) => {
+    commitAtOnce(manager().repository, file, committed);
+    const reply = await manager().request(method, `/api/v2/${path}`, options);
+    expect(reply.status, reply.text).toBe(status);
   });
 });

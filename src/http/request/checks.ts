@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import { passWithin } from '../../change/patience.ts';
 import { absent, present } from '../../change/refusals.ts';
 import type { Kind } from '../../desired/name.ts';
+import type { HoldfastError } from '../../errors.ts';
 import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
@@ -50,17 +52,24 @@ export function useChecks(app: FastifyInstance, api: Api): void {
 }
 
 /**
- * Throws the 403 of an object that is neither in the store nor in a file, or of a new one that is in the store. Nothing
- * but what is known now is looked at, whereas the writer looks at the branch first.
+ * Throws the 403 of an object that is neither in the store nor in a file, or of a new one that is in the store. Before
+ * it does, it looks at the branch, as the writer does: a person may have committed a moment ago what the caller knows.
  */
-export async function checkExistence(
+export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
+  if ((await existenceRefusal(api, object, name)) === null) return;
+  await passWithin(api.patience, api.reconciler.reconcile());
+  const refusal = await existenceRefusal(api, object, name);
+  if (refusal !== null) throw refusal;
+}
+
+/** By what is known now. */
+async function existenceRefusal(
   { store, reconciler }: Api,
-  object: RouteObject,
+  { kind, isNew }: RouteObject,
   name: string,
-): Promise<void> {
-  const { kind, isNew = false } = object;
+): Promise<HoldfastError | null> {
   const isStored = (await storedObject(store, kind, name)).value !== null;
-  if (isNew && isStored) throw present(kind, name);
-  if (isNew || isStored) return;
-  if (reconciler.passes.desired.pathsOf(kind, name).length === 0) throw absent(kind, name);
+  if (isNew === true) return isStored ? present(kind, name) : null;
+  const isKnown = isStored || reconciler.passes.desired.pathsOf(kind, name).length > 0;
+  return isKnown ? null : absent(kind, name);
 }

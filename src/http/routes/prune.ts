@@ -8,6 +8,7 @@ import { sendObject } from '../one-object.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, conditionErrors, json, readErrors } from '../openapi/replies.ts';
 import { DeviceGroupRecord } from '../records.ts';
+import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
 import { send } from '../revision.ts';
@@ -43,6 +44,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
 
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
+    await checkExistence(api, { kind: 'device_group' }, name);
     const context = operationContext(request, api.now());
     const pruned = await api.store.pruneGroup(name, context, ifMatchIn(request));
     if (pruned === null) throw absent('device_group', name);

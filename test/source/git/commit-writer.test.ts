@@ -1,4 +1,4 @@
-import { chmod, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, open, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -369,6 +369,24 @@ describe('the process', () => {
     expect(await leftBy(repository)).toEqual(['fast_import_crash_4712']);
     const packs = await readdir(join(git, 'objects/pack'));
     expect(packs.filter((name) => name.endsWith('_full'))).toEqual([]);
+  });
+
+  it('that was killed clears away what those before it left, and leaves what is young or kept open', async () => {
+    const { repository, base, writer } = await startNoted();
+    const killed = (await noting.last()) as number;
+    const packs = join(repository.folder, '.git/objects/pack');
+    const halves = ['old', 'young', 'open'].map((name) => join(packs, `tmp_pack_${name}`));
+    for (const half of halves) await writeFile(half, 'PACK');
+    const now = Date.now() / 1000;
+    // As young as on a machine that takes minutes for what follows.
+    const times = [now - 60, now + 600, now - 60];
+    for (const [index, half] of halves.entries()) await utimes(half, now, times[index] as number);
+    const opened = await open(halves[2] as string);
+    onTestFinished(() => opened.close());
+    process.kill(killed, 'SIGKILL');
+    await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
+    const left = (await readdir(packs)).filter((name) => halves.includes(join(packs, name)));
+    expect(left.sort()).toEqual(['tmp_pack_open', 'tmp_pack_young']);
   });
 
   it('ends after a while without work, and starts again', async () => {

@@ -182,3 +182,25 @@ describe('versions of the record that nothing names any more', () => {
     expect(await hasObject(repository, old)).toBe(false);
   });
 });
+
+/** A git that cannot write as much as the packs together have: what it begins of a new one stays. */
+async function gitWithoutRoom(): Promise<Machine> {
+  const folder = await temporaryFolder();
+  const path = process.env['PATH'];
+  const script = `#!/bin/sh\ncase "$*" in *repack*) ulimit -f 1;; esac\nPATH='${path}' exec git "$@"\n`;
+  await writeFile(join(folder, 'git'), script, { mode: 0o755 });
+  return { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+}
+
+it('a clean-up for which there is no room gives back what it took, and leaves what there was', async () => {
+  const repository = await testRepository();
+  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+  const made = await versions(repository, numbered('version'));
+  const before = await packsOf(repository, '');
+  const others = join(repository.folder, '.git/objects/pack/tmp_pack_others');
+  await writeFile(others, 'PACK');
+  await age([others], -DAY);
+  await (await maintain(repository, 'clone', await gitWithoutRoom()))();
+  expect((await packsOf(repository, '')).sort()).toEqual([...before, others].sort());
+  for (const id of made) expect(await hasObject(repository, id)).toBe(true);
+});

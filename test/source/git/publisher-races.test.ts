@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { access, chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FaultPoint } from '../../../src/faults.ts';
@@ -180,6 +180,62 @@ describe('a person who switches branches while a write is on its way', () => {
     expect(await status(repository)).toBe('M ds/apps/web.yaml'.padStart(19));
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
   });
+});
+
+/** A source whose git does not answer as it should where these lines of shell, which see its arguments, say so. */
+async function withGit(repository: TestRepository, lines: string): Promise<CheckoutSource> {
+  const folder = await temporaryFolder();
+  const path = process.env['PATH'];
+  await writeFile(join(folder, 'git'), `#!/bin/sh\n${lines}\nPATH='${path}' exec git "$@"\n`, {
+    mode: 0o755,
+  });
+  const machine = { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+  const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
+  onTestFinished(() => source.close());
+  return source;
+}
+
+const DIES = '[ "$1" != update-ref ] || kill -9 $$';
+const IS_DUMB = '[ "$1 $2" != "rev-parse --verify" ] || exit 128';
+
+describe('a git that dies when it is to move the branch', () => {
+  it('and left it where it was: nothing is published, and nothing is left in the checkout', async () => {
+    const { repository, base } = await twoBranches();
+    const source = await withGit(repository, DIES);
+    const refused = await publishOne(source, WRITE).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ kind: 'unavailable' });
+    expect(refused).not.toHaveProperty('details.commits');
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect([await status(repository), await source.recover()]).toEqual(['', null]);
+  });
+
+  it('and there was none yet: nothing is published either', async () => {
+    const repository = await testRepository();
+    await mkdir(join(repository.folder, 'ds'));
+    const source = await withGit(repository, DIES);
+    const refused = await publishOne(source, WRITE).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ kind: 'unavailable' });
+    expect(refused).not.toHaveProperty('details.commits');
+    expect([await status(repository), await source.recover()]).toEqual(['', null]);
+  });
+
+  it('and nobody can say where it is: the reply names the commits, for they may be published', async () => {
+    const { repository, base } = await twoBranches();
+    const source = await withGit(repository, `${DIES}\n${IS_DUMB}`);
+    const refused = await publishOne(source, WRITE).catch((error: unknown) => error);
+    const made = await repository.git('rev-parse', 'refs/holdfast/publishing');
+    expect(refused).toMatchObject({ kind: 'unavailable', details: { commits: [made] } });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect([await status(repository), await source.recover()]).toEqual(['', null]);
+  });
+});
+
+it('where nobody can say where the branch is, uncommitted work is a conflict, and no reason to try again', async () => {
+  const { repository } = await twoBranches();
+  const source = await withGit(repository, IS_DUMB);
+  await writeFile(join(repository.folder, 'ds/apps/web.yaml'), 'mine\n');
+  await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'conflict' });
+  expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
 });
 
 describe('after the branch has moved', () => {

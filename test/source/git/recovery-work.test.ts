@@ -1,4 +1,4 @@
-import { readFile, rm, symlink } from 'node:fs/promises';
+import { readFile, readlink, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -68,14 +68,18 @@ describe('work of a person around a write that died', () => {
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('a: web\n');
   });
 
-  it('behind a link that replaced the folder is not touched', async () => {
-    const { repository, source } = await start('tree-switched');
+  it.each([
+    { when: 'after the switch', point: 'tree-switched' },
+    { when: 'before it', point: 'switch-noted' },
+  ] as const)('behind a link that replaced the folder is not touched ($when)', async ({ point }) => {
+    const { repository, source } = await start(point);
     await dieWriting(source);
     const outside = await temporaryFolder();
     await writeFiles(outside, { 'web.yaml': EDITS['apps/web.yaml'], 'n/new.yaml': 'n\n' });
     await rm(join(repository.folder, 'ds/apps'), { recursive: true });
     await symlink(outside, join(repository.folder, 'ds/apps'));
     await restart(repository);
+    expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
     expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe(EDITS['apps/web.yaml']);
     expect(await readFile(join(outside, 'n/new.yaml'), 'utf8')).toBe('n\n');
   });

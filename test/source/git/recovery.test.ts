@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -84,6 +85,42 @@ describe('a write that died', () => {
     const yesterday = new Date(Date.now() - 86_400_000);
     await utimes(join(repository.folder, 'ds/apps/cron.yaml'), yesterday, yesterday);
     await restart(repository);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('is not undone while git cannot say whether it was published', async () => {
+    const { repository, source } = await start('tree-switched');
+    await dieWriting(source);
+    const folder = await temporaryFolder();
+    const script = `#!/bin/sh\n[ "$1" != merge-base ] || exit 128\nPATH='${process.env['PATH']}' exec git "$@"\n`;
+    await writeFile(join(folder, 'git'), script, { mode: 0o755 });
+    const machine = { ...MACHINE, env: { PATH: `${folder}:${process.env['PATH']}` } };
+    const next = await openCheckout(join(repository.folder, 'ds'), null, machine);
+    onTestFinished(() => next.close());
+    await expect(next.recover()).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(await read(repository, 'ds/apps/web.yaml')).toBe(EDITS['apps/web.yaml']);
+    await restart(repository);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('meanwhile in another process is undone before a write that had begun goes on', async () => {
+    const { repository, base, source } = await start('tree-switched');
+    await dieWriting(source);
+    const note = join(repository.folder, '.git/holdfast-switch');
+    const left = await readFile(note);
+    await restart(repository);
+    const next = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
+      faults: {
+        pass: (point) => {
+          if (point === 'commit-written' && left.length > 0) writeFileSync(note, left);
+        },
+      },
+    });
+    onTestFinished(() => next.close());
+    const publish = async () =>
+      next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]);
+    await expect(publish()).rejects.toMatchObject({ kind: 'moved-on' });
     expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
     expect(await status(repository)).toBe('');
   });

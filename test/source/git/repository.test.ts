@@ -7,7 +7,7 @@ import { createRepository } from '../../../src/source/git/repository/new-reposit
 import { currentBranch, findRepository } from '../../../src/source/git/repository/repository.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../support/git.ts';
-import { folderOfFile, MACHINE, newRepository } from './support.ts';
+import { folderOfFile, MACHINE, newRepository, openSource } from './support.ts';
 
 const tools = await folderOfFile();
 
@@ -280,6 +280,18 @@ describe('createRepository', () => {
     const repository = await createRepository(folder, MACHINE, NO_FAULTS);
     expect(await currentBranch(repository)).toBe('refs/heads/main');
     await expect(repositoryAt(folder).git('rev-parse', '--verify', 'HEAD')).rejects.toThrow();
+  });
+
+  it.each([
+    ['before anything was in it', []],
+    ['right after it was marked', ['holdfast-unfinished']],
+  ])('begins anew where a process died that made one, %s', async (_, names) => {
+    const folder = await temporaryFolder();
+    await writeFiles(folder, { 'apps/web.yaml': 'a\n' });
+    await mkdir(join(folder, '.git'));
+    for (const name of names) await writeFile(join(folder, '.git', name), '');
+    await openSource(folder);
+    expect(await repositoryAt(folder).git('ls-files')).toBe('apps/web.yaml');
   });
 
   it('leaves no repository behind where its first commit fails', async () => {

@@ -1,15 +1,14 @@
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isAtWork, isOpen } from '../work-tree/holders.ts';
 import { allFoldersOf, DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders } from '../work-tree/locks.ts';
 import type { Repository } from './repository.ts';
 
 /**
- * A pack that is not whole yet, or that a `repack` has not named yet. No git removes the second kind but the one that
- * made it.
+ * A pack that is not whole yet, or that a `repack` has not named yet. A git that fails or is ended leaves the first
+ * kind, as large as it was by then; no git removes the second one but that which made it.
  */
 const UNFINISHED = /^tmp_(pack|idx|rev|mtimes)_|^\.tmp-\d+-pack-/;
-/** What a `fast-import` that finds the disk full leaves. */
-const HALF = /^tmp_(pack|idx)_/;
 /** A pack that a living process needs as it is, or that a person wants to keep. */
 const KEPT = /^pack-.*\.keep$/;
 /** What the first kind of them holds, where a `fast-import` made it. */
@@ -36,6 +35,25 @@ export async function clearLeftPacks(repository: Repository): Promise<void> {
   }
 }
 
+/** Beside the age of what is left: times of files lag behind the clock (milliseconds). */
+const LAG = 100;
+
+/**
+ * Takes away the halves of packs that a clean-up has left which failed or was ended: they can be all that the disk had
+ * room for. `before` are the names from before it began. Waits until a half that somebody else is at would be younger;
+ * where `signal` ends that, they stay, for the next start.
+ */
+export async function clearFailedJoin(
+  repository: Repository,
+  before: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const names = await readdir(`${repository.commonFolder}/objects/pack`).catch((): string[] => []);
+  if (!names.some((name) => UNFINISHED.test(name) && !before.includes(name))) return;
+  await sleep(DEAD_AFTER + LAG, undefined, { signal }).catch(() => undefined);
+  if (!signal.aborted) await clearLeftPacks(repository);
+}
+
 async function isLeft(path: string, age: number): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   if (found === null || Date.now() - found.mtimeMs < age) return false;
@@ -46,7 +64,8 @@ async function isLeft(path: string, age: number): Promise<boolean> {
 /**
  * Takes away what a writer of commits of this process left when it failed: its report, halves of packs, and the marks
  * of its packs, which nobody would join and which would keep the next writer from making a pack once more. While another
- * git works in the repository, only a mark whose pack never came to be is surely not one of its own.
+ * git works in the repository, only a mark whose pack never came to be is surely not one of its own. Its own half is too
+ * young by now: on a disk that stays full, each failure clears away what those before it left.
  */
 export async function clearFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;
@@ -57,7 +76,7 @@ export async function clearFailedWriter(folders: Folders): Promise<void> {
   for (const mark of marks.filter((name) => isAlone || !names.has(name.replace(/keep$/, 'pack')))) {
     if (await isLeft(`${folder}/${mark}`, 0)) await remove(`${folder}/${mark}`);
   }
-  for (const half of [...names].filter((name) => isAlone && HALF.test(name))) {
+  for (const half of [...names].filter((name) => isAlone && UNFINISHED.test(name))) {
     if (await isLeft(`${folder}/${half}`, DEAD_AFTER)) await remove(`${folder}/${half}`);
   }
   await removeReports(gitFolder, isAlone);

@@ -4,12 +4,14 @@ import { commands } from '../process/commands.ts';
 import { GitFailure, runGit } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { createDropping, type Drop } from './dropping.ts';
+import { clearFailedJoin } from './leftovers.ts';
 import type { Repository } from './repository.ts';
 
 /** Every publish and every fetch leaves a pack; look-ups go through all of them. */
 const MANY_PACKS = 50;
 /** Milliseconds for one clean-up. */
 const TIME_LIMIT = 600_000;
+const LIMIT = { total: TIME_LIMIT, silence: TIME_LIMIT };
 /** Milliseconds between two searches for what nothing reaches: each looks at all that is there. */
 const DAY = 24 * 60 * 60_000;
 /** Bytes of a pack's index that list no object. */
@@ -47,38 +49,39 @@ export function createMaintenance(
   drop: Drop,
   onPacksLeft: (reason: string | null) => void = () => undefined,
 ): Maintenance {
-  // git has a helper do the work, which would go on alone. Asked to end, it removes what it has begun.
+  // git has a helper do the work, which would go on alone. Asked to end, it removes what has got its name.
   const group = createTransfers(repository.context, 'SIGTERM');
   const folder = `${repository.commonFolder}/objects/pack`;
-  const limit = { total: TIME_LIMIT, silence: TIME_LIMIT };
   const { tell, tellFew } = tellOnce(onPacksLeft);
-  const dropping = createDropping(drop, folder, group, limit);
+  const dropping = createDropping(drop, folder, group, LIMIT);
   let running: Promise<void> | null = null;
-  let isStopped = false;
+  let stopping = new AbortController();
 
-  const join = async (isDue: boolean): Promise<void> => {
+  const join = async (isDue: boolean, signal: AbortSignal): Promise<void> => {
     const isDropped = isDue && (await dropping.run());
-    if (isStopped) return;
+    if (signal.aborted) return;
     // An older git cannot do it, there is too much to look at, or somebody is at work: then all stays.
-    if (!isDropped) await group.run(commands.repack(), limit);
-    else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), limit);
+    if (!isDropped) await group.run(commands.repack(), LIMIT);
+    else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), LIMIT);
   };
 
   const clean = async (): Promise<void> => {
+    const { signal } = stopping;
     const names = await readdir(folder).catch((): string[] => []);
     if (joinable(names).length < MANY_PACKS) return tellFew();
     if (names.some((name) => name.endsWith('.promisor'))) return tell(PARTIAL);
     try {
-      await join(await isToDrop(repository, folder, names));
-      if (!isStopped) tellFew();
+      await join(await isToDrop(repository, folder, names), signal);
+      if (!signal.aborted) tellFew();
     } catch (error) {
       // A failed clean-up harms nothing, and the next one may work.
-      if (!isStopped) tell(messageOf(error));
+      if (!signal.aborted) tell(messageOf(error));
     }
+    await clearFailedJoin(repository, names, signal);
   };
 
   const run = (): Promise<void> => {
-    isStopped = false;
+    if (stopping.signal.aborted) stopping = new AbortController();
     running ??= clean().finally(() => {
       running = null;
     });
@@ -93,13 +96,13 @@ export function createMaintenance(
     },
     run,
     stop: async () => {
-      isStopped = true;
+      stopping.abort();
       group.end();
       // A drop that is about to begin must not either.
       await dropping.keepingAll(async () => running);
     },
     close: async () => {
-      isStopped = true;
+      stopping.abort();
       group.close();
       await running;
     },

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
@@ -57,6 +57,8 @@ async function refuseOther(folder: string): Promise<void> {
 
 /** Removes the repository of a folder whose making was cut short: nothing of anybody else is in it. */
 export async function dropUnfinished(folder: string): Promise<void> {
+  // Cut short before it could be marked; a folder with anything in it stays.
+  await rmdir(`${folder}/.git`).catch(() => undefined);
   const isUnfinished = await stat(`${folder}/.git/${UNFINISHED}`).then(
     () => true,
     () => false,

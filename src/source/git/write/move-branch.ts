@@ -119,7 +119,7 @@ async function moveRef(held: HeldCheckout, { notes, refs }: Movers, move: Move):
   try {
     await locks.wait(() => refs.move(move.branch, move.from, tipAfter(move)));
   } catch (error) {
-    const outcome = await outcomeOf(error, repository, move);
+    const outcome = await outcomeOf(repository, move);
     if (outcome === 'moved') return;
     // Where this fails too, the note stays, and the next write or the next start begins with it.
     await recoverNoted(held, notes).catch(() => undefined);
@@ -129,13 +129,8 @@ async function moveRef(held: HeldCheckout, { notes, refs }: Movers, move: Move):
   }
 }
 
-/** What became of a move that failed: a git that said nothing may have made it all the same. */
-async function outcomeOf(
-  error: unknown,
-  repository: Repository,
-  move: Move,
-): Promise<'moved' | 'not moved' | 'unknown'> {
-  if (isAnswered(error)) return 'not moved';
+/** What became of a move that failed: a git that said nothing, or failed at what comes after, has made it all the same. */
+async function outcomeOf(repository: Repository, move: Move): Promise<'moved' | 'not moved' | 'unknown'> {
   const tip = await tipOf(repository, move.branch).catch(() => undefined);
   if (tip === undefined) return 'unknown';
   return tip === tipAfter(move) ? 'moved' : 'not moved';
@@ -204,14 +199,6 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
     throw error;
   }
 }
-
-function isAnswered(error: unknown): boolean {
-  if (isLocked(error)) return true;
-  return error instanceof GitFailure && error.exitCode !== null && !TIDYING.test(error.stderr);
-}
-
-/** Said of ref tables where the transaction failed, or only joining the tables after it. */
-const TIDYING = /reftable: transaction failure/;
 
 /** git looked at everything, and touched nothing. */
 function isRefusal(error: unknown): boolean {

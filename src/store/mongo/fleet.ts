@@ -9,13 +9,13 @@ import type {
   CounterSeed,
   Followed,
   GivenId,
+  NewOperation,
   OperationContext,
-  OperationEntry,
   StoredApp,
   StoredGroup,
 } from '../store.ts';
 import { type Committer, type Draft, requireVersion } from './committer.ts';
-import type { Change, Documents, FleetHead, ObjectDocument } from './documents.ts';
+import type { Documents, FleetHead, ObjectDocument } from './documents.ts';
 import { requireSequence } from './head-work.ts';
 import { nextOid } from './oid.ts';
 import { WorkingSet } from './working-set.ts';
@@ -105,19 +105,14 @@ export class FleetWrites {
     );
   }
 
-  logOperation({ ids, ...entry }: Omit<OperationEntry, 'id'>): Promise<void> {
-    return this.#writeHead((head) => ({
-      fields: {},
-      changes: [
-        { in: 'operations', document: { ...entry, _id: head.version + 1, ids: JSON.stringify(ids) } },
-      ],
-      result: undefined,
-    }));
+  logOperation(entry: NewOperation): Promise<void> {
+    return this.#write(
+      () => Promise.resolve([]),
+      ({ operations }) => operations.add(entry),
+    );
   }
 
-  #writeHead<T>(
-    work: (head: FleetHead) => { fields: Partial<FleetHead>; changes?: Change[]; result: T },
-  ): Promise<T> {
+  #writeHead<T>(work: (head: FleetHead) => { fields: Partial<FleetHead>; result: T }): Promise<T> {
     const { committer } = this.#options;
     return committer.write((head) => Promise.resolve({ changes: [], ...work(head) }));
   }

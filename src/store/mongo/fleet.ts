@@ -1,5 +1,6 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf } from '../../desired/name.ts';
+import { objectIds } from '../object-id.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
@@ -17,7 +18,6 @@ import type {
 import { type Committer, type Draft, requireVersion } from './committer.ts';
 import type { Documents, FleetHead, ObjectDocument } from './documents.ts';
 import { requireSequence } from './head-work.ts';
-import { nextOid } from './oid.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** What writes of the fleet work with. */
@@ -126,7 +126,7 @@ export class FleetWrites {
     return committer.write(async (head): Promise<Draft<FleetHead, T>> => {
       const documents = await load(head);
       requireVersion(head, documents);
-      const newOid = nextOid(random, head.lastOid);
+      const newOid = objectIds(random, head.lastOid);
       const work = new WorkingSet({ head, documents, newOid, defaults });
       const result = await rules(work);
       const changes = work.changes();

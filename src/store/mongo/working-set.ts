@@ -1,7 +1,7 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf } from '../../desired/name.ts';
 import { FRESH_COUNTER } from '../../plan/ids.ts';
-import type { ObjectIds } from '../object-id.ts';
+import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type {
   CounterWork,
@@ -20,7 +20,7 @@ export interface WorkingSetOptions {
   head: FleetHead;
   /** Every document that the work may touch; one that is missing here is none. */
   documents: readonly ObjectDocument[];
-  newOid: ObjectIds;
+  newOid: NewOid;
   defaults: AppDefaults;
 }
 
@@ -30,7 +30,7 @@ export class WorkingSet implements Work {
   readonly objects: ObjectWork;
   readonly counters: CounterWork;
   readonly operations: OperationWork;
-  readonly newOid: ObjectIds;
+  readonly newOid: NewOid;
   readonly defaults: AppDefaults;
   readonly #version: number;
   readonly #documents: Map<string, ObjectDocument>;

@@ -2,7 +2,7 @@ import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import type { Counter } from '../../plan/ids.ts';
 import type { FileOrigin } from '../../plan/step.ts';
-import type { ObjectIds } from '../object-id.ts';
+import type { NewOid } from '../object-id.ts';
 import type { CounterKind, Followed, NewOperation } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
@@ -29,7 +29,7 @@ export interface Work {
   counters: CounterWork;
   operations: OperationWork;
   /** Makes the `_id` of objects; whoever uses it keeps the last one with `state.setLastOid`. */
-  newOid: ObjectIds;
+  newOid: NewOid;
   /** What stored apps lack that are older than a field. */
   defaults: AppDefaults;
 }

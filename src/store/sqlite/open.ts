@@ -28,7 +28,6 @@ export interface SqliteStoreOptions {
 }
 
 const FLEET_BYTES = 16;
-const OID_BYTES = 5;
 
 /**
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
@@ -40,7 +39,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   try {
     const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
     const checkPlace = watchPlace(path);
-    const writes = writesOn(writer, defaults, random(OID_BYTES));
+    const writes = writesOn(writer, defaults, random);
     return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, checkPlace);
   } catch (error) {
     throw storeError(error);

@@ -40,10 +40,7 @@ export interface DesiredObject<C extends Content = Content> {
   memberPlaces: readonly Position[];
 }
 
-/**
- * Files whose problems are put in order without a break: some milliseconds, also where there are a hundred thousand
- * others.
- */
+/** How many files have their problems sorted in at once: some milliseconds, even among a hundred thousand others. */
 const PROBLEMS_OF_A_PIECE = 2000;
 
 /**
@@ -64,10 +61,10 @@ export class DesiredState {
   readonly #groupsByApp: GroupsByApp;
   /** Paths of the files that have problems. */
   readonly #faulty: Entries<string, true>;
-  /** What they told when they were gone through last, in order; and the paths of those that changed since. */
+  /** The problems at the last listing, in order; and the paths whose problems may have changed since. */
   #problems: readonly Problem[];
   readonly #changed: Set<string>;
-  /** Keys of names that several files claim, which changed since: each of the files may have another problem now. */
+  /** Keys of names that several files claim, and whose files changed since: each of these may have other problems. */
   readonly #contested: Set<string>;
 
   /** `base`: the state that this is a trial of (`trial`). */
@@ -82,8 +79,8 @@ export class DesiredState {
   }
 
   /**
-   * The same state, for trying changes out: they stay in the trial, and cost what they are large and not what this is.
-   * A change of this state shows in the trial, so that what was found by then is void.
+   * A layer over this state, to try changes on. They do not reach this state, and their cost depends on their own size.
+   * Use it only until this state changes, since its changes would show in the trial.
    */
   trial(): DesiredState {
     return new DesiredState(this);

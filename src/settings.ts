@@ -152,12 +152,17 @@ export type SettingName = keyof typeof SETTINGS;
 /** All settings with their values. */
 export type Config = { [N in SettingName]: (typeof SETTINGS)[N]['fallback'] };
 
+/** Names of the settings that nobody may be shown. */
+export const SECRET_SETTINGS: readonly SettingName[] = (Object.keys(SETTINGS) as SettingName[]).filter(
+  (name) => (SETTINGS[name] as Setting<unknown>).isSecret === true,
+);
+
 /** The settings as they may be shown: secrets are masked. */
 export function shownSettings(config: Config): Record<string, unknown> {
   return Object.fromEntries(
     (Object.keys(SETTINGS) as SettingName[]).map((name) => {
-      const { isSecret }: Setting<unknown> = SETTINGS[name];
-      return [name, isSecret === true && config[name] !== null ? '(set)' : config[name]];
+      const isMasked = SECRET_SETTINGS.includes(name) && config[name] !== null;
+      return [name, isMasked ? '(set)' : config[name]];
     }),
   );
 }

@@ -12,8 +12,8 @@ export async function mapInLanes<T, R>(
 }
 
 /**
- * Works on items, `lanes` of them at once, in their order. Rejects with the first failure, when nothing is under way
- * any more; what had not begun by then never begins.
+ * Works on items in their order, at most `lanes` of them at once. After a failure no further item begins; once those
+ * under way have ended, this rejects with the first failure.
  */
 export async function inLanes<T>(
   lanes: number,

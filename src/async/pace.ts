@@ -15,7 +15,7 @@ export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): P
   await pace.end();
 }
 
-/** Brings work that stops between its pieces to its end, and gives way to others where it stops. */
+/** Runs a generator to its end, and gives way to others where it yields. Resolves to what it returns. */
 export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
   const pace = new Pace();
   const result = await pace.pieces(work);
@@ -34,7 +34,7 @@ export class Pace {
     this.#since = performance.now();
   }
 
-  /** Brings work that stops between its pieces to its end, as a part of longer work. */
+  /** Runs a generator to its end as a part of longer work: `step` wherever it yields. */
   async pieces<T>(work: Iterator<unknown, T>): Promise<T> {
     let piece = work.next();
     while (piece.done !== true) {
@@ -44,7 +44,7 @@ export class Pace {
     return piece.value;
   }
 
-  /** Call after the last piece: what comes next must not add up with it. */
+  /** Call after the last piece, so that what comes next does not hold the event loop together with it. */
   async end(): Promise<void> {
     if (performance.now() - this.#since > NOTEWORTHY) await setImmediate();
   }

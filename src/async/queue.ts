@@ -9,7 +9,7 @@ export class Queue {
     return result;
   }
 
-  /** The same for a task that is not to begin after so many milliseconds: then this rejects with what `tooLate` makes. */
+  /** `run` for a task that must begin within `patience` milliseconds; after that this rejects with `tooLate()`. */
   runWithin<T>(patience: number, tooLate: () => Error, task: () => Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     let isLate = false;

@@ -1,9 +1,9 @@
-/** Runs a work when its turn comes. */
+/** Runs a task when its turn comes. */
 export type TakeTurns = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
- * At most `limit` works run at once; the others wait, and begin in the order in which they came. Where `mostWaiting` do so
- * already, a work is turned away with what `refusal` makes.
+ * At most `limit` tasks run at once; the others wait, and begin in the order in which they came. While `mostWaiting`
+ * wait already, a further task is rejected with `refusal()`.
  */
 export function createTurns(limit: number, mostWaiting: number, refusal: () => Error): TakeTurns {
   const waiting: (() => void)[] = [];

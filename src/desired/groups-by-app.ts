@@ -33,7 +33,7 @@ export class GroupsByApp {
     if (typeof groups === 'string') return;
     const left = this.#changeable(app, groups);
     left.delete(group);
-    // In a layer an empty set may stay: whether it is one, only a look at all that lies below tells.
+    // A layer may keep an empty set: finding out whether it is empty would mean going through all layers below.
     if (left instanceof Set && left.size === 0) this.#groups.delete(app);
   }
 

@@ -7,9 +7,7 @@ export interface Entries<K, V> {
   keys(): IterableIterator<K>;
 }
 
-/**
- * A map that shows the entries of another one but for those that were changed here, and leaves the other one as it is.
- */
+/** A map on top of another one, which it never changes: entries that were not changed here come from the other. */
 export class LayeredMap<K, V> implements Entries<K, V> {
   readonly #base: Entries<K, V>;
   /** What was changed here; undefined is no entry. */
@@ -47,7 +45,7 @@ export interface Members<T> extends Iterable<T> {
   delete(item: T): unknown;
 }
 
-/** The same as `LayeredMap` for a set. */
+/** A set that is to another set what a `LayeredMap` is to another map. */
 export class LayeredSet<T> implements Members<T> {
   readonly #base: Members<T>;
   readonly #added = new Set<T>();
@@ -73,7 +71,7 @@ export class LayeredSet<T> implements Members<T> {
 
   *[Symbol.iterator](): Generator<T, undefined, undefined> {
     for (const item of this.#base) if (!this.#gone.has(item)) yield item;
-    // Of what was added, the base may have some by now.
+    // The base may have got some of these since they were added here.
     for (const item of this.#added) if (!this.#base.has(item)) yield item;
     return undefined;
   }

@@ -37,7 +37,7 @@ export async function loadFile(
   return { path, blob, kind: role.kind, name: role.name, parsed };
 }
 
-/** The same text by itself: one that was cut out of a list of all files keeps the whole list in memory. */
+/** A copy of a text: V8 would keep the list of all files in memory for as long as a text that was cut out of it. */
 function ownText(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -40,11 +40,14 @@ export interface DesiredObject<C extends Content = Content> {
   memberPlaces: readonly Position[];
 }
 
-/**
- * Files whose problems are put in order without a break: some milliseconds, also where there are a hundred thousand
- * others.
- */
+/** How many files have their problems sorted in at once: some milliseconds, even among a hundred thousand others. */
 const PROBLEMS_OF_A_PIECE = 2000;
+
+/**
+ * How many of the other files of its name a problem lists: with the name of each in the problem of each, ten thousand
+ * apps that are all called `app.yaml`, each in a folder of its own, had problems of 3 GB.
+ */
+const MOST_TWINS = 3;
 
 /**
  * What a folder of files means at one revision. It is updated file by file, so that the cost of a change depends on the
@@ -58,9 +61,11 @@ export class DesiredState {
   readonly #groupsByApp: GroupsByApp;
   /** Paths of the files that have problems. */
   readonly #faulty: Entries<string, true>;
-  /** What they told when they were gone through last, in order; and the paths of those that changed since. */
+  /** The problems at the last listing, in order; and the paths whose problems may have changed since. */
   #problems: readonly Problem[];
   readonly #changed: Set<string>;
+  /** Keys of names that several files claim, and whose files changed since: each of these may have other problems. */
+  readonly #contested: Set<string>;
 
   /** `base`: the state that this is a trial of (`trial`). */
   constructor(base: DesiredState | null = null) {
@@ -70,11 +75,12 @@ export class DesiredState {
     this.#faulty = base === null ? new Map() : new LayeredMap(base.#faulty);
     this.#problems = base === null ? [] : base.#problems;
     this.#changed = new Set(base === null ? [] : base.#changed);
+    this.#contested = new Set(base === null ? [] : base.#contested);
   }
 
   /**
-   * The same state, for trying changes out: they stay in the trial, and cost what they are large and not what this is.
-   * A change of this state shows in the trial, so that what was found by then is void.
+   * A layer over this state, to try changes on. They do not reach this state, and their cost depends on their own size.
+   * Use it only until this state changes, since its changes would show in the trial.
    */
   trial(): DesiredState {
     return new DesiredState(this);
@@ -151,6 +157,8 @@ export class DesiredState {
 
   /** `problems` in pieces, for callers that give way to others: every file of a large repository can be one. */
   *listingProblems(): Generator<undefined, readonly Problem[], undefined> {
+    for (const key of this.#contested) this.#markFiles(this.#paths.get(key) ?? []);
+    this.#contested.clear();
     while (this.#changed.size > 0) {
       const paths = new Set([...this.#changed].slice(0, PROBLEMS_OF_A_PIECE));
       const found = Array.from(paths, (path) =>
@@ -178,12 +186,10 @@ export class DesiredState {
       return undefined;
     }
     const key = keyOf(file.kind, file.name);
-    const others = this.#paths.get(key);
-    // Nearly always there is one, and a list that is copied to grow keeps room for sixteen more.
-    const paths = others === undefined ? [file.path] : [...others, file.path].sort();
-    this.#paths.set(key, paths);
+    const others = this.#paths.get(key) ?? [];
+    const place = others.findLastIndex((other) => other < file.path) + 1;
     this.#listMembers(file.path);
-    this.#markFaulty(paths);
+    this.#setPaths(key, others.toSpliced(place, 0, file.path));
     return key;
   }
 
@@ -194,14 +200,21 @@ export class DesiredState {
     this.#mark(path, false);
     if (file.kind === null) return undefined;
     const key = keyOf(file.kind, file.name);
-    const paths = (this.#paths.get(key) ?? []).filter((other) => other !== path);
+    const claimed = this.#paths.get(key) ?? [];
+    const paths = claimed.toSpliced(claimed.indexOf(path), 1);
+    const members = membersIn(file);
+    for (const app of members) this.#groupsByApp.remove(app, file.name);
+    // The files that are left may list some of the same apps.
+    if (members.length > 0) for (const twin of paths) this.#listMembers(twin);
+    this.#setPaths(key, paths);
+    return key;
+  }
+
+  #setPaths(key: string, paths: string[]): void {
     if (paths.length === 0) this.#paths.delete(key);
     else this.#paths.set(key, paths);
-    for (const app of membersIn(file)) this.#groupsByApp.remove(app, file.name);
-    // The files that are left may list some of the same apps.
-    for (const twin of paths) this.#listMembers(twin);
-    this.#markFaulty(paths);
-    return key;
+    if (paths.length > 1) this.#contested.add(key);
+    else this.#markFiles(paths);
   }
 
   #listMembers(path: string): void {
@@ -210,7 +223,8 @@ export class DesiredState {
     for (const app of membersIn(file)) this.#groupsByApp.add(app, file.name);
   }
 
-  #markFaulty(paths: readonly string[]): void {
+  /** `paths`: all that claim one name. */
+  #markFiles(paths: readonly string[]): void {
     for (const path of paths) {
       const file = this.#files.get(path);
       const valid = file !== undefined && file.kind !== null && file.parsed.ok && paths.length === 1;
@@ -229,9 +243,12 @@ export class DesiredState {
     if (file === undefined) return [];
     if (file.kind === null) return [inFile(path, file.problem, file.severity)];
     const own = file.parsed.ok ? [] : file.parsed.problems.map((problem) => inFile(path, problem));
-    const others = this.pathsOf(file.kind, file.name).filter((other) => other !== path);
-    if (others.length === 0) return own;
-    const message = `the name "${file.name}" is also that of ${others.join(', ')}; keep one of these files`;
+    const paths = this.pathsOf(file.kind, file.name);
+    if (paths.length < 2) return own;
+    const twins = paths.slice(0, MOST_TWINS + 1).filter((other) => other !== path);
+    const shown =
+      twins.slice(0, MOST_TWINS).join(', ') + (paths.length > MOST_TWINS + 1 ? ' and others' : '');
+    const message = `the name "${file.name}" is also that of ${shown}; rename or remove all but one of these files`;
     return [...own, inFile(path, fileProblem('name-duplicate', message))];
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Brings work in pieces to its end without a break. Such work is a generator that stops between its pieces, so that a
- * caller with others to serve can give way there (`inPieces` in `src/async/pace.ts`).
+ * Runs a generator to its end without a break, and returns what it returns. Long work is written as a generator that
+ * yields between its pieces, so that callers who have others to serve can give way there (`inPieces` in
+ * `src/async/pace.ts`).
  */
 export function wholly<T>(work: Iterator<undefined, T>): T {
   for (;;) {

@@ -3,8 +3,8 @@ import { devNull } from 'node:os';
 import { descriptorTrouble, messageOf } from '../errors.ts';
 
 /**
- * What to do where this process cannot open so many files more; null where it can. For those whose errors do not
- * say why a file could not be opened.
+ * What people are to do when this process cannot open `count` more files; null when it can. For errors that do not say
+ * why a file could not be opened.
  */
 export function missingDescriptors(count: number): string | null {
   const open: number[] = [];

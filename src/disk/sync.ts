@@ -21,7 +21,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** The same for a folder and those above it, up to and with `top`: any of them may be new, or gone by now. */
+/** Syncs a folder and those above it, up to and including `top`. Folders that are gone are passed over. */
 export async function syncFoldersUpTo(top: string, path: string): Promise<void> {
   for (let folder = path; ; folder = dirname(folder)) {
     await syncIfThere(folder);
@@ -29,15 +29,15 @@ export async function syncFoldersUpTo(top: string, path: string): Promise<void> 
   }
 }
 
-/** The same for files below `top`, by their paths from there: what they hold, or that they are gone. */
+/** Makes files outlive a loss of power: their content and names, or that they are gone. Paths start at `top`. */
 export function syncFiles(top: string, paths: readonly string[]): Promise<void> {
   return syncChanged(top, paths, () => false);
 }
 
 /**
- * The same where it is known which files were there before: of one that still is, only the folder that it is in has
- * another entry now; otherwise any folder above it may be new, or gone. Many at once, so that a disk can write them
- * together.
+ * `syncFiles` for a caller who knows which files existed before. For a file that existed and still does, syncing its
+ * own folder is enough; for any other, each folder above it may be new or gone. Several are synced at once, so that a
+ * disk can write them together.
  */
 export async function syncChanged(
   top: string,
@@ -63,7 +63,7 @@ export async function syncChanged(
 /** Each needs a descriptor, and those of devices must not be used up. */
 const AT_ONCE = 16;
 
-/** A folder goes with its last file; a file can lie behind one that is none. */
+/** Whether there is something at the path. git removes a folder with its last file, and a file can replace a folder. */
 async function syncIfThere(path: string): Promise<boolean> {
   try {
     await sync(path);

@@ -1,34 +1,44 @@
 import { HoldfastError } from '../errors.ts';
 
-/** Makes the next id for something that comes into being at `at` (Unix milliseconds). */
-export type ObjectIds = (at: number) => string;
+/** Makes the `_id` of something that comes into being at `at` (Unix milliseconds). */
+export type NewOid = (at: number) => string;
 
 const MAX_SECONDS = 0xff_ff_ff_ff;
-const MAX_COUNTER = 0xff_ff_ff;
+const HIGHEST = (1n << 96n) - 1n;
+const RANDOM_BYTES = 5;
 
 /**
- * A generator of ids in the layout of a MongoDB ObjectId, as 24 hex digits: 4 bytes Unix seconds, 5 bytes
- * `random` (the generator's own), 3 bytes counter.
+ * A generator of ids in the layout of a MongoDB ObjectId, as 24 hex digits: 4 bytes Unix seconds, 5 bytes random, 3
+ * bytes counter.
  *
- * Each id is above the one before and above `highest`, the highest id that was ever made (null for none). So
- * where the clock stands still or goes back, the seconds of an id run ahead of it.
+ * Each id is above the one before and above `highest`, the highest id that was ever made, by whomever (null: none).
+ * Where the clock is not ahead of the last id, the next one is that id plus 1; so ids do not run ahead of the clock,
+ * however many managers take turns.
  */
-export function objectIds(random: Uint8Array, highest: string | null): ObjectIds {
-  const own = Buffer.from(random).toString('hex');
-  let seconds = highest === null ? 0 : Number.parseInt(highest.slice(0, 8), 16) + 1;
-  let counter = -1;
+export function objectIds(random: (size: number) => Uint8Array, highest: string | null): NewOid {
+  let last = highest ?? '0'.repeat(24);
   return (at) => {
-    const now = Math.min(Math.floor(at / 1000), MAX_SECONDS);
-    counter += 1;
-    if (now > seconds || counter > MAX_COUNTER) {
-      seconds = Math.max(now, seconds + 1);
-      counter = 0;
-    }
-    if (seconds > MAX_SECONDS) throw new HoldfastError('internal', 'there are no more object ids');
-    return hex(seconds, 8) + own + hex(counter, 6);
+    const seconds = Math.min(Math.floor(at / 1000), MAX_SECONDS);
+    last = seconds > Number.parseInt(last.slice(0, 8), 16) ? first(seconds, random) : following(last);
+    return last;
   };
 }
 
-function hex(value: number, digits: number): string {
+/** The higher of two ids; null where there is none. */
+export function higherOid(a: string | null, b: string | null): string | null {
+  return a === null || (b !== null && b > a) ? b : a;
+}
+
+function first(seconds: number, random: (size: number) => Uint8Array): string {
+  return `${hex(seconds, 8)}${Buffer.from(random(RANDOM_BYTES)).toString('hex')}000000`;
+}
+
+function following(id: string): string {
+  const next = BigInt(`0x${id}`) + 1n;
+  if (next > HIGHEST) throw new HoldfastError('internal', 'there are no more object ids');
+  return hex(next, 24);
+}
+
+function hex(value: number | bigint, digits: number): string {
   return value.toString(16).padStart(digits, '0');
 }

@@ -144,6 +144,9 @@ export interface OperationEntry {
   ids: Record<string, number>;
 }
 
+/** An entry that has no id yet. */
+export type NewOperation = Omit<OperationEntry, 'id'>;
+
 /** Who asks for an operation, and when (Unix milliseconds). */
 export interface OperationContext {
   actor: string;
@@ -260,7 +263,7 @@ export interface OperationStore {
   /** Raises the prune id of every group and logs it; resolves to the new ids by group. */
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */
-  logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void>;
+  logOperation(entry: NewOperation): Promise<void>;
   /**
    * Entries with an id below `before` (all where null), newest first: at most `limit`, and at least one where there is
    * any.

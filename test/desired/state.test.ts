@@ -118,7 +118,26 @@ describe('DesiredState', () => {
         'apps/x/a.yaml:1:1 name-duplicate',
       ]);
       expect(state.problems()[0]?.message).toBe(
-        'the name "a" is also that of apps/a.yml, apps/x/a.yaml; keep one of these files',
+        'the name "a" is also that of apps/a.yml, apps/x/a.yaml; rename or remove all but one of these files',
+      );
+    });
+
+    it('names few of them, in whatever order they come and go', () => {
+      const paths = Array.from({ length: 300 }, (_, index) => `apps/${100 + index}/app.yaml`);
+      const files = Object.fromEntries(paths.map((path) => [path, A]));
+      const state = stateOf(Object.fromEntries(Object.entries(files).reverse()));
+      expect(state.problems()).toEqual(stateOf(files).problems());
+      expect(state.problems().map(({ file }) => file)).toEqual(paths);
+      expect(Math.max(...state.problems().map(({ message }) => message.length))).toBeLessThan(200);
+      expect(state.problems()[0]?.message).toContain(
+        'apps/101/app.yaml, apps/102/app.yaml, apps/103/app.yaml and others;',
+      );
+      state.apply(changesOf({ [paths[1] as string]: null }));
+      expect(state.problems()[0]?.message).toContain(
+        'apps/102/app.yaml, apps/103/app.yaml, apps/104/app.yaml and',
+      );
+      expect(state.problems()[298]?.message).toContain(
+        'apps/100/app.yaml, apps/102/app.yaml, apps/103/app.yaml and',
       );
     });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { kindOf } from '../../src/errors.ts';
 import { objectIds } from '../../src/store/object-id.ts';
 
-const RANDOM = Buffer.from('0102030405', 'hex');
+const RANDOM = () => Buffer.from('0102030405', 'hex');
 const SECOND = 0x65000000;
 const AT = SECOND * 1000;
 
@@ -25,25 +25,24 @@ describe('objectIds', () => {
     expect(next(AT + 1000)).toBe('650000010102030405000000');
   });
 
-  it('goes on in the next second when the counter is used up', () => {
-    const next = objectIds(RANDOM, null);
-    let last = next(AT);
-    for (let count = 1; count < 2 ** 24; count += 1) last = next(AT);
-    expect(last).toBe('650000000102030405ffffff');
-    expect(next(AT)).toBe('650000010102030405000000');
-    expect(next(AT)).toBe('650000010102030405000001');
+  it('goes on above the highest id that there is, whoever made it', () => {
+    expect(objectIds(RANDOM, '650000000102030405ffffff')(AT)).toBe('650000000102030406000000');
+    expect(objectIds(RANDOM, '65000000ffffffffffffffff')(AT)).toBe('650000010000000000000000');
+    expect(objectIds(RANDOM, '640000000000000000000000')(AT)).toBe('650000000102030405000000');
   });
 
-  it('starts above the highest id that there is, whatever its random bytes', () => {
-    expect(objectIds(RANDOM, '65000000ffffffffffffffff')(AT)).toBe('650000010102030405000000');
-    expect(objectIds(RANDOM, '640000000000000000000000')(AT)).toBe('650000000102030405000000');
+  it('has other random bytes in each second', () => {
+    let byte = 0;
+    const next = objectIds((size) => Buffer.alloc(size, ++byte), null);
+    expect([next(AT), next(AT + 1000)]).toEqual(['650000000101010101000000', '650000010202020202000000']);
   });
 
   it('says so when there are no more ids, rather than go back', () => {
     const next = objectIds(RANDOM, 'fffffffe0000000000000000');
-    expect(next(AT)).toBe('ffffffff0102030405000000');
+    expect(next(AT)).toBe('fffffffe0000000000000001');
+    expect(next(Number.MAX_SAFE_INTEGER)).toBe('ffffffff0102030405000000');
     expect(next(Number.MAX_SAFE_INTEGER)).toBe('ffffffff0102030405000001');
-    const over = objectIds(RANDOM, 'ffffffff0000000000000000');
+    const over = objectIds(RANDOM, 'f'.repeat(24));
     let caught: unknown;
     try {
       over(AT);
@@ -62,7 +61,7 @@ describe('objectIds', () => {
       fc.property(fc.array(life, { maxLength: 6 }), (lives) => {
         let highest: string | null = null;
         for (const { random, clock } of lives) {
-          const next = objectIds(random, highest);
+          const next = objectIds(() => random, highest);
           for (const at of clock) {
             const id = next(at);
             expect(id).toMatch(/^[0-9a-f]{24}$/);

@@ -1,9 +1,10 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { printable } from '../../plan/printable.ts';
+import { SECRET_SETTINGS } from '../../settings.ts';
 
 /** Fields of these names are masked in whatever object is logged. */
-const SECRETS = ['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'MONGODB_URI', 'token', 'secret'];
+const SECRETS = ['authorization', 'password', 'token', 'secret', ...SECRET_SETTINGS];
 
 /** Bytes of the log that may wait for a reader who does not read; lines beyond that are left out. */
 const MAX_WAITING = 1_048_576;

@@ -25,7 +25,7 @@ export interface StorePlace {
 
 export interface OpenedStore {
   store: Store;
-  /** The same for who records the ids that were given: it tells of them also when nothing more may be written. */
+  /** For the recorder of ids: reads them even when the store's files went away and it takes no more writes. */
   given: Pick<Store, 'state' | 'counters'>;
   /** Null where there is nobody to share the looks at origin with. */
   lease: PollLease | null;
@@ -52,8 +52,8 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
 }
 
 /**
- * An error names the file, and what to do where that is for a person to say. A damaged file stays so, however often it
- * is tried: `invalid`.
+ * Adds the path to an error, and what to do. A damaged file is `invalid`, not `unavailable`: trying again does not mend
+ * it.
  */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {

@@ -1,10 +1,11 @@
 import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
+import { higherOid } from '../object-id.ts';
 import { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
-import type { CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
+import type { CounterPart, FleetHead, ObjectDocument, OperationDocument, ReportsHead } from './documents.ts';
 import { MongoDocuments } from './mongo-documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
@@ -24,7 +25,7 @@ export class MongoContents implements Contents {
   async head(): Promise<ContentsHead> {
     const head = await this.#documents.readHead<FleetHead>('fleet');
     if (head === null) throw new HoldfastError('invalid', 'there is no store in this database');
-    const reports = await this.#documents.readHead('reports');
+    const reports = await this.#documents.readHead<ReportsHead>('reports');
     if (!head.isSettled || reports?.isSettled === false)
       throw new HoldfastError(
         'conflict',
@@ -32,12 +33,6 @@ export class MongoContents implements Contents {
       );
     const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
     const { claimed, floorOfOthers, followed = null } = head;
-    const oids = [head.lastOid, (reports as { lastOid?: string | null } | null)?.lastOid ?? null];
-    const lastOid =
-      oids
-        .filter((oid) => oid !== null)
-        .sort()
-        .at(-1) ?? null;
     return {
       sequence,
       attempted,
@@ -49,7 +44,7 @@ export class MongoContents implements Contents {
       idSequence,
       claimed,
       floorOfOthers,
-      lastOid,
+      lastOid: higherOid(head.lastOid, reports?.lastOid ?? null),
     };
   }
 

@@ -22,22 +22,23 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [14_031, 'has no space left on its disk; make room there'],
 ]);
 
-/** The same for those that are about what stands in the address, whose place follows. */
+/** What server codes about the user or password mean; each is followed by where the address was given. */
 const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
   [13, 'may not be used by the user of'],
   [18, 'refuses the user or the password of'],
 ]);
 
-const DUPLICATE_KEY = 11_000;
+/** The server's code for a document whose `_id` is there already. */
+export const DUPLICATE_KEY = 11_000;
 const INDEX_OPTIONS_CONFLICT = 85;
 
 /** The user's part of a URI. */
 const CREDENTIALS = /\/\/[^/\s]*@/g;
 
 /**
- * The one place where failures of the driver and of the server become errors of ours, of kind `unavailable`:
- * a call that ends so may have happened. Errors that are ours already, and mistakes of this program, are
- * returned as they are. Nothing of the address's user gets through; `place` is where that was given.
+ * Turns an error of the driver or the server into one of ours. Its kind is `unavailable`, and the call may have
+ * happened; it is `invalid` where the address cannot be read. All other errors are returned unchanged. The message has
+ * no user and no password; `place` is where the address was given.
  */
 export function storeError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof MongoError)) return error;
@@ -50,8 +51,8 @@ export function storeError(error: unknown, place: AddressPlace): unknown {
 }
 
 /**
- * The same for a connection that is being opened. The driver looks up the servers of a `mongodb+srv` address, and reads
- * the files that an address names; it lets through what the system says of that.
+ * `storeError` for a connection that is being opened. The driver then looks up the servers of a `mongodb+srv` address
+ * and reads the files that an address names; errors of the system about these come through it unchanged.
  */
 export function openError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);

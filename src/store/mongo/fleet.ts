@@ -1,5 +1,6 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf } from '../../desired/name.ts';
+import { objectIds } from '../object-id.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
@@ -9,15 +10,14 @@ import type {
   CounterSeed,
   Followed,
   GivenId,
+  NewOperation,
   OperationContext,
-  OperationEntry,
   StoredApp,
   StoredGroup,
 } from '../store.ts';
 import { type Committer, type Draft, requireVersion } from './committer.ts';
-import type { Change, Documents, FleetHead, ObjectDocument } from './documents.ts';
+import type { Documents, FleetHead, ObjectDocument } from './documents.ts';
 import { requireSequence } from './head-work.ts';
-import { nextOid } from './oid.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** What writes of the fleet work with. */
@@ -105,19 +105,14 @@ export class FleetWrites {
     );
   }
 
-  logOperation({ ids, ...entry }: Omit<OperationEntry, 'id'>): Promise<void> {
-    return this.#writeHead((head) => ({
-      fields: {},
-      changes: [
-        { in: 'operations', document: { ...entry, _id: head.version + 1, ids: JSON.stringify(ids) } },
-      ],
-      result: undefined,
-    }));
+  logOperation(entry: NewOperation): Promise<void> {
+    return this.#write(
+      () => Promise.resolve([]),
+      ({ operations }) => operations.add(entry),
+    );
   }
 
-  #writeHead<T>(
-    work: (head: FleetHead) => { fields: Partial<FleetHead>; changes?: Change[]; result: T },
-  ): Promise<T> {
+  #writeHead<T>(work: (head: FleetHead) => { fields: Partial<FleetHead>; result: T }): Promise<T> {
     const { committer } = this.#options;
     return committer.write((head) => Promise.resolve({ changes: [], ...work(head) }));
   }
@@ -131,7 +126,7 @@ export class FleetWrites {
     return committer.write(async (head): Promise<Draft<FleetHead, T>> => {
       const documents = await load(head);
       requireVersion(head, documents);
-      const newOid = nextOid(random, head.lastOid);
+      const newOid = objectIds(random, head.lastOid);
       const work = new WorkingSet({ head, documents, newOid, defaults });
       const result = await rules(work);
       const changes = work.changes();

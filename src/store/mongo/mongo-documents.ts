@@ -4,6 +4,7 @@ import {
   type Db,
   type Document,
   MongoBulkWriteError,
+  type OptionalUnlessRequiredId,
 } from 'mongodb';
 import type { Kind } from '../../desired/name.ts';
 import type { ReportQuery } from '../report.ts';
@@ -19,7 +20,7 @@ import type {
   OperationDocument,
   StagedChange,
 } from './documents.ts';
-import { isDuplicateKey } from './errors.ts';
+import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
 import { expireSome, findReports, reportToStore } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
 
@@ -191,7 +192,7 @@ function replacingOlder(document: ObjectDocument): AnyBulkWriteOperation<ObjectD
 
 async function insertMissing<D extends Document>(collection: Collection<D>, documents: D[]): Promise<void> {
   if (documents.length === 0) return;
-  const insert = () => collection.insertMany(documents as never, { ordered: false });
+  const insert = () => collection.insertMany(documents as OptionalUnlessRequiredId<D>[], { ordered: false });
   await allowingPresent(documents.length, insert);
 }
 
@@ -219,5 +220,5 @@ function countTried({ writeErrors, matchedCount, upsertedCount }: MongoBulkWrite
 }
 
 function isDuplicateWrite({ code }: { code?: number }): boolean {
-  return code === 11_000;
+  return code === DUPLICATE_KEY;
 }

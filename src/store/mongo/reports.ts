@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
-import type { ObjectIds } from '../object-id.ts';
+import { higherOid, type NewOid, objectIds } from '../object-id.ts';
 import { Report, type ReportPage, type ReportQuery, type StoredReport } from '../report.ts';
 import type { Committer } from './committer.ts';
 import type { Change, Documents, FleetHead, FoundReport, ReportsHead } from './documents.ts';
-import { nextOid } from './oid.ts';
 
 /** What reports work with. */
 export interface ReportsOptions {
@@ -100,8 +99,7 @@ export class Reports {
   #write(lists: readonly Waiting[]): Promise<void> {
     const { committer, fleet, random } = this.#options;
     return committer.write(async ({ lastOid }) => {
-      const highest = [lastOid, (await fleet.head()).lastOid].reduce(higher, null);
-      const newOid = nextOid(random, highest);
+      const newOid = objectIds(random, higherOid(lastOid, (await fleet.head()).lastOid));
       const changes = lists.flatMap((list) => changesOf(list, newOid));
       const last = changes.at(-1);
       if (last?.in !== 'reports') throw new HoldfastError('internal', 'there are no reports to write');
@@ -139,7 +137,7 @@ function beforeIncomplete(rows: FoundReport[], lastOid: string | null): FoundRep
   return end === -1 ? rows : rows.slice(0, end);
 }
 
-function changesOf({ reports, bodies, at }: Waiting, newOid: ObjectIds): Change[] {
+function changesOf({ reports, bodies, at }: Waiting, newOid: NewOid): Change[] {
   return reports.map(({ hostname, device_group, report_creation_time, updated }, index) => ({
     in: 'reports',
     document: {
@@ -157,8 +155,4 @@ function readable({ oid, isOurs, report }: FoundReport): StoredReport[] {
   if (isOurs) return [{ oid, report: report as Report }];
   const parsed = Report.safeParse(report);
   return parsed.success ? [{ oid, report: parsed.data }] : [];
-}
-
-function higher(a: string | null, b: string | null): string | null {
-  return a === null || (b !== null && b > a) ? b : a;
 }

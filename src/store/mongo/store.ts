@@ -12,6 +12,7 @@ import type {
   Followed,
   GivenId,
   GroupInfo,
+  NewOperation,
   OperationContext,
   OperationEntry,
   Store,
@@ -141,7 +142,7 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#writes.pruneAll(context));
   }
 
-  logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void> {
+  logOperation(entry: NewOperation): Promise<void> {
     return this.#call(() => this.#writes.logOperation(entry));
   }
 

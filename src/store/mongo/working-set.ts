@@ -1,7 +1,7 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf } from '../../desired/name.ts';
-import { FRESH_COUNTER, raise } from '../../plan/ids.ts';
-import type { ObjectIds } from '../object-id.ts';
+import { FRESH_COUNTER } from '../../plan/ids.ts';
+import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type {
   CounterWork,
@@ -11,7 +11,7 @@ import type {
   OperationWork,
   Work,
 } from '../rules/work.ts';
-import type { CounterKind, OperationContext, OperationEntry } from '../store.ts';
+import type { CounterKind, NewOperation } from '../store.ts';
 import type { Change, CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
 import { HeadWork } from './head-work.ts';
 
@@ -20,7 +20,7 @@ export interface WorkingSetOptions {
   head: FleetHead;
   /** Every document that the work may touch; one that is missing here is none. */
   documents: readonly ObjectDocument[];
-  newOid: ObjectIds;
+  newOid: NewOid;
   defaults: AppDefaults;
 }
 
@@ -30,7 +30,7 @@ export class WorkingSet implements Work {
   readonly objects: ObjectWork;
   readonly counters: CounterWork;
   readonly operations: OperationWork;
-  readonly newOid: ObjectIds;
+  readonly newOid: NewOid;
   readonly defaults: AppDefaults;
   readonly #version: number;
   readonly #documents: Map<string, ObjectDocument>;
@@ -45,7 +45,7 @@ export class WorkingSet implements Work {
     this.defaults = defaults;
     this.objects = this.#objectWork();
     this.counters = this.#counterWork();
-    this.operations = { addFor: (context, action, name, ids) => this.#log(context, action, name, ids) };
+    this.operations = { add: (entry) => this.#log(entry) };
   }
 
   /** The changes so far, each with the version that they will be part of. */
@@ -57,12 +57,7 @@ export class WorkingSet implements Work {
     return [...objects, ...this.#entries.map((document): Change => ({ in: 'operations', document }))];
   }
 
-  #log(
-    { actor, requestId, at }: OperationContext,
-    action: OperationEntry['action'],
-    name: string | null,
-    ids: Record<string, number>,
-  ): void {
+  #log({ actor, requestId, at, action, name, ids }: NewOperation): void {
     this.#entries.push({ _id: this.#version, actor, requestId, at, action, name, ids: JSON.stringify(ids) });
   }
 
@@ -112,11 +107,6 @@ export class WorkingSet implements Work {
     return {
       get,
       put,
-      raise: (kind, name, changed) => {
-        const raised = raise(get(kind, name));
-        put(kind, name, { ...raised, hash: null }, changed);
-        return raised.last;
-      },
       handOverHash: (kind, name) => {
         const kept = part(kind, name);
         if (kept !== null) put(kind, name, { ...kept, hash: null }, kept.changed);

@@ -1,6 +1,7 @@
 import { Pace } from '../../async/pace.ts';
+import { raise } from '../../plan/ids.ts';
 import { ifMatchRefusal } from '../if-match.ts';
-import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
+import type { AtRevision, CounterKind, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
 
@@ -15,9 +16,9 @@ export function restartApp(
   if (row === undefined) return null;
   const app = storedApp(row, work.defaults);
   refuseOther(app, ifMatch);
-  const id = work.counters.raise('app', name, work.state.nextIdSequence());
+  const id = raiseCounter(work, 'app', name, work.state.nextIdSequence());
   work.objects.setId('app', name, id);
-  work.operations.addFor(context, 'restart', name, Object.fromEntries([[name, id]]));
+  work.operations.add({ ...context, action: 'restart', name, ids: { [name]: id } });
   return { value: { ...app, appId: id }, revision: work.state.revision() };
 }
 
@@ -38,7 +39,7 @@ export function pruneGroup(
   const group = storedGroup(row);
   refuseOther(group, ifMatch);
   const id = raisePruneId(work, name, work.state.nextIdSequence());
-  work.operations.addFor(context, 'prune', name, Object.fromEntries([[name, id]]));
+  work.operations.add({ ...context, action: 'prune', name, ids: { [name]: id } });
   return { value: { ...group, pruneId: id }, revision: work.state.revision() };
 }
 
@@ -56,12 +57,19 @@ export async function pruneAll(
     await pace.step();
   }
   const ids = Object.fromEntries(given);
-  work.operations.addFor(context, 'prune-all', null, ids);
+  work.operations.add({ ...context, action: 'prune-all', name: null, ids });
   return { value: ids, revision: work.state.revision() };
 }
 
-function raisePruneId({ objects, counters }: Work, group: string, changed: number): number {
-  const id = counters.raise('prune', group, changed);
-  objects.setPruneId(group, id);
+function raisePruneId(work: Work, group: string, changed: number): number {
+  const id = raiseCounter(work, 'prune', group, changed);
+  work.objects.setPruneId(group, id);
   return id;
+}
+
+/** Gives out the next id. */
+function raiseCounter({ counters }: Work, kind: CounterKind, name: string, changed: number): number {
+  const counter = raise(counters.get(kind, name));
+  counters.put(kind, name, { ...counter, hash: null }, changed);
+  return counter.last;
 }

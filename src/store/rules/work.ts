@@ -2,8 +2,8 @@ import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import type { Counter } from '../../plan/ids.ts';
 import type { FileOrigin } from '../../plan/step.ts';
-import type { ObjectIds } from '../object-id.ts';
-import type { CounterKind, Followed, OperationContext, OperationEntry } from '../store.ts';
+import type { NewOid } from '../object-id.ts';
+import type { CounterKind, Followed, NewOperation } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
 /** What a step says of an object, ready to be kept. */
@@ -29,7 +29,7 @@ export interface Work {
   counters: CounterWork;
   operations: OperationWork;
   /** Makes the `_id` of objects; whoever uses it keeps the last one with `state.setLastOid`. */
-  newOid: ObjectIds;
+  newOid: NewOid;
   /** What stored apps lack that are older than a field. */
   defaults: AppDefaults;
 }
@@ -66,8 +66,6 @@ export interface CounterWork {
   /** The counter; a fresh one for a name that never was. */
   get(kind: CounterKind, name: string): KeptCounter;
   put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void;
-  /** Gives out the next id. */
-  raise(kind: CounterKind, name: string, changed: number): number;
   /** The stored object carries the hash from now on. No change: the row that others read stays the same. */
   handOverHash(kind: CounterKind, name: string): void;
   /** Marks some of those that do not carry this number yet; tells whether there were any. */
@@ -75,11 +73,5 @@ export interface CounterWork {
 }
 
 export interface OperationWork {
-  /** Logs what was asked for in this context; `ids` are the ids that it gave. */
-  addFor(
-    context: OperationContext,
-    action: OperationEntry['action'],
-    name: string | null,
-    ids: Record<string, number>,
-  ): void;
+  add(entry: NewOperation): void;
 }

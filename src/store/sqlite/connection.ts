@@ -42,40 +42,44 @@ export function createFile(path: string): void {
 /** The connection that makes all changes; each is on the disk when its transaction ends. */
 export function openWriter(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
-  return setUp(db, () => {
+  return closeOnFailure(db, () => {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     checkpointByItself(db, true);
     enlargeCache(db);
+    return db;
   });
 }
 
 /**
- * A connection that fills a file that nobody else reads. It keeps no write-ahead log, which would go by the name that the
- * file has until it is full.
+ * A connection that fills a file that nobody else reads. It has no write-ahead log, since that would keep the name that
+ * the file has only until it is full.
  */
 export function openFiller(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
-  return setUp(db, () => {
+  return closeOnFailure(db, () => {
     db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
     enlargeCache(db);
+    return db;
   });
 }
 
-/** A file that no other process can open, or take, for as long as this connection is there; it is made where missing. */
+/** Takes a file, which is made where missing, so that no other process can open it until the connection is closed. */
 export function openExclusively(path: string): Database {
   createFile(path);
   // SQLite would open it for reading only, and then the lock keeps nobody out.
   accessSync(path, constants.W_OK);
   const db = new DatabaseSync(path, { timeout: 0 });
-  return setUp(db, () => db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE'));
+  return closeOnFailure(db, () => {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    return db;
+  });
 }
 
-/** The connection, once it is set up; it is closed where that fails. */
-function setUp(db: Database, work: () => void): Database {
+/** Runs `work`, and closes the connection where that fails. */
+export function closeOnFailure<T>(db: Database, work: () => T): T {
   try {
-    work();
-    return db;
+    return work();
   } catch (error) {
     db.close();
     throw error;

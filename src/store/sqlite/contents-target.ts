@@ -11,6 +11,7 @@ import type {
   Reached,
   ReachedParts,
 } from '../contents.ts';
+import { higherOid } from '../object-id.ts';
 import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import { createFile, type Database, openFiller, prepare } from './connection.ts';
@@ -119,13 +120,8 @@ export class SqliteTarget implements ContentsTarget {
   async finish(head: ContentsHead): Promise<void> {
     const { db } = this.#begun;
     const { attempted, applied } = head;
-    const newest =
-      prepare<{ oid: string | null }>(db, 'SELECT max(oid) AS oid FROM reports').get()?.oid ?? null;
-    const lastOid =
-      [head.lastOid, newest]
-        .filter((oid) => oid !== null)
-        .sort()
-        .at(-1) ?? null;
+    const newest = prepare<{ oid: string | null }>(db, 'SELECT max(oid) AS oid FROM reports').get();
+    const lastOid = higherOid(head.lastOid, newest?.oid ?? null);
     prepare(
       db,
       `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,

@@ -1,7 +1,7 @@
 import type { Kind } from '../../desired/name.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import type { OperationEntry } from '../store.ts';
-import { type Database, openReader, prepare } from './connection.ts';
+import { closeOnFailure, type Database, openReader, prepare } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS } from './migrations.ts';
@@ -52,9 +52,11 @@ interface OperationsRow extends Omit<OperationEntry, 'ids' | 'requestId'> {
 export function sqliteContents(path: string): Contents {
   try {
     const db = openReader(path);
-    checkHeader(db, MIGRATIONS);
-    checkLog(path, db);
-    return new SqliteContents(db);
+    return closeOnFailure(db, () => {
+      checkHeader(db, MIGRATIONS);
+      checkLog(path, db);
+      return new SqliteContents(db);
+    });
   } catch (error) {
     throw storeError(error);
   }
@@ -62,25 +64,25 @@ export function sqliteContents(path: string): Contents {
 
 /** Everything that a connection sees. */
 export class SqliteContents implements Contents {
-  protected readonly db: Database;
+  readonly #db: Database;
 
   constructor(db: Database) {
-    this.db = db;
+    this.#db = db;
   }
 
   async head(): Promise<ContentsHead> {
-    return new StateReads(this.db).whole();
+    return new StateReads(this.#db).whole();
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {
-    return prepare<ObjectsRow>(this.db, OBJECTS)
+    return prepare<ObjectsRow>(this.#db, OBJECTS)
       .all(after ?? '', limit)
       .map(contentsObject);
   }
 
   async operations(after: number | null, limit: number): Promise<OperationEntry[]> {
     const sql = 'SELECT * FROM operations WHERE id > ? ORDER BY id LIMIT ?';
-    const rows = prepare<OperationsRow>(this.db, sql).all(after ?? 0, limit);
+    const rows = prepare<OperationsRow>(this.#db, sql).all(after ?? 0, limit);
     return rows.map(({ id, at, actor, action, name, request_id: requestId, ids }) => {
       return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
     });
@@ -88,12 +90,12 @@ export class SqliteContents implements Contents {
 
   async reports(after: string | null, limit: number): Promise<ContentsReport[]> {
     const sql = 'SELECT oid, arrived, body FROM reports WHERE oid > ? ORDER BY oid LIMIT ?';
-    const rows = prepare<ContentsReport>(this.db, sql).all(after ?? '', limit);
+    const rows = prepare<ContentsReport>(this.#db, sql).all(after ?? '', limit);
     return rows.map(({ oid, arrived, body }) => ({ oid, arrived, body }));
   }
 
   async close(): Promise<void> {
-    this.db.close();
+    this.#db.close();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../desired/name.ts';
-import { FRESH_COUNTER, raise } from '../../plan/ids.ts';
+import { FRESH_COUNTER } from '../../plan/ids.ts';
 import type { KeptCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
@@ -40,13 +40,6 @@ export class Counters {
 
   put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void {
     this.#put.run(kind, name, counter.last, counter.floor, counter.hash, changed);
-  }
-
-  /** Gives out the next id. */
-  raise(kind: CounterKind, name: string, changed: number): number {
-    const raised = raise(this.get(kind, name));
-    this.put(kind, name, { ...raised, hash: null }, changed);
-    return raised.last;
   }
 
   /** The stored object carries the hash from now on. No change: the row that others read stays the same. */

@@ -48,10 +48,7 @@ const BUSY = 5;
 /** The driver's error for a connection that is closed. */
 const CLOSED = 'ERR_INVALID_STATE';
 
-/**
- * The one place where failures of SQLite and of its files become errors of ours, of kind `unavailable`.
- * Errors that are ours already, and mistakes of this program, are returned as they are.
- */
+/** Turns an error of SQLite or of its files into one of ours, of kind `unavailable`; returns all others unchanged. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof HoldfastError) return error;
   if (codeOf(error) === CLOSED) return closedError();
@@ -81,7 +78,7 @@ function failed(primary: number, error: Error): HoldfastError {
   return unavailable(primary === CANNOT_OPEN ? cannotOpen() : wordsOf(primary), name ?? codeOf(error), error);
 }
 
-/** What happened to one of its files outside of SQLite: the manager opens them, and syncs the log, beside it. */
+/** An error of a file that the manager opened or synced itself, without SQLite. */
 function failedFile(error: Error & { syscall: unknown }): HoldfastError {
   const words = error.syscall === 'fdatasync' ? wordsOf(IO_ERROR) : cannotOpen();
   return unavailable(words, codeOf(error), error);

@@ -2,15 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
-import {
-  type Connections,
-  createFile,
-  type Database,
-  enlargeCache,
-  openReader,
-  openWriter,
-  rollBack,
-} from './connection.ts';
+import { closeOnFailure, createFile, enlargeCache, openReader, openWriter, rollBack } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
@@ -28,7 +20,6 @@ export interface SqliteStoreOptions {
 }
 
 const FLEET_BYTES = 16;
-const OID_BYTES = 5;
 
 /**
  * Opens the store, and brings a file of an older version up to date. Rejects as `invalid`, and leaves the file
@@ -36,19 +27,15 @@ const OID_BYTES = 5;
  * where it cannot be opened.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const { path, defaults, random } = options;
   try {
-    const { reader, writer } = openFile(path, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-    const checkPlace = watchPlace(path);
-    const writes = writesOn(writer, defaults, random(OID_BYTES));
-    return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, checkPlace);
+    return openFile(options);
   } catch (error) {
     throw storeError(error);
   }
 }
 
 /** The header is looked at first, by a connection that can change nothing. */
-function openFile(path: string, fleet: string): Connections {
+function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
   createFile(path);
   requireWritable(path);
   rollBack(path);
@@ -59,8 +46,9 @@ function openFile(path: string, fleet: string): Connections {
     enlargeCache(reader);
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
-      migrate(writer, MIGRATIONS, fleet);
-      return { reader, writer };
+      migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
+      const writes = writesOn(writer, defaults, random);
+      return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, watchPlace(path));
     });
   });
 }
@@ -75,14 +63,5 @@ function requireWritable(path: string): void {
       const message = `${what} may not be written by this user; give it to the one that the manager runs as`;
       throw new HoldfastError('unavailable', message, { code: (error as NodeJS.ErrnoException).code }, error);
     }
-  }
-}
-
-function closeOnFailure<T>(db: Database, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    db.close();
-    throw error;
   }
 }

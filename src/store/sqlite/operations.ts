@@ -1,5 +1,5 @@
 import { OperationPage } from '../operation-page.ts';
-import type { OperationContext, OperationEntry } from '../store.ts';
+import type { NewOperation, OperationEntry } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 /** Writes the operations log, inside the caller's transaction. */
@@ -13,20 +13,8 @@ export class OperationLog {
     );
   }
 
-  add(entry: Omit<OperationEntry, 'id'>): void {
-    const { at, actor, action, name, requestId, ids } = entry;
+  add({ at, actor, action, name, requestId, ids }: NewOperation): void {
     this.#add.run(at, actor, action, name, requestId, JSON.stringify(ids));
-  }
-
-  /** Logs what was asked for in this context; `ids` are the ids that it gave. */
-  addFor(
-    context: OperationContext,
-    action: OperationEntry['action'],
-    name: string | null,
-    ids: Record<string, number>,
-  ): void {
-    const { actor, requestId, at } = context;
-    this.add({ actor, requestId, at, action, name, ids });
   }
 }
 

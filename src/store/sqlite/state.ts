@@ -29,26 +29,14 @@ export class StateReads {
   }
 
   read(): StoreState {
-    const { claimed: _, floorOfOthers: __, lastOid: ___, ...state } = this.whole();
-    return { ...state, mark: null };
+    return { ...progressOf(this.row()), mark: null };
   }
 
   /** All of it. */
   whole(): ContentsHead {
     const row = this.row();
-    return {
-      sequence: row.sequence,
-      attempted: moment(row.attempted_revision, row.attempted_at),
-      applied: moment(row.applied_revision, row.applied_at),
-      fleet: row.fleet,
-      rules: row.rules,
-      seeded: row.seeded === 1,
-      followed: JSON.parse(row.followed ?? 'null') as Followed | null,
-      idSequence: row.id_sequence,
-      claimed: row.claimed,
-      floorOfOthers: row.floor_of_others,
-      lastOid: row.last_oid,
-    };
+    const { claimed, floor_of_others: floorOfOthers, last_oid: lastOid } = row;
+    return { ...progressOf(row), claimed, floorOfOthers, lastOid };
   }
 
   /** The applied revision; null before the first. */
@@ -132,6 +120,19 @@ export class StateWrites extends StateReads {
   setSeeded(floorOfOthers: number, followed: Followed | null): void {
     this.#seeded.run(floorOfOthers, followed === null ? null : JSON.stringify(followed));
   }
+}
+
+function progressOf(row: StateRow): Omit<StoreState, 'mark'> {
+  return {
+    sequence: row.sequence,
+    attempted: moment(row.attempted_revision, row.attempted_at),
+    applied: moment(row.applied_revision, row.applied_at),
+    fleet: row.fleet,
+    rules: row.rules,
+    seeded: row.seeded === 1,
+    followed: JSON.parse(row.followed ?? 'null') as Followed | null,
+    idSequence: row.id_sequence,
+  };
 }
 
 function moment(revision: string | null, at: number | null): { revision: string; at: number } | null {

@@ -16,6 +16,7 @@ import type {
   Followed,
   GivenId,
   GroupInfo,
+  NewOperation,
   OperationContext,
   OperationEntry,
   Store,
@@ -162,7 +163,7 @@ export class SqliteStore implements Store {
     return this.#writeLong(() => pruneAll(this.#writes, context));
   }
 
-  logOperation(entry: Omit<OperationEntry, 'id'>): Promise<void> {
+  logOperation(entry: NewOperation): Promise<void> {
     return this.#write(() => this.#writes.operations.add(entry));
   }
 

@@ -1,5 +1,5 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import { type ObjectIds, objectIds } from '../object-id.ts';
+import { type NewOid, objectIds } from '../object-id.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
 import { LogPosition } from './log.ts';
@@ -19,7 +19,7 @@ export interface Writes {
   reports: Reports;
   log: LogPosition;
   /** Makes the `_id` of objects and reports; whoever uses it keeps the last one with `state.setLastOid`. */
-  newOid: ObjectIds;
+  newOid: NewOid;
   /** What stored apps lack that are older than a field. */
   defaults: AppDefaults;
 }
@@ -33,8 +33,8 @@ export interface Reads {
   reports: ReportPages;
 }
 
-/** `random` is this process's part of the object ids: 5 bytes. */
-export function writesOn(db: Database, defaults: AppDefaults, random: Uint8Array): Writes {
+/** `random` makes so many random bytes. */
+export function writesOn(db: Database, defaults: AppDefaults, random: (size: number) => Uint8Array): Writes {
   const state = new StateWrites(db);
   return {
     state,

@@ -15,8 +15,8 @@ export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FU
 }
 
 /**
- * The same for what may be lost with the power, as if it had not happened, until a later transaction is on the disk:
- * the log is written in order and synced as a whole.
+ * `inTransaction` without waiting for the disk. A loss of power can undo the transaction until a later one is on the
+ * disk: the log is written in order and synced as a whole.
  */
 export function inLightTransaction<T>(db: Database, work: () => T): T {
   return inTransaction(db, work, 'NORMAL');
@@ -43,8 +43,8 @@ export async function inLongTransaction<T>(
 }
 
 /**
- * The same for work that can change much, which would hold everything up when it is committed: its pages go to the log
- * on their way and are on the disk before `COMMIT` asks for that. The caller brings the log into the file afterwards.
+ * `inLongTransaction` for work that can change so much that its `COMMIT` would hold everything up. Its pages go to the
+ * log while it runs, and are on the disk before `COMMIT` asks for that. The caller calls `checkpoint` afterwards.
  */
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   shrinkCache(db);
@@ -63,9 +63,9 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
 }
 
 /**
- * Runs `work`, and then sees to it, beside the event loop, that what was written to the log is on the disk. The log is
- * opened before: where it cannot be, nothing is written, and a file tells of a write that failed only to those who have
- * it open by then.
+ * Runs `work`, and then waits, without holding up the event loop, until what it wrote to the log is on the disk. The
+ * log is opened first, for two reasons: where that fails, nothing is written; and a failed write is reported only to
+ * those who had the file open when it failed.
  */
 export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const log = await open(`${db.location() ?? ''}-wal`, 'r');
@@ -98,12 +98,12 @@ export function inSnapshot<T>(db: Database, read: () => T): T {
   }
 }
 
-/** What `COMMIT` waits for: that the log is on the disk, or nothing. */
+/** The `synchronous` of a transaction: with FULL, its `COMMIT` waits until the log is on the disk. */
 type Level = 'FULL' | 'NORMAL';
 
 /**
- * IMMEDIATE: a lock that another process holds is met here, before anything has changed. The level is said each time: no
- * failure of an earlier transaction can leave a lower one behind.
+ * IMMEDIATE, so that a lock of another process is met here, before anything has changed. The level is set each time, so
+ * that a transaction that failed cannot leave a lower one behind.
  */
 function begin(db: Database, level: Level): void {
   rollBack(db);

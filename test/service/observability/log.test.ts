@@ -31,17 +31,22 @@ const EVIL = 'a \\ "b" \u001b[31m\u009b2J\u202e\u2028\r.';
 const ORDERS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 
 describe('the logger', () => {
-  it.each(['authorization', 'password', 'BASIC_AUTH_PASSWORD', 'token', 'secret'])(
-    'writes no %s, at the top or in what is logged',
-    async (name) => {
-      const { lines, out } = collect();
-      const logger = await createLogger('info', out);
-      logger.info({ [name]: 'hunter-2', a: { [name]: 'hunter-2', b: { [name]: 'hunter-2' } }, kept: 1 }, 'x');
-      await expect.poll(() => lines.length).toBe(1);
-      expect(JSON.stringify(lines)).not.toContain('hunter-2');
-      expect(lines[0]).toMatchObject({ [name]: '(secret)', kept: 1, msg: 'x' });
-    },
-  );
+  it.each([
+    'authorization',
+    'password',
+    'token',
+    'secret',
+    'BASIC_AUTH_PASSWORD',
+    'GIT_TOKEN',
+    'WEBHOOK_SECRET',
+  ])('writes no %s, at the top or in what is logged', async (name) => {
+    const { lines, out } = collect();
+    const logger = await createLogger('info', out);
+    logger.info({ [name]: 'hunter-2', a: { [name]: 'hunter-2', b: { [name]: 'hunter-2' } }, kept: 1 }, 'x');
+    await expect.poll(() => lines.length).toBe(1);
+    expect(JSON.stringify(lines)).not.toContain('hunter-2');
+    expect(lines[0]).toMatchObject({ [name]: '(secret)', kept: 1, msg: 'x' });
+  });
 
   it('writes lines for people on a terminal, and no credential there either', async () => {
     const out = Object.assign(new PassThrough(), { isTTY: true });

@@ -10,7 +10,7 @@ export class Patch {
   readonly text: string;
   /** The line break of new lines. */
   readonly eol: string;
-  private readonly splices: Splice[] = [];
+  readonly #splices: Splice[] = [];
 
   constructor(text: string, eol: string) {
     this.text = text;
@@ -19,7 +19,7 @@ export class Patch {
 
   /** Replaces a range. Insertions at one offset come out in the order of the calls, before a replacement there. */
   replace(start: number, end: number, text: string): void {
-    if (start !== end || text !== '') this.splices.push({ start, end, text });
+    if (start !== end || text !== '') this.#splices.push({ start, end, text });
   }
 
   insert(offset: number, text: string): void {
@@ -34,7 +34,7 @@ export class Patch {
   apply(): string | undefined {
     const parts: string[] = [];
     let done = 0;
-    for (const { start, end, text } of this.splices.sort(byPlace)) {
+    for (const { start, end, text } of this.#splices.sort(byPlace)) {
       if (start < done && text !== '') return undefined;
       parts.push(this.text.slice(done, start), text);
       done = Math.max(end, done);

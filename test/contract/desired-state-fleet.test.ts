@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { commitCount, expectRefused, lastCommit, worldOf } from '../support/world.ts';
+import { commitCount, expectRefused, lastCommit, recordsOf } from '../support/world.ts';
 import { groupRecord, REASON } from './expected.ts';
 
 const EDGE = '/api/v2/device_groups/edge';
@@ -16,7 +16,7 @@ async function push(manager: TestManager, files: Record<string, string | null>, 
 
 /** Apps and groups with all their ids. */
 async function fleetOf(manager: TestManager) {
-  const { apps, groups } = await worldOf(manager);
+  const { apps, groups } = await recordsOf(manager);
   return { apps, groups };
 }
 

@@ -3,7 +3,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
-import { worldOf } from '../support/world.ts';
+import { recordsOf } from '../support/world.ts';
 
 const WEB = '/api/v2/apps/web';
 const EDGE = '/api/v2/device_groups/edge';
@@ -11,7 +11,7 @@ const WEB_FILE = 'desired-state/apps/web.yaml';
 const GROUP_FILE = 'desired-state/device-groups/edge.yaml';
 
 async function idsOf(manager: TestManager) {
-  const { apps, groups } = await worldOf(manager);
+  const { apps, groups } = await recordsOf(manager);
   return { apps, groups } as {
     apps: Record<string, { app_id: number; _id: { $oid: string } }>;
     groups: Record<string, { device_group_id: number; prune_id: number; _id: { $oid: string } }>;

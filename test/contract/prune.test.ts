@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectNothingWritten, worldOf } from '../support/world.ts';
+import { expectNothingWritten, recordsOf, worldOf } from '../support/world.ts';
 
 const FILES = {
   ...SMALL_FLEET,
@@ -22,7 +22,7 @@ describe('api-v2.md: 4. Endpoints, prune', () => {
   });
 
   it('POST /api/v2/prune: 202 with prune_ids, an object mapping string to integer', async () => {
-    const { groups } = await worldOf(manager());
+    const { groups } = await recordsOf(manager());
     const reply = await manager().post('/api/v2/prune');
     expect(reply.status).toBe(202);
     const expected = Object.entries(groups).map(([name, record]) => [

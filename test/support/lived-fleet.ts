@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { recordTip } from './loss.ts';
 import { SMALL_FLEET, startManager, type TestManager } from './manager.ts';
 import { Worker } from './worker.ts';
-import { worldOf } from './world.ts';
+import { recordsOf } from './world.ts';
 
 export const WEB = '/api/v2/apps/web';
 export const PATIENCE = { timeout: 60_000 };
@@ -40,7 +40,7 @@ export async function push(manager: TestManager, files: Record<string, string | 
 
 /** The ids, without what a new store makes anew. */
 export async function idsOf(manager: TestManager): Promise<Record<string, number>> {
-  const { apps, groups } = await worldOf(manager);
+  const { apps, groups } = await recordsOf(manager);
   const ids: Record<string, number> = {};
   for (const [name, app] of Object.entries(apps)) ids[`app ${name}`] = (app as { app_id: number }).app_id;
   for (const [name, group] of Object.entries(groups)) {

@@ -1,28 +1,29 @@
 import { expect } from 'vitest';
+import { type Checkout, checkoutOf } from './checkout.ts';
 import type { TestRepository } from './git.ts';
 import type { TestManager } from './manager.ts';
 
-/** All that a request can leave a trace in: commits, checkout, and every record with its ids. */
-export interface World {
-  /** Head, branch, and every file with uncommitted, staged or unknown content, as `git status` tells them. */
-  status: string;
-  /** What differs in those files. */
-  differences: string;
+/** Every record, with its ids. */
+export interface Records {
   apps: Record<string, unknown>;
   groups: Record<string, unknown>;
 }
 
+/** All that a request can leave a trace in: commits, checkout, and every record with its ids. */
+export type World = Checkout & Records;
+
 /** Looks at everything. A head names all the commits before it, so no commit can hide. */
 export async function worldOf(manager: TestManager): Promise<World> {
-  const { git } = manager.repository;
-  const [status, apps, groups] = await Promise.all([
-    git('status', '--porcelain=v2', '--branch', '--untracked-files=all'),
+  const [checkout, records] = await Promise.all([checkoutOf(manager.repository), recordsOf(manager)]);
+  return { ...checkout, ...records };
+}
+
+export async function recordsOf(manager: TestManager): Promise<Records> {
+  const [apps, groups] = await Promise.all([
     recordsAt(manager, '/api/v2/apps', 'apps'),
     recordsAt(manager, '/api/v2/device_groups', 'device_groups'),
   ]);
-  const isClean = status.split('\n').every((line) => line.startsWith('# '));
-  const differences = isClean ? '' : `${await git('diff')}\n${await git('diff', '--cached')}`;
-  return { status, differences, apps, groups };
+  return { apps, groups };
 }
 
 async function recordsAt(manager: TestManager, path: string, list: string): Promise<Record<string, unknown>> {

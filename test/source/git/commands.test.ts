@@ -158,9 +158,9 @@ const SHAPES = [
   String.raw`^\^?${HASH}$`,
   `^${NAME}$`,
   String.raw`^${NAME}\^\{commit\}$`,
-  String.raw`^\+${NAME}:refs\/remotes\/origin\/[^\s:]+$`,
+  String.raw`^\+(refs\/)?heads\/[^\s:]+:refs\/remotes\/origin\/[^\s:]+$`,
   `^${HASH}:${NAME}$`,
-  `^--force-with-lease=${NAME}:${HASH}$`,
+  `^--force-with-lease=${NAME}:${HASH}?$`,
 ].map((shape) => new RegExp(shape, 'u'));
 
 const MARKS = { id: ID, ref: 'refs/heads/mark', path: '\u0001mark' } as const;

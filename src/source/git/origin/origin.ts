@@ -1,5 +1,5 @@
 import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
-import { commands, type ObjectFormat } from '../process/commands.ts';
+import { commands, NO_BRANCH, type ObjectFormat } from '../process/commands.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 import { shortName } from '../repository/missing-branch.ts';
@@ -65,7 +65,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
         await transfers.run(commands.push(ref, from, to), limits.usual);
         return { kind: 'done', said: '' };
       } catch (error) {
-        return pushFailure(error);
+        return pushFailure(error, ref);
       }
     },
   };
@@ -129,7 +129,7 @@ async function branchesOf(
 }
 
 function isWithoutBranch(error: unknown): boolean {
-  return error instanceof GitFailure && /couldn't find remote ref/.test(error.stderr);
+  return error instanceof GitFailure && NO_BRANCH.test(error.stderr);
 }
 
 /**
@@ -186,12 +186,14 @@ const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
 /** Said before anything is sent: git takes a branch or tag whose name ends with a full name for one of that name, too. */
-const AMBIGUOUS = /^error: dst refspec (\S+) matches more than one/m;
+const AMBIGUOUS = /^error: dst refspec \S+ matches more than one/m;
 
-function pushFailure(error: unknown): PushOutcome {
-  const [, name] = AMBIGUOUS.exec(textOf(error)) ?? [];
-  if (name !== undefined) {
-    const message = `origin has another ref whose name ends with ${name}, so git does not push there; find it by "git ls-remote origin ${name}", and delete it`;
+/** The same of the one that git takes where nothing else has that name: it is leased as one that is not there. */
+const LEASED = /^!\t[^\t:]*:([^\t]*)\t\[rejected\] \(stale info\)$/m;
+
+function pushFailure(error: unknown, ref: string): PushOutcome {
+  if (isForAnother(error, ref)) {
+    const message = `origin has another ref whose name ends with ${ref}, so git does not push there; find it by "git ls-remote origin ${ref}", and delete it`;
     throw new HoldfastError('conflict', message, {}, error);
   }
   const why = error instanceof GitFailure ? whyRejected(error) : undefined;
@@ -209,6 +211,13 @@ function pushFailure(error: unknown): PushOutcome {
   if (STALE.test(why)) return { kind: 'stale', said };
   if (MOVED.test(why)) return { kind: 'moved', said };
   throw new HoldfastError('conflict', `origin refuses the push: ${said}`, {}, error);
+}
+
+/** Whether git would have moved another ref, or did not know which one is meant. */
+function isForAnother(error: unknown, ref: string): boolean {
+  const text = textOf(error);
+  const [, leased = ref] = LEASED.exec(text) ?? [];
+  return AMBIGUOUS.test(text) || leased !== ref;
 }
 
 /** Origin ends at once where its reference-transaction hook refuses: it moved nothing, and has no word for git. */

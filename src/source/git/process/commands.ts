@@ -60,6 +60,30 @@ function fetchArguments(isTalkative: boolean): string[] {
   ];
 }
 
+/**
+ * A branch of origin and nothing else: for a full name that is not there git takes a ref that has it behind its own folder
+ * (`aliasesOf`). Of the same branch by its shorter name that would be another one, and git does not fetch two refs into one
+ * (`NO_BRANCH`): so both are the branch itself, or nothing is fetched.
+ */
+function branchAtOrigin(branch: string): string[] {
+  const tracking = trackingRef(branch);
+  return [branch, branch.replace(/^refs\//, '')].map((name) => `+${name}:${tracking}`);
+}
+
+/** What git says where origin has no such branch: of both names, or that each led to another ref. */
+export const NO_BRANCH = /couldn't find remote ref|Cannot fetch both \S+ and \S+ to refs\/remotes\/origin\//;
+
+/** What git takes for a full name at origin where nothing has that name, by the rules of `gitrevisions`. */
+function aliasesOf(ref: string): string[] {
+  return [
+    `refs/${ref}`,
+    `refs/tags/${ref}`,
+    `refs/heads/${ref}`,
+    `refs/remotes/${ref}`,
+    `refs/remotes/${ref}/HEAD`,
+  ];
+}
+
 /** How ids are made: 40 digits long, or 64. */
 export type ObjectFormat = 'sha1' | 'sha256';
 
@@ -111,12 +135,12 @@ export const commands = {
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress it says something every second, so that silence tells of a line that stands still. */
   fetch: (branch: string, isTalkative: boolean) =>
-    command(...fetchArguments(isTalkative), `+${refName(branch)}:${trackingRef(branch)}`, ...IDS_AT_ORIGIN),
+    command(...fetchArguments(isTalkative), ...branchAtOrigin(refName(branch)), ...IDS_AT_ORIGIN),
   /** Refs of ours alone: git brings nothing where one of the names that it is given is not there. */
   fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), ...IDS_AT_ORIGIN),
   /**
    * Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. Its progress tells whether
-   * anything was sent.
+   * anything was sent. What git would move in its place has to be away; the first lease that fits a ref counts.
    */
   push: (ref: string, from: string | null, to: string) =>
     command(
@@ -124,7 +148,8 @@ export const commands = {
       '--porcelain',
       '--no-verify',
       '--progress',
-      `--force-with-lease=${refName(ref)}:${from === null ? '' : objectId(from)}`,
+      ...aliasesOf(refName(ref)).map((alias) => `--force-with-lease=${alias}:`),
+      `--force-with-lease=${ref}:${from === null ? '' : objectId(from)}`,
       '--end-of-options',
       'origin',
       `${objectId(to)}:${refName(ref)}`,

@@ -39,7 +39,7 @@ describe('a record that cannot be written', () => {
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
     const next = await loseStore(manager, () => writeFile(lock, ''));
     expect(await webId(next)).toBe(before);
-    expect((await statusOf(next)).ids_record.problem).not.toBeNull();
+    await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).not.toBeNull();
     await rm(lock);
     await next.post(`${WEB}/restart`);
     await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).toBeNull();

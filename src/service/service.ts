@@ -127,6 +127,8 @@ async function closeAll(running: Running, { over }: StopClock): Promise<void> {
   const { server, writer, reconciler, source, store } = running;
   // Writes in flight may come to their end; a look has nobody who waits for it.
   const letBe = whenOver(over.pushes, () => source.origin?.abandon());
+  // From the beginning: what is closed first can wait for the record's turn.
+  const letRecordBe = whenOver(over.recordPush, () => source.origin?.abandonRecord());
   await server.close();
   await writer.close();
   const closed = reconciler.close();
@@ -134,23 +136,19 @@ async function closeAll(running: Running, { over }: StopClock): Promise<void> {
   await closed;
   letBe();
   await closeRecord(running, over);
+  letRecordBe();
   await source.close();
   await store.close();
 }
 
 /** The lease is given up meanwhile: both can wait for others, and neither for the other. */
-async function closeRecord(
-  { recorder, source, lease, logger }: Running,
-  over: StopClock['over'],
-): Promise<void> {
-  const letBe = whenOver(over.recordPush, () => source.origin?.abandonRecord());
+async function closeRecord({ recorder, lease, logger }: Running, over: StopClock['over']): Promise<void> {
   let isOpen = true;
   const closed = recorder.close().then(() => {
     isOpen = false;
   });
   const late = new Promise<void>((resolve) => whenOver(over.record, resolve));
   await Promise.race([Promise.all([closed, lease?.giveUp()]), late]);
-  letBe();
   if (isOpen) logger.error(NOT_RECORDED);
 }
 

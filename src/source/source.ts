@@ -207,9 +207,12 @@ export interface SourceOrigin {
    * is shutting down (`isOfShutdown`).
    */
   interrupt(): void;
-  /** The same, and begins nothing more. For the end of the process. */
+  /**
+   * The same, and begins nothing more, for the end of the process. What waits for the record's turn must not wait on: a
+   * sending of the record that is under way ends, too, and can be tried again.
+   */
   abandon(): void;
-  /** Ends the sending of the record, too, and begins no more: it stays where it is without origin. */
+  /** Ends the sending of the record, and begins no more: it stays where it is without origin. */
   abandonRecord(): void;
 }
 

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { PUBLISHING_REF } from '../../src/source/git/write/commit-writer.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, testRepository } from '../support/git.ts';
 import { RECORD } from '../support/loss.ts';
@@ -96,6 +97,23 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
     await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
     expect(await manager.stop()).toBe(0);
     expect(manager.process.output()).toMatch(/kept in the mirror alone.*the manager is shutting down/);
+    expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
+    await expectGone(place);
+  });
+
+  it('in the middle of sending the record of ids, with a write and a look behind that: who waits is told', async () => {
+    const place = await newPlace();
+    const manager = await startProcessManager(place.options);
+    await firstRecord(place.origin);
+    const mirror = repositoryAt(join(place.options.dataFolder, 'mirror.git'));
+    const before = await place.origin.bare.git('rev-parse', RECORD);
+    await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
+    const replies = Promise.all([look, write].map(async (act) => (await act(manager)()).status));
+    replies.catch(() => undefined);
+    const isMade = () => mirror.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);
+    await expect.poll(isMade, PATIENCE).not.toBe(null);
+    expect(await manager.stop()).toBe(0);
+    expect((await replies)[1]).toBe(503);
     expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
     await expectGone(place);
   });

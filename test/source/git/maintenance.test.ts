@@ -4,10 +4,15 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { commands } from '../../../src/source/git/process/commands.ts';
 import { runGit } from '../../../src/source/git/process/run.ts';
 import { createMaintenance } from '../../../src/source/git/repository/maintenance.ts';
-import { findRepository, type Machine } from '../../../src/source/git/repository/repository.ts';
+import {
+  findRepository,
+  type Machine,
+  type Repository,
+} from '../../../src/source/git/repository/repository.ts';
+import { openCommitWriter } from '../../../src/source/git/write/commit-writer.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
-import { contextAt, MACHINE } from './support.ts';
+import { contextAt, draftOf, MACHINE } from './support.ts';
 
 const DAY = 24 * 60 * 60;
 
@@ -203,4 +208,32 @@ it('a clean-up for which there is no room gives back what it took, and leaves wh
   await (await maintain(repository, 'clone', await gitWithoutRoom()))();
   expect((await packsOf(repository, '')).sort()).toEqual([...before, others].sort());
   for (const id of made) expect(await hasObject(repository, id)).toBe(true);
+});
+
+it('a clean-up for which there is no room leaves what marks the packs of a writer of this manager', async () => {
+  const repository = await testRepository();
+  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+  await versions(repository, numbered('version'));
+  const writer = openCommitWriter((await findRepository(repository.folder, MACHINE)) as Repository);
+  onTestFinished(writer.close);
+  await writer.write(await repository.git('rev-parse', 'HEAD'), [draftOf({ 'apps/web.yaml': 'b\n' })]);
+  const marks = await packsOf(repository, '.keep');
+  expect(marks).toHaveLength(1);
+  await (await maintain(repository, 'clone', await gitWithoutRoom()))();
+  expect(await packsOf(repository, '.keep')).toEqual(marks);
+});
+
+it('a clean-up that goes well leaves a half of a pack that somebody out of sight has begun meanwhile', async () => {
+  const repository = await testRepository();
+  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+  await versions(repository, numbered('version'));
+  const half = join(repository.folder, '.git/objects/pack/tmp_pack_others');
+  const [folder, path] = [await temporaryFolder(), process.env['PATH']];
+  const begins = `case "$*" in *repack*) touch -d '1 minute ago' '${half}';; esac`;
+  await writeFile(join(folder, 'git'), `#!/bin/sh\n${begins}\nPATH='${path}' exec git "$@"\n`, {
+    mode: 0o755,
+  });
+  await (await maintain(repository, 'clone', { ...MACHINE, env: { PATH: `${folder}:${path}` } }))();
+  expect((await packsOf(repository)).length).toBeLessThan(5);
+  expect(await packsOf(repository, '_others')).toEqual([half]);
 });

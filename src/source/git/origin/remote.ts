@@ -80,7 +80,10 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   };
 }
 
-/** One way for looks and writes, and one for the record, which at the end of the process has longer than these. */
+/**
+ * One way for looks and writes, and one for the record, which at the end of the process has longer than these. All take
+ * turns: where the record's turn does not end, they would wait for it.
+ */
 function waysToOrigin(transfer: GitContext, branch: string, { limits, onTransfer }: RemoteOptions) {
   const transfers = createTransfers(transfer);
   const ofRecord = createTransfers(transfer);
@@ -88,7 +91,10 @@ function waysToOrigin(transfer: GitContext, branch: string, { limits, onTransfer
     origin: observed(createOrigin(transfers, branch, limits), onTransfer),
     forRecord: observed(createOrigin(ofRecord, branch, limits), onTransfer),
     interrupt: transfers.end,
-    abandon: transfers.close,
+    abandon: () => {
+      transfers.close();
+      ofRecord.end();
+    },
     abandonRecord: ofRecord.close,
   };
 }

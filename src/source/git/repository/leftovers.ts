@@ -21,14 +21,23 @@ const REPORT = /^fast_import_crash_\d+$/;
  * marked, and git removes neither marks nor halves for weeks. Nothing is done while any git works in the repository.
  */
 export async function clearLeftPacks(repository: Repository): Promise<void> {
-  const folder = `${repository.commonFolder}/objects/pack`;
-  const names = await readdir(folder).catch((): string[] => []);
-  const left = names.filter((name) => UNFINISHED.test(name) || KEPT.test(name));
+  const names = await namesOfPacks(repository);
+  await clear(
+    repository,
+    names.filter((name) => UNFINISHED.test(name) || KEPT.test(name)),
+  );
+}
+
+function namesOfPacks({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<string[]> {
+  return readdir(`${commonFolder}/objects/pack`).catch((): string[] => []);
+}
+
+async function clear(repository: Repository, left: readonly string[]): Promise<void> {
   if (left.length === 0) return;
   const isBusy = await isAtWork(await allFoldersOf(repository));
   if (isBusy === true) return;
   for (const name of left) {
-    const path = `${folder}/${name}`;
+    const path = `${repository.commonFolder}/objects/pack/${name}`;
     // A mark goes with the process that made it, and that would be seen; half a pack may be somebody's from elsewhere.
     const age = isBusy === null ? DEAD_AFTER_BLINDLY : KEPT.test(name) ? 0 : DEAD_AFTER;
     if (await isLeft(path, age)) await remove(path);
@@ -41,17 +50,18 @@ const LAG = 100;
 /**
  * Takes away the halves of packs that a clean-up has left which failed or was ended: they can be all that the disk had
  * room for. `before` are the names from before it began. Waits until a half that somebody else is at would be younger;
- * where `signal` ends that, they stay, for the next start.
+ * where `signal` ends that, they stay, for the next start. Marks stay: those of a writer of this process look the same.
  */
 export async function clearFailedJoin(
   repository: Repository,
   before: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const names = await readdir(`${repository.commonFolder}/objects/pack`).catch((): string[] => []);
-  if (!names.some((name) => UNFINISHED.test(name) && !before.includes(name))) return;
+  const names = await namesOfPacks(repository);
+  const left = names.filter((name) => UNFINISHED.test(name) && !before.includes(name));
+  if (left.length === 0) return;
   await sleep(DEAD_AFTER + LAG, undefined, { signal }).catch(() => undefined);
-  if (!signal.aborted) await clearLeftPacks(repository);
+  if (!signal.aborted) await clear(repository, left);
 }
 
 async function isLeft(path: string, age: number): Promise<boolean> {
@@ -70,7 +80,7 @@ async function isLeft(path: string, age: number): Promise<boolean> {
 export async function clearFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;
   const folder = `${commonFolder}/objects/pack`;
-  const names = new Set(await readdir(folder).catch((): string[] => []));
+  const names = new Set(await namesOfPacks(folders));
   const isAlone = (await isAtWork(await allFoldersOf(folders))) === false;
   const marks = [...names].filter((name) => KEPT.test(name));
   for (const mark of marks.filter((name) => isAlone || !names.has(name.replace(/keep$/, 'pack')))) {

@@ -2,8 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { GitFailure, runGit } from '../process/run.ts';
-import { createTransfers } from '../process/transfer.ts';
-import { createDropping, type Drop } from './dropping.ts';
+import { createTransfers, type Transfers } from '../process/transfer.ts';
+import { createDropping, type Drop, type Dropping } from './dropping.ts';
 import { clearFailedJoin } from './leftovers.ts';
 import type { Repository } from './repository.ts';
 
@@ -57,12 +57,18 @@ export function createMaintenance(
   let running: Promise<void> | null = null;
   let stopping = new AbortController();
 
-  const join = async (isDue: boolean, signal: AbortSignal): Promise<void> => {
-    const isDropped = isDue && (await dropping.run());
-    if (signal.aborted) return;
-    // An older git cannot do it, there is too much to look at, or somebody is at work: then all stays.
-    if (!isDropped) await group.run(commands.repack(), LIMIT);
-    else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), LIMIT);
+  /** Resolves to whether all went well. */
+  const join = async (names: readonly string[], signal: AbortSignal): Promise<boolean> => {
+    try {
+      const isDue = await isToDrop(repository, folder, names);
+      const isDone = await joinPacks({ repository, group, dropping }, isDue, signal);
+      if (!signal.aborted) tellFew();
+      return isDone;
+    } catch (error) {
+      // A failed clean-up harms nothing, and the next one may work.
+      if (!signal.aborted) tell(messageOf(error));
+      return false;
+    }
   };
 
   const clean = async (): Promise<void> => {
@@ -70,14 +76,8 @@ export function createMaintenance(
     const names = await readdir(folder).catch((): string[] => []);
     if (joinable(names).length < MANY_PACKS) return tellFew();
     if (names.some((name) => name.endsWith('.promisor'))) return tell(PARTIAL);
-    try {
-      await join(await isToDrop(repository, folder, names), signal);
-      if (!signal.aborted) tellFew();
-    } catch (error) {
-      // A failed clean-up harms nothing, and the next one may work.
-      if (!signal.aborted) tell(messageOf(error));
-    }
-    await clearFailedJoin(repository, names, signal);
+    // Beside one that did not fail, new halves are those of somebody else, who may be out of sight.
+    if (!(await join(names, signal))) await clearFailedJoin(repository, names, signal);
   };
 
   const run = (): Promise<void> => {
@@ -107,6 +107,26 @@ export function createMaintenance(
       await running;
     },
   };
+}
+
+interface Joining {
+  repository: Repository;
+  group: Transfers;
+  dropping: Dropping;
+}
+
+/** Resolves to whether all that was tried came to something. */
+async function joinPacks(
+  { repository, group, dropping }: Joining,
+  isDue: boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const isDropped = isDue && (await dropping.run());
+  if (signal.aborted) return false;
+  // An older git cannot do it, there is too much to look at, or somebody is at work: then all stays.
+  if (!isDropped) await group.run(commands.repack(), LIMIT);
+  else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), LIMIT);
+  return isDropped === isDue;
 }
 
 /** Tells a reason once, until there is none. */

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { Problem } from '../desired/problem.ts';
 import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
-import { printable } from '../plan/printable.ts';
+import { harmlessJson, printable } from '../plan/printable.ts';
 import { changeTypeOf, type Step } from '../plan/step.ts';
 
 export const FORMATS = ['text', 'json', 'github'] as const;
@@ -19,7 +19,7 @@ export interface Findings {
 
 /** Renders findings for people, for programs, or as annotations of a workflow. */
 export function renderFindings(findings: Findings, format: Format, hasColors: boolean): string {
-  if (format === 'json') return `${JSON.stringify(jsonOf(findings), null, 2)}\n`;
+  if (format === 'json') return `${harmlessJson(JSON.stringify(jsonOf(findings), null, 2))}\n`;
   if (format === 'github')
     return findings.problems.map(annotation).join('') + textOf({ ...findings, problems: [] }, false);
   return textOf(findings, hasColors);

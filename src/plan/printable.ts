@@ -11,3 +11,8 @@ const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]|#(?=#\w*\[)/gu;
 export function printable(text: string): string {
   return text.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+/** JSON that says the same and, wherever a workflow prints it, gives no command: in JSON, a `#` is always in a string. */
+export function harmlessJson(json: string): string {
+  return json.replace(/#(?=#\w*\[)/g, '\\u0023');
+}

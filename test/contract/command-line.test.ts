@@ -95,6 +95,16 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     expect(out).toContain('"\\u0023#[set-output name=a]b"');
   });
 
+  it('--format json: nor can that, and whoever reads it gets what the file holds', async () => {
+    const files = {
+      'apps/web.yaml': 'container_image: a\nenv_vars:\n  A: "\\\\###[x]"\n  "##[x]": "##vso[x]"\n',
+    };
+    const { out, json } = await run(['plan', await folderWith(files), '--format', 'json']);
+    expect(out).not.toMatch(/##\w*\[/);
+    const env = { A: '\\###[x]', '##[x]': '##vso[x]' };
+    expect(json()).toMatchObject({ steps: [{ after: { env_vars: env } }] });
+  });
+
   it('with no folder takes DESIRED_STATE', async () => {
     const folder = await folderWith(BROKEN);
     const { code, out } = await run(['validate'], { DESIRED_STATE: folder });

@@ -34,8 +34,19 @@ async function askGit({ git }: TestRepository): Promise<Checkout> {
   return { status, differences };
 }
 
-/** What git's answer comes from besides the files and objects, which never change; not all are always there. */
-const IN_GIT_FOLDER = ['HEAD', 'config', 'index', 'info/exclude', 'packed-refs'];
+/**
+ * What git's answer comes from besides the files and objects, which never change; not all are always there. Of refs in
+ * tables, the list names a new one after each change.
+ */
+const IN_GIT_FOLDER = [
+  'HEAD',
+  'config',
+  'index',
+  'info/attributes',
+  'info/exclude',
+  'packed-refs',
+  'reftable/tables.list',
+];
 
 /** A hash of every byte that git's answer comes from; null where plain files do not tell it. */
 function bytesOf(folder: string): string | null {

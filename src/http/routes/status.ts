@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { messageOf } from '../../errors.ts';
+import { HoldfastError } from '../../errors.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json } from '../openapi/replies.ts';
@@ -19,7 +19,7 @@ const statusDocs = documented({
   reply: [200, json('It can be used.', Available)],
   errors: {
     ...commonErrors,
-    503: json('The store cannot be reached, or no revision was ever applied.', Available),
+    503: json('What was applied cannot be read from the store, or no revision ever was.', Available),
   },
 });
 const healthDocs = documented({
@@ -55,7 +55,7 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
     if (state === null)
       return reply.code(503).send({ status: 'unavailable', reason: 'the store does not answer' });
     if (state.applied !== null) {
-      const trouble = await requireObjects().then(() => null, messageOf);
+      const trouble = await requireObjects().then(() => null, reasonOf);
       if (trouble === null) return { status: 'ok' };
       return reply.code(503).send({ status: 'unavailable', reason: trouble });
     }
@@ -86,13 +86,26 @@ async function canServe({ store, reconciler }: Api, requireObjects: () => Promis
 
 /**
  * Rejects where what was applied cannot be read: a store that is damaged in part says what it holds, and does not give
- * it. A pass of this process that went well has read it, and so has the first good look here.
+ * it. A pass of this process that went well has read it, and so has the first good look here. Whoever asks during a
+ * look waits for it: probes come every second, and a slow store would have to read everything for each.
  */
 function readingObjects({ store, reconciler }: Api): () => Promise<void> {
   let areRead = false;
-  return async () => {
-    if (areRead || reconciler.status().applied !== null) return;
+  let reading: Promise<void> | null = null;
+  const read = async (): Promise<void> => {
     await store.appliedObjects();
     areRead = true;
   };
+  return async () => {
+    if (areRead || reconciler.status().applied !== null) return;
+    reading ??= read().finally(() => {
+      reading = null;
+    });
+    await reading;
+  };
+}
+
+/** Anybody may ask: an error that is not ours can quote what it could not read. */
+function reasonOf(error: unknown): string {
+  return error instanceof HoldfastError ? error.message : 'what was applied cannot be read from the store';
 }

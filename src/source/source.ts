@@ -207,7 +207,10 @@ export interface SourceOrigin {
    * is shutting down (`isOfShutdown`).
    */
   interrupt(): void;
-  /** The same, and begins nothing more. For the end of the process. */
+  /**
+   * The same, and begins nothing more. Also ends a version of the record that is being sent, since others may wait for its
+   * turn to end; later ones are sent still. For the end of the process.
+   */
   abandon(): void;
   /** Ends the sending of the record, too, and begins no more: it stays where it is without origin. */
   abandonRecord(): void;

@@ -88,7 +88,11 @@ function waysToOrigin(transfer: GitContext, branch: string, { limits, onTransfer
     origin: observed(createOrigin(transfers, branch, limits), onTransfer),
     forRecord: observed(createOrigin(ofRecord, branch, limits), onTransfer),
     interrupt: transfers.end,
-    abandon: transfers.close,
+    abandon: () => {
+      transfers.close();
+      // Writes and looks may wait for its turn to end. The last version of the record is sent anew.
+      ofRecord.end();
+    },
     abandonRecord: ofRecord.close,
   };
 }

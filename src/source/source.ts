@@ -208,8 +208,8 @@ export interface SourceOrigin {
    */
   interrupt(): void;
   /**
-   * The same, and begins nothing more, for the end of the process. What waits for the record's turn must not wait on: a
-   * sending of the record that is under way ends, too, and can be tried again.
+   * The same, and begins nothing more. Also ends a sending of the record that is under way, since looks and writes may
+   * wait for its turn to end; later ones are sent still. For the end of the process.
    */
   abandon(): void;
   /** Ends the sending of the record, and begins no more: it stays where it is without origin. */

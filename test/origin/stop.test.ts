@@ -40,4 +40,21 @@ describe('what a stop ends itself', () => {
     await expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
     expect(outcomes).toEqual([]);
   });
+
+  it('goes for a version of the record that others wait for, too', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const ssh = await serveSsh(origin.url);
+    const source = await openRemote(remoteOptions(ssh.url, await temporaryFolder(), ssh.path));
+    await source.origin.refresh();
+    await ssh.behave(SAYS_NOTHING);
+    const before = (await ssh.calls()).length;
+    const files = new Map([['meta.json', '{}']]);
+    const written = source.record.write({ files, expected: null, keepsOthers: false, at: 0 });
+    const ended = expect(written).rejects.toThrow(new RegExp(SHUTTING_DOWN));
+    await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBe(before + 1);
+    const looked = expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
+    source.origin.abandon();
+    await Promise.all([ended, looked]);
+    await source.close();
+  });
 });

@@ -93,6 +93,7 @@ function waysToOrigin(transfer: GitContext, branch: string, { limits, onTransfer
     interrupt: transfers.end,
     abandon: () => {
       transfers.close();
+      // The last version of the record is sent anew after that.
       ofRecord.end();
     },
     abandonRecord: ofRecord.close,

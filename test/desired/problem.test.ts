@@ -51,7 +51,7 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case>
   'name-duplicate': {
     now: { 'apps/a.yaml': A, 'apps/x/a.yaml': A },
     place: 'apps/a.yaml:1:1',
-    advice: /keep one of these files$/,
+    advice: /rename or remove all but one of these files$/,
   },
   'yaml-syntax': {
     now: { 'apps/a.yaml': `${A}a:\n\tb: 1\n` },

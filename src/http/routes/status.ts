@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { HoldfastError } from '../../errors.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json } from '../openapi/replies.ts';
@@ -54,11 +53,7 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
     const state = await store.state().catch(() => null);
     if (state === null)
       return reply.code(503).send({ status: 'unavailable', reason: 'the store does not answer' });
-    if (state.applied !== null) {
-      const trouble = await requireObjects().then(() => null, reasonOf);
-      if (trouble === null) return { status: 'ok' };
-      return reply.code(503).send({ status: 'unavailable', reason: trouble });
-    }
+    if (state.applied !== null) return { status: 'ok' };
     const reason = reconciler.status().error?.message ?? 'no revision was applied yet';
     return reply.code(503).send({ status: 'unavailable', reason });
   });
@@ -87,7 +82,8 @@ async function canServe({ store, reconciler }: Api, requireObjects: () => Promis
 /**
  * Rejects where what was applied cannot be read: a store that is damaged in part says what it holds, and does not give
  * it. A pass of this process that went well has read it, and so has the first good look here. Whoever asks during a
- * look waits for it: probes come every second, and a slow store would have to read everything for each.
+ * look waits for it: a whole fleet of workers that start would have a slow store read everything for each. `/readyz` does
+ * without: probes come from the first moment on, and reading all beside the first pass doubles the time of a start.
  */
 function readingObjects({ store, reconciler }: Api): () => Promise<void> {
   let areRead = false;
@@ -103,9 +99,4 @@ function readingObjects({ store, reconciler }: Api): () => Promise<void> {
     });
     await reading;
   };
-}
-
-/** Anybody may ask: an error that is not ours can quote what it could not read. */
-function reasonOf(error: unknown): string {
-  return error instanceof HoldfastError ? error.message : 'what was applied cannot be read from the store';
 }

@@ -264,10 +264,7 @@ export interface OperationStore {
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */
   logOperation(entry: NewOperation): Promise<void>;
-  /**
-   * Entries with an id below `before` (all where null), newest first: at most `limit`, and at least one where there is
-   * any.
-   */
+  /** Entries with an id below `before` (all where null), newest first: at most `limit`, at least one where any is. */
   operations(before: number | null, limit: number): Promise<OperationEntry[]>;
 }
 

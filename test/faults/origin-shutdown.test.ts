@@ -46,6 +46,17 @@ async function hang({ ssh }: Place, behaviour: string, act: () => Promise<unknow
   await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBeGreaterThan(before);
 }
 
+/** A manager whose record is on its way to an origin that does not take it; `before` is the version that is there. */
+async function sendingRecord() {
+  const place = await newPlace();
+  const manager = await startProcessManager(place.options);
+  await firstRecord(place.origin);
+  const mirror = repositoryAt(join(place.options.dataFolder, 'mirror.git'));
+  const before = await place.origin.bare.git('rev-parse', RECORD);
+  await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
+  return { place, manager, mirror, before };
+}
+
 async function expectGone({ ssh }: Place): Promise<void> {
   const calls = await ssh.calls();
   await expect.poll(() => areAlive(calls), PATIENCE).toBe(false);
@@ -89,12 +100,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
   });
 
   it('in the middle of sending the record of ids: it is in the mirror then, and the log says so', async () => {
-    const place = await newPlace();
-    const manager = await startProcessManager(place.options);
-    await firstRecord(place.origin);
-    const mirror = repositoryAt(join(place.options.dataFolder, 'mirror.git'));
-    const before = await place.origin.bare.git('rev-parse', RECORD);
-    await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
+    const { place, manager, mirror, before } = await sendingRecord();
     expect(await manager.stop()).toBe(0);
     expect(manager.process.output()).toMatch(/kept in the mirror alone.*the manager is shutting down/);
     expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
@@ -102,12 +108,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
   });
 
   it('in the middle of sending the record of ids, with a write and a look behind that: who waits is told', async () => {
-    const place = await newPlace();
-    const manager = await startProcessManager(place.options);
-    await firstRecord(place.origin);
-    const mirror = repositoryAt(join(place.options.dataFolder, 'mirror.git'));
-    const before = await place.origin.bare.git('rev-parse', RECORD);
-    await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
+    const { place, manager, mirror, before } = await sendingRecord();
     const replies = Promise.all([look, write].map(async (act) => (await act(manager)()).status));
     replies.catch(() => undefined);
     const isMade = () => mirror.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);

@@ -91,7 +91,7 @@ interface FlagToken {
 }
 
 function flagProblem({ name, rawName, value }: FlagToken, before: Flags['values']): string | null {
-  if (!Object.hasOwn(FLAGS, name)) return `${rawName} is no flag; --help lists them`;
+  if (!Object.hasOwn(FLAGS, name)) return `${rawName} is not a flag; --help lists them`;
   if (value === undefined) return `${rawName} needs a value`;
   return before.has(name) ? `${rawName} is given twice` : null;
 }

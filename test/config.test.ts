@@ -284,20 +284,20 @@ describe('flags', () => {
   const STRAY = 'is not expected here; settings are given as --flag VALUE';
 
   it.each<[string, string[], string[]]>([
-    ['one that is not known', ['--prot=1'], ['--prot is no flag; --help lists them']],
-    ['the name of a variable', ['--PORT=1'], ['--PORT is no flag; --help lists them']],
+    ['one that is not known', ['--prot=1'], ['--prot is not a flag; --help lists them']],
+    ['the name of a variable', ['--PORT=1'], ['--PORT is not a flag; --help lists them']],
     [
       'a word of JavaScript',
       ['--constructor=1', '--__proto__=1', '--toString'],
       [
-        '--constructor is no flag; --help lists them',
-        '--__proto__ is no flag; --help lists them',
-        '--toString is no flag; --help lists them',
+        '--constructor is not a flag; --help lists them',
+        '--__proto__ is not a flag; --help lists them',
+        '--toString is not a flag; --help lists them',
       ],
     ],
-    ['a negated one', ['--no-strict'], ['--no-strict is no flag; --help lists them']],
-    ['a short one', ['-p', '80'], ['-p is no flag; --help lists them', `argument 2 ${STRAY}`]],
-    ['a long one with one dash', ['-port=80'], ['-p is no flag; --help lists them']],
+    ['a negated one', ['--no-strict'], ['--no-strict is not a flag; --help lists them']],
+    ['a short one', ['-p', '80'], ['-p is not a flag; --help lists them', `argument 2 ${STRAY}`]],
+    ['a long one with one dash', ['-port=80'], ['-p is not a flag; --help lists them']],
     ['one without a value', ['--host'], ['--host needs a value']],
     ['one twice', ['--port=1', '--port', '2'], ['--port is given twice']],
     ['an argument without a flag', ['desired-state'], [`"desired-state" ${STRAY}`]],
@@ -311,7 +311,7 @@ describe('all settings together', () => {
   it('reports every problem at once', () => {
     const env = { PORT: 'x', STRICT: 'maybe', BASIC_AUTH_USER: 'root' };
     expect(problemsOf(env, ['--cache-time', 'soon', '--colour', 'y'])).toEqual([
-      '--colour is no flag; --help lists them',
+      '--colour is not a flag; --help lists them',
       'argument 4 is not expected here; settings are given as --flag VALUE',
       'PORT must be a whole number from 0 to 65535, not "x"',
       '--cache-time must be a whole number from 0 to 86400, not "soon"',

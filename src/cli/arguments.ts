@@ -62,11 +62,11 @@ function checkOption(
   const option = known.find((one) => one.name === name);
   if (option === undefined)
     throw new UsageError(
-      `${rawName} is no option of ${command}, which takes ${takenBy(known)}${hintFor(rawName)}`,
+      `${rawName} is not an option of ${command}, which takes ${takenBy(known)}${hintFor(rawName)}`,
     );
   const isGiven = value !== undefined && (inlineValue === true || !value.startsWith('-'));
   if (option.value !== undefined && !isGiven)
-    throw new UsageError(`${rawName} takes a value: ${shown(option)}`);
+    throw new UsageError(`${rawName} needs a value: ${shown(option)}`);
   if (option.value === undefined && value !== undefined) throw new UsageError(`${rawName} takes no value`);
 }
 

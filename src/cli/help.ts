@@ -12,15 +12,15 @@ Usage
   holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]
                                                         show what a desired state would change
   holdfast import --from ADDRESS [FOLDER] [--format FORMAT]
-                                                        write what a running manager has as files of a desired state
-  holdfast store copy --to WHERE                        copy the store of the settings, with its ids and reports
+                                                        write the fleet of a running manager as files of a desired state
+  holdfast store copy --to WHERE                        copy the configured store, with its ids and reports
   holdfast --help | --version
 
-validate and plan need no server and no store. Of the settings they read DESIRED_STATE and DEFAULT_NETWORKS alone.
-FOLDER is DESIRED_STATE unless given; REVISION, the commit that plan compares with, is HEAD unless given.
-ADDRESS is where a manager with API v2 answers: http:// or https://; its credentials are BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.
-FORMAT is text (for people), json (for programs) or github (annotations of a workflow).
-WHERE is a mongodb:// address (its database is MONGODB_DATABASE) or a data folder; stop all managers first.
+validate and plan need no server and no store. The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS.
+FOLDER defaults to DESIRED_STATE. REVISION, the commit that plan compares with, defaults to HEAD.
+ADDRESS is the http:// or https:// address of a manager with API v2; credentials come from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.
+FORMAT is text (for people), json (for programs) or github (workflow annotations).
+WHERE is a mongodb:// address (the database is MONGODB_DATABASE) or a data folder. Stop all managers first.
 
 Examples
   holdfast plan                                                 what the files here would change, before you commit them
@@ -28,9 +28,9 @@ Examples
   holdfast serve --port 9000 --desired-state /srv/fleet/desired-state
 
 Exit codes
-  0  no problem
-  1  problems found; with plan --exit-code also: the plan is not empty; with import: something is not in the files as it is on the manager
-  2  wrong usage or settings; a folder or revision that is not there
+  0  no problems
+  1  problems found; with plan --exit-code, also: the plan is not empty; with import: the files do not match the manager
+  2  wrong usage or settings; no such folder or revision
   3  the command itself failed
 `;
 
@@ -42,8 +42,8 @@ export function helpText(command?: string): string {
   return command === undefined || !WITHOUT_SETTINGS.includes(command) ? USAGE + settingsText() : USAGE;
 }
 
-const RULES = `Settings are environment variables; flags of serve win over them, and an empty variable counts as unset.
-A secret can stand in a file instead: NAME_FILE is its path (${SECRETS.join(', ')}).`;
+const RULES = `Settings are environment variables; flags of serve override them, and an empty variable counts as unset.
+A secret can be read from a file instead: set NAME_FILE to its path (${SECRETS.join(', ')}).`;
 
 /** Commands of which nobody has to read what `serve` takes. */
 const WITHOUT_SETTINGS = ['validate', 'plan', 'import', 'store'];

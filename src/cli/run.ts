@@ -47,7 +47,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
   if (command === 'import') return importFleet(args, io);
   if (command === 'store') return storeCopy(args, io, options.copyStore);
   if (command === 'serve') return serve(settingsFrom(io, args));
-  const what = command === undefined ? '' : `"${command}" is no command; `;
+  const what = command === undefined ? '' : `"${command}" is not a command; `;
   throw new UsageError(`${what}name a command: serve, validate, plan, import or store`);
 }
 

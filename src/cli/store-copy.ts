@@ -43,7 +43,7 @@ const MONGO = 'mongodb:// or mongodb+srv:// address';
 /** The argument may hold a password: it is never repeated. */
 function targetOf(args: readonly string[]): string {
   const [command, ...rest] = args;
-  if (command !== 'copy') throw new UsageError('store knows one thing to do: store copy --to WHERE');
+  if (command !== 'copy') throw new UsageError('store has one subcommand: store copy --to WHERE');
   const to = valueOfTo(rest);
   if (to === undefined || to === '')
     throw new UsageError(`store copy takes --to WHERE and nothing else: a ${MONGO}, or a data folder`);

@@ -75,21 +75,23 @@ const shape = {
     description: 'Ports to open: a number, or one {"host": "container"} pair.',
   }),
   containers_per: ContainersPer.meta({
-    description: 'How many containers to run per server, instance, cpu or memory.',
+    description: 'How many containers to run per device, per CPU core, or by memory.',
   }),
   env_vars: z
     .record(Text.regex(ENV_NAME, 'cannot be the name of a variable, which is not empty and has no "="'), Text)
-    .meta({ description: 'Environment variables: strings to strings.' }),
+    .meta({ description: 'Environment variables: a map of strings to strings.' }),
   running: z.boolean().meta({ description: 'Whether the app is meant to be running.' }),
   volumes: z
     .array(Text.regex(MOUNT, 'must be "source:target" or "source:target:mode"'))
-    .meta({ description: 'Mounts.' }),
-  networks: z.array(Text.min(1, 'must not be empty')).meta({ description: 'Names of networks.' }),
+    .meta({ description: 'Mounts: "source:target" or "source:target:mode".' }),
+  networks: z.array(Text.min(1, 'must not be empty')).meta({ description: 'Names of networks to join.' }),
   devices: z
     .array(Text.regex(DEVICE, 'must be "host:container" or "host:container:permissions" (of r, w, m)'))
-    .meta({ description: 'Device mappings.' }),
-  privileged: z.boolean().meta({ description: 'Whether containers get all rights on the device.' }),
-  rolling_restart: z.boolean().meta({ description: 'Whether containers are replaced one after another.' }),
+    .meta({ description: 'Device mappings: "host:container" or "host:container:permissions".' }),
+  privileged: z.boolean().meta({ description: 'Whether containers run in privileged mode.' }),
+  rolling_restart: z.boolean().meta({
+    description: 'Whether a device replaces the containers one after another instead of all at once.',
+  }),
 };
 
 /** An app with every field, defaults filled in: what devices are told, without name and ids. */

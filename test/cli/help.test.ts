@@ -38,7 +38,7 @@ describe('helpText', () => {
   });
 
   it('says which settings validate and plan read, and shows how a branch is compared', () => {
-    expect(text).toContain('Of the settings they read DESIRED_STATE and DEFAULT_NETWORKS');
+    expect(text).toContain('The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS');
     expect(text).toContain('holdfast plan --against "$(git merge-base origin/main HEAD)"');
   });
 

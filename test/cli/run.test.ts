@@ -30,8 +30,8 @@ describe('runCommand', () => {
 
   it.each([
     [[], ''],
-    [['start'], '"start" is no command; '],
-    [['--port', '1'], '"--port" is no command; '],
+    [['start'], '"start" is not a command; '],
+    [['--port', '1'], '"--port" is not a command; '],
   ])('refuses %j', async (argv, what) => {
     const err = `holdfast: ${what}name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n`;
     expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
@@ -87,11 +87,14 @@ describe.each(['validate', 'plan'])('%s', (command) => {
   it.each([
     [['a', 'b'], /^holdfast: only one folder can be given, not a and b\n/],
     [['--format', 'xml'], /^holdfast: --format must be one of text, json, github\n/],
-    [['--format'], /^holdfast: --format takes a value: --format FORMAT\n/],
-    [['--format', '-x'], /^holdfast: --format takes a value: --format FORMAT\n/],
-    [['--port', '1'], /^holdfast: --port is no option of (validate|plan), which takes .*--format FORMAT\n/],
-    [['--json'], /^holdfast: --json is no option of (validate|plan), .*; JSON is --format json\n/],
-    [['-q'], /^holdfast: -q is no option of (validate|plan), which takes .*--format FORMAT\n/],
+    [['--format'], /^holdfast: --format needs a value: --format FORMAT\n/],
+    [['--format', '-x'], /^holdfast: --format needs a value: --format FORMAT\n/],
+    [
+      ['--port', '1'],
+      /^holdfast: --port is not an option of (validate|plan), which takes .*--format FORMAT\n/,
+    ],
+    [['--json'], /^holdfast: --json is not an option of (validate|plan), .*; JSON is --format json\n/],
+    [['-q'], /^holdfast: -q is not an option of (validate|plan), which takes .*--format FORMAT\n/],
     [
       ['no-such-folder'],
       /^holdfast: no-such-folder is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
@@ -125,10 +128,10 @@ describe('plan', () => {
   it.each([
     [
       ['--frob'],
-      '--frob is no option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT',
+      '--frob is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT',
     ],
-    [['--against'], '--against takes a value: --against REVISION'],
-    [['--against', '--exit-code'], '--against takes a value: --against REVISION'],
+    [['--against'], '--against needs a value: --against REVISION'],
+    [['--against', '--exit-code'], '--against needs a value: --against REVISION'],
     [['--exit-code=yes'], '--exit-code takes no value'],
   ])('says of %j what it takes', async (args, message) => {
     const result = await runCli(['plan', ...args]);

@@ -8,11 +8,11 @@ import { type ReplyDocs, writeErrors } from './replies.ts';
 
 /** The groups of routes, as clients and pages of the document sort them. */
 export const TAGS = {
-  apps: 'Apps as configuration, and starting, stopping and restarting them.',
-  'device groups': 'Which apps the devices of a group run, and pruning their images.',
-  devices: 'What devices poll.',
-  reports: 'What devices report.',
-  manager: 'The manager itself: probes, figures, and how far it has followed git.',
+  apps: 'Configure, start, stop and restart apps.',
+  'device groups': 'Configure which apps the devices of a group run, and prune their images.',
+  devices: 'The endpoint that devices poll.',
+  reports: 'Reports from devices.',
+  manager: 'The manager itself: probes, metrics, and how far it has followed git.',
 } as const;
 export type Tag = keyof typeof TAGS;
 
@@ -47,7 +47,7 @@ export function documented(docs: RouteDocs): { schema: object; config: FastifyCo
   const [status, success] = reply;
   const security = isPublic ? { security: [] } : {};
   const response = { ...errors, [status]: success };
-  const description = isForDevices ? { description: 'The account of devices may use it, too.' } : {};
+  const description = isForDevices ? { description: 'The device account may use it, too.' } : {};
   const params = object && { params: z.object({ [NAME_PARAMETERS[object.kind]]: Name }) };
   const parts = { ...params, ...bodies };
   const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };

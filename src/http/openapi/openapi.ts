@@ -5,7 +5,7 @@ import { TELLS_REVISION } from '../revision.ts';
 import { TAGS } from './documented.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
-commit, and a commit becomes what this API and the devices see. Restarts and prunes are operations without a commit.`;
+commit, and this API and the devices see what is committed. Restarts and prunes are operations and make no commit.`;
 
 /** Describes every route that is registered after this call, and serves the description at `/openapi.json`. */
 export async function useOpenApi(app: FastifyInstance, version: string): Promise<void> {
@@ -113,8 +113,8 @@ function mapValues<T, U>(
 }
 
 const TEXT = { type: 'string' };
-const REQUEST_ID_DOCS = `Becomes the id in the log, the reply and the commit if it has 1 to 64 letters, digits, dots, underscores, colons
-and hyphens; otherwise one is made.`;
+const REQUEST_ID_DOCS = `The id of the request in the log, the response and the commit. 1 to 64 letters, digits, dots, underscores, colons
+and hyphens; any other value is replaced by a generated id.`;
 
 function requestHeaders({ responses }: Operation): object[] {
   const header = (name: string, description: string): object => ({
@@ -130,11 +130,11 @@ function requestHeaders({ responses }: Operation): object[] {
       ? [
           header(
             'If-Match',
-            'The ETag that the object must still have; of a device group also its id alone, in quotes.',
+            'The ETag that the object must still have. For a device group, its id alone, in quotes, works as well.',
           ),
         ]
       : []),
-    ...('304' in responses ? [header('If-None-Match', 'The ETag of the reply that is known.')] : []),
+    ...('304' in responses ? [header('If-None-Match', 'The ETag of the response that the client has.')] : []),
   ];
 }
 
@@ -145,15 +145,15 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
   const header = (description: string): object => ({ description, schema: TEXT });
   const [body] = Object.values(content ?? {});
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
-  const use = path.endsWith('/info') ? 'alone' : 'and If-Match';
+  const use = path.endsWith('/info') ? 'only' : 'and If-Match';
   return {
     'X-Request-Id': header('The id of the request in the log.'),
     ...(isTagged ? { ETag: header(`Changes whenever the body does; for If-None-Match ${use}.`) } : {}),
     ...(status === '401' && path.startsWith('/api/')
-      ? { 'WWW-Authenticate': header('The scheme of credentials to send.') }
+      ? { 'WWW-Authenticate': header('The authentication scheme to use.') }
       : {}),
     ...(TELLS_REVISION.test(path) && status !== '401'
-      ? { 'Holdfast-Revision': header('The revision that was applied when the reply was made.') }
+      ? { 'Holdfast-Revision': header('The revision that was applied when the response was made.') }
       : {}),
   };
 }

@@ -38,7 +38,7 @@ const AppExists = z
     apps: z
       .array(z.string())
       .optional()
-      .describe('The apps that a device group lists and that are not there.'),
+      .describe('The apps that the device group lists and that do not exist.'),
   })
   .meta({ id: 'AppExists' });
 const GroupExists = z.object({ device_group_exists: z.boolean() }).meta({ id: 'DeviceGroupExists' });
@@ -47,12 +47,12 @@ export const Fault = z.looseObject({ error: z.string() }).meta({ id: 'Fault' });
 const Unavailable = z
   .looseObject({
     error: z.string(),
-    request_id: z.string().describe('Leads to the log.'),
+    request_id: z.string().describe('The id of the request in the log.'),
     revision: z
       .string()
       .optional()
       .describe('The commit of the write, if it was made or may have been made.'),
-    applied: z.boolean().optional().describe('Whether that commit is applied already.'),
+    applied: z.boolean().optional().describe('Whether that commit is already applied.'),
     problems: z.array(Problem).optional(),
   })
   .meta({ id: 'FaultInside' });
@@ -61,7 +61,7 @@ const Conflict = z
     error: z.string(),
     revision: z.string().optional().describe('The commit of the write, if it was made.'),
     applied: z.boolean().optional(),
-    problems: z.array(Problem).optional().describe('The problems of files that stand in the way.'),
+    problems: z.array(Problem).optional().describe('The problems of the files that block the write.'),
   })
   .meta({ id: 'Conflict' });
 
@@ -77,15 +77,15 @@ const BadParameters = z
 export const commonErrors = {
   401: json('Credentials are missing or wrong.', Denied),
   403: json(
-    'No permission: the account is for devices, or the request comes from a page of another site.',
+    'Not permitted: this is the device account, or the request comes from a page of another site.',
     Denied,
   ),
-  500: json('A fault inside; the request id leads to the log.', Unavailable),
-  503: json('git, origin or the store cannot be reached; try again later.', Unavailable),
+  500: json('Internal error. Look up the request id in the log.', Unavailable),
+  503: json('git, origin or the store is unavailable; try again later.', Unavailable),
 };
 
 /** The reply to fields, parameters or names that are not acceptable. */
-export const parameterErrors = { 400: json('The name or a parameter is not acceptable.', BadParameters) };
+export const parameterErrors = { 400: json('The name or a parameter is invalid.', BadParameters) };
 
 /** What the 403 of a route about one object can say; a group may list apps, which may not be there. */
 const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
@@ -95,7 +95,7 @@ const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
 
 /** The reply to a read of what the client has already. */
 export const unchanged = {
-  304: z.null().describe('Nothing changed since the reply that If-None-Match names.'),
+  304: z.null().describe('Unchanged since the response that If-None-Match names.'),
 };
 
 /** Error replies of a route that reads one object. */
@@ -103,7 +103,7 @@ export function readErrors(kind: Kind) {
   return {
     ...commonErrors,
     ...parameterErrors,
-    403: json('There is no such object, or no permission.', EXISTENCE[kind]),
+    403: json('The object does not exist, or the request is not permitted.', EXISTENCE[kind]),
   };
 }
 
@@ -122,8 +122,11 @@ export function writeErrors(kind: Kind) {
     ...readErrors(kind),
     ...conditionErrors,
     ...bodyErrors,
-    403: json('There is no such object, there is one already, or no permission.', EXISTENCE[kind]),
-    409: json('The repository does not allow the change; a person has to look.', Conflict),
+    403: json(
+      'The object does not exist or already exists, or the request is not permitted.',
+      EXISTENCE[kind],
+    ),
+    409: json('The state of the repository does not allow the write; someone has to look at it.', Conflict),
   };
 }
 

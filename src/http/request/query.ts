@@ -19,7 +19,7 @@ export function pageSize(fallback: number) {
 
 /** What documents tell of it: what the text in a query stands for. */
 export function pageSizeDocs(fallback: number) {
-  return z.int().min(1).max(1000).default(fallback).describe('Entries of a page.');
+  return z.int().min(1).max(1000).default(fallback).describe('Entries per page.');
 }
 
 /**

@@ -18,8 +18,8 @@ const docs = documentedWrites('apps', { kind: 'app' });
 /** Starting, stopping and restarting apps (contract, section 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
   for (const [action, summary, told, running] of [
-    ['start', 'Start an app', 'The app, which is meant to run.', true],
-    ['stop', 'Stop an app', 'The app, which is meant to stand still.', false],
+    ['start', 'Start an app', 'The app, with running set to true.', true],
+    ['stop', 'Stop an app', 'The app, with running set to false.', false],
   ] as const) {
     const actionDocs = docs(`${action}App`, summary, [202, json(told, AppRecord)]);
     app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
@@ -29,7 +29,7 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     });
   }
 
-  const restartDocs = docs('restartApp', 'Restart an app with the newest image of its tag', [
+  const restartDocs = docs('restartApp', 'Restart an app and pull the latest image of its tag', [
     202,
     json('The app with its higher id.', AppRecord),
   ]);

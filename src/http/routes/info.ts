@@ -13,14 +13,16 @@ import { withRevision } from '../revision.ts';
 
 const docs = documented({
   operationId: 'getDeviceGroupInfo',
-  summary: 'Everything that a device of the group needs; polled by devices',
+  summary: 'Everything that a device of the group needs; devices poll this',
   tag: 'devices',
   isForDevices: true,
   object: { kind: 'device_group' },
   reply: [200, json('The group with all its apps.', InfoRecord)],
   errors: {
     ...readErrors('device_group'),
-    503: plainText('A passing fault; never JSON, which devices would take for the end.'),
+    503: plainText(
+      'Temporarily unavailable. Never JSON: workers take JSON without apps as the order to stop all containers.',
+    ),
     ...unchanged,
   },
 });

@@ -5,9 +5,9 @@ import { commonErrors, plainText } from '../openapi/replies.ts';
 
 const docs = documented({
   operationId: 'getMetrics',
-  summary: 'Figures of the process, the passes and the requests, in the text format of Prometheus',
+  summary: 'Metrics of the process, the passes and the requests, in the Prometheus text format',
   tag: 'manager',
-  reply: [200, plainText('The figures.')],
+  reply: [200, plainText('The metrics.')],
   errors: commonErrors,
 });
 

@@ -84,13 +84,13 @@ function describeRoutes({ kind, tag, collection, title, summaries, record, whole
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
   const writes = documentedWrites(tag, { kind });
   const creates = documentedWrites(tag, { kind, isNew: true });
-  const asItIs = [202, json(`The ${noun} as it is now.`, record)] as const;
+  const asItIs = [202, json(`The updated ${noun}.`, record)] as const;
   return {
     list: documented({
       operationId: `list${title}s`,
       summary: summaries.list,
       tag,
-      reply: [200, json('The names, in order.', Names)],
+      reply: [200, json('The names, sorted.', Names)],
       errors: commonErrors,
     }),
     read: documented({

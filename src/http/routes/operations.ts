@@ -19,7 +19,7 @@ const QueryDocs = z.object({
     .min(1)
     .optional()
     .describe(
-      'Entries with a lower id than this one; the id of the last entry of a page gives the next page, until one is empty.',
+      'Only entries with an id below this one. For the next page, pass the id of the last entry; an empty page is the end.',
     ),
 });
 
@@ -29,19 +29,19 @@ const Operation = z
     at: z.iso.datetime(),
     actor: z.string(),
     action: z.enum(OPERATIONS),
-    name: z.string().nullable().describe('The app or device group; null for a prune of all.'),
+    name: z.string().nullable().describe('The app or device group; null for a prune of all device groups.'),
     request_id: z.string(),
-    ids: z.record(z.string(), z.int()).describe('The ids that it gave, by app or device group.'),
+    ids: z.record(z.string(), z.int()).describe('The new ids, by app or device group.'),
   })
   .meta({ id: 'Operation' });
 const Operations = z.object({ operations: z.array(Operation) }).meta({ id: 'Operations' });
 
 const docs = documented({
   operationId: 'listOperations',
-  summary: 'What was restarted and pruned: by whom, when; newest first',
+  summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
   querystring: QueryDocs,
-  reply: [200, json('A page of entries.', Operations)],
+  reply: [200, json('A page of entries of the operations log.', Operations)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 

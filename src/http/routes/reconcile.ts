@@ -63,16 +63,16 @@ const Reconcile = z
 const tag = 'manager';
 const reconcileDocs = documented({
   operationId: 'getReconcileStatus',
-  summary: 'How far the store has followed git',
+  summary: 'How far the manager has followed git',
   tag,
   reply: [200, json('How far it has followed git.', Reconcile)],
   errors: commonErrors,
 });
 const lookDocs = documented({
   operationId: 'reconcileNow',
-  summary: 'Look at the branch now',
+  summary: 'Check the branch now',
   tag,
-  reply: [200, json('How far it has followed git, once that look is over.', Reconcile)],
+  reply: [200, json('How far it has followed git after this check.', Reconcile)],
   errors: { ...commonErrors, ...bodyErrors },
 });
 

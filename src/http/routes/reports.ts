@@ -60,9 +60,9 @@ const QueryDocs = z.object({
     .enum(TIME_COMPARISONS)
     // No default for programs: generated clients send it, also without a time.
     .optional()
-    .describe('How to compare with report_creation_time, which it needs; eq where it is left out.'),
+    .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
   updated: z.enum(['true', 'false', 'True', 'False']).optional(),
-  last_id: z.string().regex(LAST_ID).optional().describe('The last_id of a page; gives the next one.'),
+  last_id: z.string().regex(LAST_ID).optional().describe('The last_id of a page, to get the next one.'),
 });
 
 const Oid = z.object({ $oid: z.string() });
@@ -71,7 +71,7 @@ const ReportRecord = z.looseObject({ _id: Oid, ...Report.shape }).meta({ id: 'St
 const Page = z.object({ data: z.array(ReportRecord), last_id: Oid.nullable() }).meta({ id: 'ReportPage' });
 
 const Accepted = z
-  .object({ accepted: z.int().describe('How many reports were kept.') })
+  .object({ accepted: z.int().describe('How many reports were stored.') })
   .meta({ id: 'AcceptedReports' });
 
 /** Of a page: fastify gives a type only to what it serializes itself. */
@@ -83,16 +83,16 @@ const queryDocs = documented({
   summary: 'Query reports, page by page',
   tag,
   querystring: QueryDocs,
-  reply: [200, json('A page, in the order of arrival.', Page)],
+  reply: [200, json('A page of reports, in order of arrival.', Page)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 const postDocs = documented({
   operationId: 'sendReports',
-  summary: 'Take one report or an array of them',
+  summary: 'Send one report or an array of reports',
   tag,
   isForDevices: true,
   body: z.union([SentReport, z.array(SentReport)]),
-  reply: [200, json('All of them are kept.', Accepted)],
+  reply: [200, json('All reports were stored.', Accepted)],
   errors: { ...commonErrors, ...bodyErrors, ...parameterErrors },
 });
 

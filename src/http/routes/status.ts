@@ -12,30 +12,30 @@ const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string()
 
 const statusDocs = documented({
   operationId: 'getStatus',
-  summary: 'Whether the API can be used',
+  summary: 'Whether the API is available',
   tag,
   isForDevices: true,
-  reply: [200, json('It can be used.', Available)],
+  reply: [200, json('It is available.', Available)],
   errors: {
     ...commonErrors,
-    503: json('What was applied cannot be read from the store, or no revision ever was.', Available),
+    503: json('The applied state cannot be read from the store, or no revision was ever applied.', Available),
   },
 });
 const healthDocs = documented({
   operationId: 'getHealth',
-  summary: 'Whether the process lives',
+  summary: 'Liveness probe: whether the process runs',
   tag,
   isPublic: true,
-  reply: [200, json('It lives.', Ok)],
+  reply: [200, json('It runs.', Ok)],
   errors: {},
 });
 const readyDocs = documented({
   operationId: 'getReadiness',
-  summary: 'Whether it can serve devices',
+  summary: 'Readiness probe: whether the manager can serve devices',
   tag,
   isPublic: true,
-  reply: [200, json('It can.', Ok)],
-  errors: { 503: json('It cannot, for a reason.', NotReady) },
+  reply: [200, json('It is ready.', Ok)],
+  errors: { 503: json('It is not ready, and why.', NotReady) },
 });
 
 /** Whether the manager can be used, for people and for probes. */

@@ -22,10 +22,10 @@ const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWeb
 
 const docs = documented({
   operationId: 'receiveWebhook',
-  summary: 'Tells that something was pushed; GitHub, GitLab and Gitea know how to call it',
+  summary: 'Check the branch now; the webhook for GitHub, GitLab and Gitea',
   tag: 'manager',
   isPublic: true,
-  reply: [202, json('The manager looks at the branch.', Accepted)],
+  reply: [202, json('The manager checks the branch.', Accepted)],
   errors: {
     401: json('The signature is missing or wrong.', Fault),
     413: json('The body is too large.', Fault),

@@ -1,13 +1,13 @@
-# One bare repository behind ssh: `docker build --file examples/git-server.Dockerfile --tag fleet-git examples`.
-# Who may fetch and push is in /keys/authorized_keys; /keys/host is the private key that the server proves itself with.
+# One bare repository over SSH: `docker build --file examples/git-server.Dockerfile --tag fleet-git examples`.
+# /keys/authorized_keys lists who may fetch and push; /keys/host is the private host key of the server.
 FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends git openssh-server \
  && rm -rf /var/lib/apt/lists/* /etc/ssh/ssh_host_* \
  && mkdir -p /run/sshd
-# An account without a password, and with no command but those of git.
+# An account without a password that can run only git's commands.
 RUN useradd --system --create-home --password '*' --shell /usr/bin/git-shell git
-# A new volume at this place begins as this repository. What was answered has to be on the disk.
+# A new volume mounted here starts as this repository. Acknowledged pushes must be on disk.
 RUN git init --bare --initial-branch=main /srv/fleet.git \
  && git -C /srv/fleet.git config core.fsync committed,reference \
  && chown -R git:git /srv/fleet.git

@@ -1,5 +1,5 @@
-# Nebula's worker, for devices of this manager: `docker build --file examples/nebula-worker.Dockerfile --tag nebula-worker examples`.
-# The image of an app is container_image here, and there are no cron jobs. The build fails where a worker reads neither name.
+# Nebula's worker, patched for this manager: `docker build --file examples/nebula-worker.Dockerfile --tag nebula-worker examples`.
+# An app's image is called container_image here, and there are no cron jobs. The build fails if the worker reads neither name.
 ARG WORKER=nebulaorchestrator/worker
 FROM ${WORKER}
 RUN sed -i -e 's/"docker_image"/"container_image"/g' \

@@ -1,4 +1,4 @@
-// What a worker on a device does, without containers: it polls a device group, and says what it would do.
+// What a worker on a device does, without containers: it polls a device group and prints what it would do.
 //
 //   HOLDFAST=http://127.0.0.1:8080 CREDENTIALS=user:password node examples/worker.mjs GROUP [SECONDS]
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,10 +11,10 @@ const url = `${HOLDFAST}/api/v2/device_groups/${encodeURIComponent(group)}/info`
 const authorization = `Basic ${Buffer.from(CREDENTIALS).toString('base64')}`;
 const say = (text) => process.stdout.write(`${text}\n`);
 
-/** The ids that were acted on last. A real worker keeps them on its disk. */
+/** The ids last acted on. A real worker keeps them on disk. */
 const seen = { apps: new Map(), group: 0, prune: null };
 
-/** Does what an app asks for, where its id is higher than the one that was seen last. */
+/** Acts on an app if its id is higher than the one last seen. */
 function follow({ app_name: name, app_id: id, container_image: image, running }) {
   if (id <= (seen.apps.get(name) ?? 0)) return;
   const verb = seen.apps.has(name) ? 'restart' : 'start';
@@ -29,7 +29,7 @@ function keepOnly(names) {
   }
 }
 
-/** A reply with a lower id of the group is older news, such as another manager can still have. */
+/** A response with a lower group id is out of date; another manager may still have it cached. */
 function match({ apps, apps_list: names, device_group_id: id, prune_id: prune }) {
   if (id < seen.group) return;
   seen.group = id;
@@ -39,7 +39,7 @@ function match({ apps, apps_list: names, device_group_id: id, prune_id: prune })
   seen.prune = Math.max(prune, seen.prune ?? 0);
 }
 
-/** Asks once, and resolves to the ETag of the state that is matched now. Whatever goes wrong, containers run on. */
+/** Polls once, and resolves to the ETag of the state that was applied last. Whatever goes wrong, containers keep running. */
 async function poll(etag) {
   try {
     const reply = await fetch(url, { headers: { authorization, 'if-none-match': etag } });

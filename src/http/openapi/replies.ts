@@ -126,7 +126,7 @@ export function writeErrors(kind: Kind) {
       'The object does not exist or already exists, or the request is not permitted.',
       EXISTENCE[kind],
     ),
-    409: json('The state of the repository does not allow the write; someone has to look at it.', Conflict),
+    409: json('The state of the repository does not allow the write until someone resolves it.', Conflict),
   };
 }
 

@@ -18,16 +18,11 @@ function addCounters(registry: Registry, figures: () => Figures): void {
   add('holdfast_http_requests_total', 'Requests answered.', ['method', 'route', 'status'], () =>
     counted(figures().requests),
   );
-  add(
-    'holdfast_passes_total',
-    'Passes of the reconciler, by how they ended.',
-    ['outcome'],
-    () => figures().passes,
-  );
+  add('holdfast_passes_total', 'Reconcile passes, by outcome.', ['outcome'], () => figures().passes);
   add('holdfast_applied_changes_total', CHANGES, [], () => [{ labels: {}, count: figures().changes }]);
 }
 
-const TRANSFERS = 'Fetches from and pushes to the repository elsewhere, by how they ended.';
+const TRANSFERS = 'Fetches from and pushes to origin, by outcome.';
 const CHANGES = 'Apps and device groups that passes created, changed or deleted.';
 
 /** A counter can be made for requests that never come. */
@@ -55,30 +50,34 @@ type GaugeRow = [name: string, help: string, read: (figures: Figures) => number 
 
 const GAUGES: readonly GaugeRow[] = [
   ['holdfast_problems', 'Problems in the desired state, as of the last pass.', ({ problems }) => problems],
-  ['holdfast_applied_timestamp_seconds', 'When a revision was applied last.', ({ appliedAt }) => appliedAt],
+  [
+    'holdfast_applied_timestamp_seconds',
+    'Unix time at which a revision was last applied.',
+    ({ appliedAt }) => appliedAt,
+  ],
   [
     'holdfast_failures_in_a_row',
-    'Passes or fetches that have failed since the last good one.',
+    'Passes or fetches that have failed since the last successful one.',
     ({ failures }) => failures,
   ],
   [
     'holdfast_origin_reached_timestamp_seconds',
-    'When this manager reached the repository elsewhere last.',
+    'Unix time at which this manager last reached origin.',
     ({ reachedAt }) => reachedAt,
   ],
   [
     'holdfast_origin_up',
-    'Whether the last look of this manager at the repository elsewhere reached it: 1 or 0.',
+    'Whether this manager reached origin at its last check: 1 or 0.',
     ({ isOriginUp }) => numberOf(isOriginUp),
   ],
   [
     'holdfast_ids_recorded',
-    'Whether ids can be recorded where a loss of the store does not reach them: 1 or 0.',
+    'Whether ids can be recorded where they survive the loss of the store: 1 or 0.',
     ({ isRecorded }) => numberOf(isRecorded),
   ],
   [
     'holdfast_polls_origin',
-    'Whether this manager asks the repository elsewhere by the clock: 1 or 0.',
+    'Whether this manager polls origin: 1 or 0.',
     ({ pollsOrigin }) => numberOf(pollsOrigin),
   ],
 ];

@@ -160,6 +160,6 @@ Next, before a manager starts on these files for the first time:
   git add ${folder} && git commit
 
 Ids then begin above those of the other manager, and devices restart each container once. What devices and scripts need
-before they can change over is in docs/operations.md, "From another manager".
+before they can change over is in docs/migration.md.
 `;
 }

@@ -52,12 +52,20 @@ describe('documents tell what the code has, and nothing else:', () => {
     expect(codes.sort()).toEqual([...PROBLEM_CODES].sort());
   });
 
-  it('docs/operations.md every figure', async () => {
+  it('docs/operations.md every metric', async () => {
     const { text } = await createMetrics().render();
-    const figures = [...text.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
-    expect(figures.length).toBeGreaterThan(5);
+    const metrics = [...text.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
+    expect(metrics.length).toBeGreaterThan(5);
     const told = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
-    expect([...new Set(told.match(/\bholdfast_\w+/g))].sort()).toEqual(figures.sort());
+    expect([...new Set(told.match(/\bholdfast_\w+/g))].sort()).toEqual(metrics.sort());
+  });
+
+  it('docs/operations.md every alert of examples/prometheus-rules.yaml', async () => {
+    const rules = await readFile(join(PROJECT, 'examples/prometheus-rules.yaml'), 'utf8');
+    const alerts = [...rules.matchAll(/^ *- alert: (\w+)$/gm)].map(([, name = '']) => name);
+    expect(alerts.length).toBeGreaterThan(5);
+    const told = (await rowsOf('docs/operations.md')).map(([, cell]) => codeIn(cell)[0] ?? '');
+    expect(told.filter((name) => /^Holdfast[A-Z]/.test(name)).sort()).toEqual(alerts.sort());
   });
 
   it('docs/architecture.md every file of test/support', async () => {

@@ -71,6 +71,23 @@ describe.each([
   });
 });
 
+describe('a repository that was made where names do not differ by case', () => {
+  it('is written to name by name: a new file takes the place of no other', async () => {
+    const repository = await repositoryWith([['config', 'core.ignoreCase', 'true']]);
+    const source = await openSource(join(repository.folder, 'ds'));
+    await publishOne(source, { 'apps/WEB.yaml': 'a: other\n', 'Apps/web.yaml': 'a: third\n' });
+    const names = (await repository.git('ls-tree', '-r', '--name-only', 'HEAD')).split('\n');
+    expect(names.toSorted()).toEqual(
+      [...Object.keys(FILES), 'ds/Apps/web.yaml', 'ds/apps/WEB.yaml'].toSorted(),
+    );
+    expect(await repository.show('ds/apps/web.yaml')).toBe('a: web\n');
+    await publishOne(source, { 'apps/web.yaml': null });
+    expect(await repository.show('ds/apps/WEB.yaml')).toBe('a: other\n');
+    expect(await read(repository, 'ds/apps/WEB.yaml')).toBe('a: other\n');
+    await expectStatus(repository, '');
+  });
+});
+
 /** All that was asked for has happened before the manager comes: the index is as these settings make it. */
 async function repositoryWith(act: readonly string[][]): Promise<TestRepository> {
   const repository = repositoryAt((await newRepository()).folder);

@@ -13,6 +13,8 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['core.fsync', 'committed,reference,index'],
   ['core.fsyncMethod', 'fsync'],
   ['core.quotePath', 'false'],
+  // On macOS `git init` sets it, and then fast-import writes over a file whose name differs by case alone.
+  ['core.ignoreCase', 'false'],
   // Files of a commit can look like one.
   ['safe.bareRepository', 'explicit'],
   ['core.askPass', ''],

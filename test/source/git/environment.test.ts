@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
@@ -88,6 +88,11 @@ async function setTraps({ folder, git }: TestRepository, trap: string): Promise<
   for (const hook of HOOKS) {
     await writeFile(join(hooks, hook), `#!/bin/sh\necho ${hook} >> "${trap}"\n`, { mode: 0o755 });
   }
+  // Newer gits know hooks of settings, too, wherever the folder of hooks is.
+  const named = HOOKS.map(
+    (hook) => `[hook "trap ${hook}"]\n\tevent = ${hook}\n\tcommand = echo set ${hook} >> '${trap}'\n`,
+  );
+  await appendFile(join(folder, '.git/config'), named.join(''));
   await git('config', 'core.hooksPath', hooks);
   await git('config', 'core.fsmonitor', join(hooks, 'fsmonitor-watchman'));
   await git('config', 'core.pager', `touch ${trap}`);

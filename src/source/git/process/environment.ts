@@ -7,6 +7,9 @@ const PASSED_ON = ['PATH', 'TMPDIR'] as const;
  */
 const CONFIG: readonly (readonly [string, string])[] = [
   ['core.hooksPath', '/dev/null'],
+  // Hooks that settings name (git 2.54 and newer) have no path: these events alone come up in what is run here.
+  ['hook.reference-transaction.enabled', 'false'],
+  ['hook.post-index-change.enabled', 'false'],
   ['core.fsmonitor', 'false'],
   ['core.attributesFile', '/dev/null'],
   ['core.excludesFile', '/dev/null'],

@@ -220,6 +220,21 @@ describe('a merge that is not finished', () => {
     await repository.git('merge', '--abort');
     await publishOne(source, { 'apps/web.yaml': 'b\n' });
   });
+
+  it('is not what a stash is called that left conflicts, for there is nothing to abort', async () => {
+    const { repository, source } = await start();
+    await write(repository, 'else.txt', 'mine');
+    await repository.git('stash');
+    await repository.commit({ 'else.txt': 'main' });
+    await expect(repository.git('stash', 'pop')).rejects.toThrow();
+    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringMatching(/stash .* conflicts; resolve and stage them/),
+    });
+    await repository.git('add', 'else.txt');
+    await publishOne(source, { 'apps/web.yaml': 'b\n' });
+    expect(await repository.git('status', '--porcelain')).toBe('M  else.txt');
+  });
 });
 
 describe('work of a person on other files', () => {

@@ -201,7 +201,9 @@ function publishError(error: unknown, paths: string[], prefix: string): Holdfast
   const named = namedPaths(text, paths, prefix);
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
-    return new RepositoryConflict('a merge in the checkout is not finished; finish it, or abort it', error);
+    const message =
+      'a merge or stash in the checkout left conflicts; resolve and stage them, or abort the merge';
+    return new RepositoryConflict(message, error);
   }
   const known = REFUSALS.find(([pattern]) => pattern.test(text));
   if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);

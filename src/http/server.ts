@@ -15,7 +15,7 @@ import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
 import { useOpenApi } from './openapi/openapi.ts';
 import { useProtocolRules } from './protocol/http-rules.ts';
-import { completeMethods } from './protocol/methods.ts';
+import { useMethods } from './protocol/methods.ts';
 import { useShutdown } from './protocol/shutdown.ts';
 import { refuseUnreadable } from './protocol/unreadable.ts';
 import { useJsonBodies } from './request/body.ts';
@@ -88,11 +88,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useRequestLog(app);
   useChecks(app, api);
   useShutdown(app, CLOSE_GRACE);
-  const complete = completeMethods(app);
+  useMethods(app);
   await useOpenApi(app, version);
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
-  complete();
   useInfoShortcut(app, { api, authenticator, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
   return app;
 }

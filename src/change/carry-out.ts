@@ -1,33 +1,14 @@
-import type { AppDefaults } from '../desired/app.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
-import type { Faults } from '../faults.ts';
-import type { Reconciler } from '../reconcile/reconciler.ts';
-import { type Head, type Publisher, type Reader, RepositoryConflict } from '../source/source.ts';
-import type { ObjectReads, Reachable } from '../store/store.ts';
-import { answer } from './answer.ts';
-import { confirm } from './confirm.ts';
+import { type Head, RepositoryConflict } from '../source/source.ts';
+import type { ObjectReads } from '../store/store.ts';
+import { answer, confirm, type DraftedWrite } from './confirm.ts';
 import { type DraftOutcome, draftAll } from './draft-batch.ts';
-import { writeRefusal } from './if-match.ts';
-import type { DraftedWrite, QueuedWrite } from './queued-write.ts';
+import { writeRefusal } from './preconditions.ts';
 import { settleFor } from './settle.ts';
+import type { QueuedWrite, WriterDependencies } from './write.ts';
 
 /** How often a write is tried when the branch moves meanwhile. */
 const MAX_ATTEMPTS = 5;
-
-/** What a writer works with. */
-export interface WriterDependencies {
-  reconciler: Reconciler;
-  reader: Reader;
-  publisher: Publisher;
-  store: ObjectReads & Reachable;
-  defaults: AppDefaults;
-  strict: boolean;
-  /** Unix milliseconds. */
-  now(): number;
-  faults: Faults;
-  /** Milliseconds that a write waits for a pass. */
-  patience: number;
-}
 
 /** Drafts, publishes and confirms a batch of writes, and tells each caller what became of its write. Never rejects. */
 export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
@@ -81,7 +62,7 @@ async function draftOn(
 ): Promise<DraftOutcome[] | null> {
   const { passes } = dependencies.reconciler;
   const reading = passes.reading();
-  const outcomes = await draftAll(batch, { ...dependencies, passes });
+  const outcomes = await draftAll(batch, dependencies);
   return reading?.revision === revision && passes.reading() === reading ? outcomes : null;
 }
 

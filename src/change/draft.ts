@@ -7,6 +7,7 @@ import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { subjectLine, summarizeStep } from '../plan/describe.ts';
 import { type Plan, planning } from '../plan/plan.ts';
+import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
@@ -24,8 +25,6 @@ export interface Draft {
 export interface DraftRules {
   /** Whether a commit with any problem is refused whole. */
   strict: boolean;
-  /** The trailer that marks a commit which empties the folder on purpose. */
-  allowEmpty: string;
   /** Time of the commit, in Unix milliseconds. */
   at: number;
 }
@@ -56,7 +55,7 @@ export function* drafting(
   const plan = yield* planning(touched, after.desired, after.applied);
   refuseProblems(plan, touched, after);
   if (rules.strict) refuseLeftovers(write, before, yield* fleetErrors(after, touched));
-  const trailers = after.desired.isEmpty ? [rules.allowEmpty] : [];
+  const trailers = after.desired.isEmpty ? [ALLOW_EMPTY] : [];
   const message = yield* commitMessage(write, context, plan, trailers);
   const author = { name: context.user, email: context.email };
   return { commit: { edits, message, author, at: rules.at }, changes };

@@ -1,6 +1,9 @@
-import type { AppChange, AppFields } from '../desired/app.ts';
+import type { AppChange, AppDefaults, AppFields } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
-import type { AtRevision, StoredApp, StoredGroup } from '../store/store.ts';
+import type { Faults } from '../faults.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { Publisher, Reader } from '../source/source.ts';
+import type { AtRevision, ObjectReads, Reachable, StoredApp, StoredGroup } from '../store/store.ts';
 
 /** A change of one app's configuration that is asked for. The fields were checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
@@ -63,4 +66,26 @@ export interface Writer {
   write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
   /** Waits for the writes that have begun; rejects those that have not, and all that come later. */
   close(): Promise<void>;
+}
+
+/** What a writer works with. */
+export interface WriterDependencies {
+  reconciler: Reconciler;
+  reader: Reader;
+  publisher: Publisher;
+  store: ObjectReads & Reachable;
+  defaults: AppDefaults;
+  /** Whether a revision with any problem is refused whole. */
+  strict: boolean;
+  /** Unix milliseconds. */
+  now(): number;
+  faults: Faults;
+  /** Milliseconds that a write waits for its turn, and for a pass. */
+  patience: number;
+}
+
+/** A request in the writer, and how to tell the caller what became of it. */
+export interface QueuedWrite extends WriteRequest {
+  resolve(written: Written): void;
+  reject(error: unknown): void;
 }

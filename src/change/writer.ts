@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { keyOf } from '../desired/name.ts';
 import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
-import { carryOut, type WriterDependencies } from './carry-out.ts';
-import type { QueuedWrite } from './queued-write.ts';
+import { carryOut } from './carry-out.ts';
 import { isAppDelete } from './view.ts';
-import type { Write, WriteContext, Writer, Written } from './write.ts';
+import type { QueuedWrite, Write, WriteContext, Writer, WriterDependencies, Written } from './write.ts';
 
 /** How many writes share one publish at the most. */
 const MAX_BATCH = 64;

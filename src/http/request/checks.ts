@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { passWithin } from '../../change/patience.ts';
-import { absent, present } from '../../change/refusals.ts';
+import { existenceRefusal } from '../../change/preconditions.ts';
 import type { Kind } from '../../desired/name.ts';
-import type { HoldfastError } from '../../errors.ts';
-import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';
@@ -56,20 +54,9 @@ export function useChecks(app: FastifyInstance, api: Api): void {
  * it does, it looks at the branch, as the writer does: a person may have committed a moment ago what the caller knows.
  */
 export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
-  if ((await existenceRefusal(api, object, name)) === null) return;
+  const { kind, isNew = false } = object;
+  if ((await existenceRefusal(api, { kind, name }, isNew)) === null) return;
   await passWithin(api.patience, api.reconciler.reconcile());
-  const refusal = await existenceRefusal(api, object, name);
+  const refusal = await existenceRefusal(api, { kind, name }, isNew);
   if (refusal !== null) throw refusal;
-}
-
-/** By what is known now. */
-async function existenceRefusal(
-  { store, reconciler }: Api,
-  { kind, isNew }: RouteObject,
-  name: string,
-): Promise<HoldfastError | null> {
-  const isStored = (await storedObject(store, kind, name)).value !== null;
-  if (isNew === true) return isStored ? present(kind, name) : null;
-  const isKnown = isStored || reconciler.passes.desired.pathsOf(kind, name).length > 0;
-  return isKnown ? null : absent(kind, name);
 }

@@ -4,17 +4,11 @@ import { keyOf } from '../desired/name.ts';
 import { asHoldfastError, HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
-import type { PassStore } from '../store/store.ts';
 import { describeError } from './backoff.ts';
 import { createOriginPasses } from './origin-passes.ts';
 import { createOriginWatch } from './origin-watch.ts';
-import {
-  createPassRunner,
-  type PassDependencies,
-  type PassOutcome,
-  type PassReport,
-  type PassRunner,
-} from './pass/pass.ts';
+import type { PassDependencies } from './pass/dependencies.ts';
+import { createPassRunner, type PassOutcome, type PassReport, type PassRunner } from './pass/pass.ts';
 import { createAlarm, nextLook } from './schedule.ts';
 import { createAging, type PassError, STARTING, type Status } from './status.ts';
 import { summarize } from './summary.ts';
@@ -23,7 +17,6 @@ import { summarize } from './summary.ts';
 export interface ReconcilerDependencies
   extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderMade'> {
   source: Source;
-  store: PassStore;
   /** Null where no other manager asks origin for this one. */
   lease: PollLease | null;
   /** Milliseconds between looks by the clock; 0 turns them off. */

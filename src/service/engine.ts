@@ -6,7 +6,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
-import type { TellProgress } from '../reconcile/pass/progress.ts';
+import type { TellProgress } from '../reconcile/pass/dependencies.ts';
 import { tellingRoots } from '../reconcile/past/own-roots.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import { createRecorder, type Recorder, type RecorderDependencies } from '../reconcile/record/recorder.ts';

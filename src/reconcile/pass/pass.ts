@@ -1,37 +1,19 @@
 import { inPieces } from '../../async/pace.ts';
-import { type AppDefaults, readingRules } from '../../desired/app.ts';
+import { readingRules } from '../../desired/app.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
-import type { Faults } from '../../faults.ts';
-import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../../source/source.ts';
+import type { Head, Reader } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
 import { createPast, type Past } from '../past/past.ts';
 import type { Seeding } from '../past/seed.ts';
 import { type Advance, advanceStore } from './advance.ts';
+import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';
 import { lookAtBoth } from './latest-head.ts';
 import { knownFiles, type Memory } from './memory.ts';
-import type { TellProgress } from './progress.ts';
 import { createRecall } from './recall.ts';
 import { createSnapshot, type Reading } from './snapshot.ts';
-
-/** What a pass works with. */
-export interface PassDependencies {
-  reader: Reader;
-  origin: SourceOrigin | null;
-  record: IdsRecord;
-  store: PassStore;
-  defaults: AppDefaults;
-  strict: boolean;
-  isFolderMade: Source['isFolderMade'];
-  /** Unix milliseconds. */
-  now(): number;
-  faults: Faults;
-  onProgress: TellProgress;
-  /** Called when the past was taken over: any id of any object may have risen. */
-  onSeeded(): void;
-}
 
 /** What a pass did, for whoever has to tell people. */
 export interface PassReport extends Advance {

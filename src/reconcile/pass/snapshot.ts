@@ -6,8 +6,8 @@ import { loadFile, type ReadBlob } from '../../desired/load.ts';
 import { fileProblem } from '../../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
 import type { Reader, TreeChange } from '../../source/source.ts';
+import type { TellProgress } from './dependencies.ts';
 import type { KnownFiles } from './memory.ts';
-import type { TellProgress } from './progress.ts';
 
 /** How many files are on their way at once. */
 const LANES = 200;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Progress, TellProgress } from '../../reconcile/pass/progress.ts';
+import type { Progress, TellProgress } from '../../reconcile/pass/dependencies.ts';
 
 /** Milliseconds between two lines of the log, and between two drawings. */
 const LOG_INTERVAL = 3000;

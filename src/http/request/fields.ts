@@ -12,8 +12,8 @@ import { inOneSentence, within } from './reasons.ts';
 const MAX_UNKNOWN = 100;
 
 /** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
-export interface BodyRule<T> {
-  schema: z.ZodObject & z.ZodType<T>;
+export interface BodyRule {
+  schema: z.ZodObject;
   ignored: readonly string[];
   /** Names of the fields that must be there; null for a partial update, which needs any field at all. */
   required: readonly string[] | null;
@@ -23,7 +23,7 @@ export interface BodyRule<T> {
  * Reads a body that is an object of fields. Throws the 400 of decisions.md, "Apps" and "Device groups": every
  * missing and every bad field at once.
  */
-export function readFields<T>(request: FastifyRequest, rule: BodyRule<T>): T {
+export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
   const refused = body.refused.filter(([field]) => !rule.ignored.includes(field));
   const known = Object.keys(rule.schema.shape);

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorKind, HoldfastError, messageOf } from '../errors.ts';
+import { JSON_TYPE } from './json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,7 +72,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
  * too.
  */
 function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body']): FastifyReply {
-  return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
+  return reply.code(status).type(JSON_TYPE).serializer(JSON.stringify).send(body);
 }
 
 /**

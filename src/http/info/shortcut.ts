@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { isKnown } from '../conditions.ts';
+import { JSON_TYPE } from '../json.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
-import { INFO_ROUTE, INFO_TYPE } from '../routes/info.ts';
+import { INFO_ROUTE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
 /** What the shortcut answers from. */
@@ -83,7 +84,7 @@ function reply(
     'etag',
     entry.etag,
     'content-type',
-    INFO_TYPE,
+    JSON_TYPE,
     'x-request-id',
     requestId,
     'content-length',

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
@@ -14,11 +13,12 @@ import {
 import type { ReportStore } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { faultsOfReports } from '../errors.ts';
+import { JSON_TYPE, sendParts } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
 import { readJson } from '../request/fields.ts';
 import { One, pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
-import { send } from '../revision.ts';
+import { send, withRevision } from '../revision.ts';
 
 /** Bad reports of one request that are told; a body has room for three hundred thousand. */
 const MAX_BAD = 20;
@@ -67,9 +67,6 @@ const Accepted = z
   .object({ accepted: z.int().describe('How many reports were stored.') })
   .meta({ id: 'AcceptedReports' });
 
-/** Of a page: fastify gives a type only to what it serializes itself. */
-const PAGE_TYPE = 'application/json; charset=utf-8';
-
 const tag = 'reports';
 const queryDocs = documented({
   operationId: 'queryReports',
@@ -95,13 +92,9 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     const query = reportQuery(request);
     const { value, revision } = await store.reports(query);
     const isWhole = value.lastId === null || value.data.length === query.pageSize;
-    if (!isWhole) {
-      // For a HEAD fastify would read all of it, only to throw it away.
-      const text = request.method === 'HEAD' ? [] : pageText(store, query, value);
-      return send(reply.type(PAGE_TYPE), 200, revision, Readable.from(text));
-    }
+    if (!isWhole) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
     // Reports are kept as they were sent; going through each by the schema again takes a fifth of a page's time.
-    return send(reply.type(PAGE_TYPE).serializer(JSON.stringify), 200, revision, {
+    return send(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),
       last_id: oidRecord(value.lastId),
     });

@@ -5,8 +5,8 @@ import { counterKey } from '../record/format.ts';
 import type { Breach } from './continuity.ts';
 import type { Trust } from './trust.ts';
 
-/** What is known of the past, from three sides; each says more than the one before. */
-export interface Past {
+/** The counters of the past as three sources know them; each knows more than the one before. */
+export interface KnownCounters {
   /** Every path that the folder ever had. */
   paths: Iterable<string>;
   /** The counters of the store itself. */
@@ -24,7 +24,7 @@ export interface Past {
  * it is outdated. Gives way to others on its way.
  */
 export async function seedsOf(
-  { paths, stored, recorded, left, scope }: Past,
+  { paths, stored, recorded, left, scope }: KnownCounters,
   isTrusted: Trust,
   floor: number,
 ): Promise<CounterSeed[]> {

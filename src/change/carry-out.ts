@@ -95,12 +95,13 @@ async function publish(
   drafted: DraftedWrite[],
   dependencies: WriterDependencies,
 ): Promise<QueuedWrite[]> {
+  const { publisher, reconciler } = dependencies;
+  const commits = drafted.map(({ draft }) => draft.commit);
+  const publishing = publisher.publish(base, commits);
+  if (base.revision === null) reconciler.passes.began(rootOf(publishing));
   let revisions: string[];
   try {
-    revisions = await dependencies.publisher.publish(
-      base,
-      drafted.map(({ draft }) => draft.commit),
-    );
+    revisions = await publishing;
   } catch (error) {
     return publishRefused(error, drafted, dependencies);
   }
@@ -126,11 +127,26 @@ async function publishRefused(
   return [];
 }
 
+/**
+ * The first commit of a branch without one, for the reconciler, which can see it before the publisher is done; null where
+ * none was made. One of which nobody knows whether it arrived counts as made.
+ */
+function rootOf(publishing: Promise<readonly string[]>): Promise<string | null> {
+  return publishing.then(
+    ([first]) => first ?? null,
+    (error: unknown) => commitsIn(error)?.[0] ?? null,
+  );
+}
+
 /** Where it is not known whether the commits of a batch were published, each caller is told of its own one. */
 function ownFailure(error: unknown, index: number): unknown {
-  if (!(error instanceof HoldfastError)) return error;
-  const { commits } = error.details as { commits?: readonly string[] };
+  const commits = commitsIn(error);
   if (commits === undefined) return error;
-  const details = { revision: commits[index], applied: false };
-  return new HoldfastError(error.kind, error.message, details, error);
+  const { kind, message } = error as HoldfastError;
+  return new HoldfastError(kind, message, { revision: commits[index], applied: false }, error);
+}
+
+/** The commits of which it is not known whether they were published; undefined where nothing was. */
+function commitsIn(error: unknown): readonly string[] | undefined {
+  return error instanceof HoldfastError ? (error.details as { commits?: string[] }).commits : undefined;
 }

@@ -7,7 +7,6 @@ import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
 import type { TellProgress } from '../reconcile/pass/dependencies.ts';
-import { tellingRoots } from '../reconcile/past/own-roots.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import { createRecorder, type Recorder, type RecorderDependencies } from '../reconcile/record/recorder.ts';
 import type { Config } from '../settings.ts';
@@ -80,7 +79,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter({
     reconciler,
     reader,
-    publisher: tellingRoots(publisher, reconciler.passes.began),
+    publisher,
     store,
     defaults,
     strict: config.STRICT,

@@ -175,11 +175,9 @@ async function beginReconciling(
   { origin }: Source,
   stopping: AbortSignal | undefined,
 ): Promise<void> {
-  const abandon = (): void => origin?.abandon();
-  stopping?.addEventListener('abort', abandon);
-  if (stopping?.aborted === true) abandon();
+  const letBe = stopping && whenOver(stopping, () => origin?.abandon());
   await reconciler.start();
-  stopping?.removeEventListener('abort', abandon);
+  letBe?.();
 }
 
 interface ServerParts extends Engine {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createSingleFlight } from '../../async/single-flight.ts';
 import { isOfShutdown, kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
-import { Book, type BookDependencies, type BookOutcome } from './book.ts';
+import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
 /** Milliseconds after the last change until it is written, and after the first one at the most. */
 const QUIET = 1000;
@@ -22,7 +22,7 @@ export interface RecordStatus {
 }
 
 /** What a recorder works with. */
-export interface RecorderDependencies extends BookDependencies {
+export interface RecorderDependencies extends RecordDependencies {
   /** In [0, 1), for spreading retries. */
   random(): number;
   /**
@@ -48,7 +48,7 @@ export interface Recorder {
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   const { now, random, onStatus } = dependencies;
-  const book = new Book(dependencies);
+  const writer = new RecordWriter(dependencies);
   const timers = createTimers(() => void flight.request());
   let status: RecordStatus = { recorded: null, problem: null, replaced: null };
   let failures = 0;
@@ -59,7 +59,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const before = status;
     let failure: unknown;
     try {
-      const outcome = await bringUp(book, isClosed ? LAST_TRIES : 0);
+      const outcome = await update(writer, isClosed ? LAST_TRIES : 0);
       status = statusAfter(outcome, before, now());
       failures = 0;
     } catch (error) {
@@ -79,7 +79,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!isClosed) timers.touch();
     },
     flush: () => flight.request(),
-    adopt: (version) => book.adopt(version),
+    adopt: (version) => writer.adopt(version),
     close: async () => {
       isClosed = true;
       await flight.request();
@@ -89,24 +89,24 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 }
 
 /**
- * Brings the book up; at the end of the process with `triesBefore` tries that may fail, since nobody tries later.
+ * Updates the record; at the end of the process after `triesBefore` tries that may fail, since nobody tries later.
  * Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of
  * a group. New ones are started then.
  */
-async function bringUp(book: Book, triesBefore: number): Promise<BookOutcome> {
+async function update(writer: RecordWriter, triesBefore: number): Promise<RecordOutcome> {
   for (let tries = 0; tries < triesBefore; tries++) {
     try {
-      return await book.bringUp();
+      return await writer.update();
     } catch (error) {
       if (kindOf(error) !== 'unavailable' || isOfShutdown(error)) throw error;
       await wait(LAST_PAUSE);
     }
   }
-  return book.bringUp();
+  return writer.update();
 }
 
 function statusAfter(
-  { meta, hasWritten, replaced, aside }: BookOutcome,
+  { meta, hasWritten, replaced, aside }: RecordOutcome,
   before: RecordStatus,
   now: number,
 ): RecordStatus {

@@ -8,8 +8,8 @@ import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 /** Milliseconds after which a version that stands aside is offered again, though there is nothing new to say. */
 const OFFER_AGAIN = 600_000;
 
-/** How often a version that somebody else writes meanwhile is looked at again. */
-const MAX_LOOKS = 5;
+/** How often an update is tried when somebody else writes meanwhile, and counters are read when some have risen. */
+const MAX_ATTEMPTS = 5;
 
 const OF_ANOTHER =
   'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager on a folder (with GIT_REMOTE on a branch of it), and start this one again when the other is gone';
@@ -20,7 +20,7 @@ const NO_ROOM =
   'ids are at the end of their room, as only a forged record makes them, and cannot be recorded; if this store is lost, ids can be given again: keep it, and see who may push to refs/holdfast';
 
 /** What is needed to keep the record. */
-export interface BookDependencies {
+export interface RecordDependencies {
   record: IdsRecord;
   store: Pick<Store, 'state' | 'counters'>;
   reader: Reader;
@@ -28,64 +28,63 @@ export interface BookDependencies {
   now(): number;
 }
 
-/** What a look at store and record came to. */
-export interface BookOutcome {
-  /** What the record says now; null where the store has no counters of its own yet. */
+/** What became of an update of the record. */
+export interface RecordOutcome {
+  /** What the record says of itself now; null while the store has no counters of its own yet. */
   meta: RecordMeta | null;
   hasWritten: boolean;
-  /** What was wrong with what stood there before; null where nothing was. */
+  /** What was wrong with what stood there before; null if nothing was. */
   replaced: string | null;
-  /** Why it stands where others do not see it; null where they do. */
+  /** Why it stands where others do not see it; null if they do. */
   aside: string | null;
 }
 
-/** Knows what stands in the manager's section of the record, and brings it up to the store. */
-export class Book {
-  readonly #dependencies: BookDependencies;
+/** Knows what the manager's section of the record says, and updates it from the store. */
+export class RecordWriter {
+  readonly #dependencies: RecordDependencies;
   #adopted: string | null = null;
-  /** Null where it is not known what stands there: at first, and after any failure. */
-  #page: Page | null = null;
+  /** Null while it is not known what stands there: at first, and after any failure. */
+  #section: Section | null = null;
   #offeredAt = Number.NEGATIVE_INFINITY;
 
-  constructor(dependencies: BookDependencies) {
+  constructor(dependencies: RecordDependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Says which version, of another store, the counters go on from: it can be written over. */
+  /** Says from which version, of another store, the counters go on: it can be overwritten. */
   adopt(version: string): void {
     this.#adopted = version;
   }
 
   /**
-   * Writes what differs. Rejects as `conflict` where the record is not this store's to write, as `unavailable` where
-   * it cannot be read or written.
+   * Writes what differs. Rejects as `conflict` if the record is not this store's to write, as `unavailable` if it cannot
+   * be read or written.
    */
-  async bringUp(): Promise<BookOutcome> {
-    for (let look = 1; look < MAX_LOOKS; look++) {
+  async update(): Promise<RecordOutcome> {
+    for (let attempt = 1; attempt < MAX_ATTEMPTS; attempt++) {
       try {
-        return await this.#bringUp();
+        return await this.#update();
       } catch (error) {
         if (kindOf(error) !== 'moved-on') throw error;
       }
     }
-    return this.#bringUp();
+    return this.#update();
   }
 
-  async #bringUp(): Promise<BookOutcome> {
+  async #update(): Promise<RecordOutcome> {
     const { store, reader, record } = this.#dependencies;
     // Read first: the counters that are read after it are at least as new.
     const state = await store.state();
     if (!state.seeded) return { meta: null, hasWritten: false, replaced: null, aside: null };
-    const known = this.#page;
-    this.#page = null;
-    const compared = known === null ? await this.#look(state) : await this.#compare(known, state);
-    const { page, changed, at } = await this.#catchUp(compared, state);
-    const meta = await metaOf(at, record, reader);
-    const isDue = changed.size > 0 || this.#isToOffer() || (await isOutdated(page, meta, reader));
-    if (isDue) await this.#write(page, meta, changed);
-    const { replaced } = page;
-    this.#page = { ...page, replaced: null };
-    return { meta: page.written.meta, hasWritten: isDue, replaced, aside: record.aside() };
+    const known = this.#section;
+    this.#section = null;
+    const section = known ?? (await this.#open(state));
+    const meta = await metaOf(await this.#readCounters(section, state), record, reader);
+    const isDue = section.changed.size > 0 || this.#isToOffer() || (await isOutdated(section, meta, reader));
+    if (isDue) await this.#write(section, meta);
+    const { replaced } = section;
+    this.#section = { ...section, replaced: null };
+    return { meta: section.written.meta, hasWritten: isDue, replaced, aside: record.aside() };
   }
 
   /** What was in the way of a version that stands aside can be gone. */
@@ -94,117 +93,102 @@ export class Book {
     return record.aside() !== null && Math.abs(now() - this.#offeredAt) >= OFFER_AGAIN;
   }
 
-  /** What stands there, compared with the store. A record that is just what would be written is not decoded. */
-  async #look(state: StoreState): Promise<Compared> {
+  /** The section as it stands. One that is just what would be written is not decoded. */
+  async #open(state: StoreState): Promise<Section> {
     const { record } = this.#dependencies;
     const text = await record.read();
-    const own = ownPage(text, state);
-    const compared = own === null ? null : await this.#compare(own, state);
-    if (compared !== null && compared.changed.size === 0 && isAsWritten(text, compared.page)) return compared;
+    const own = ownSection(text, state);
+    if (own !== null) {
+      await this.#compare(own, state);
+      if (own.changed.size === 0 && isAsWritten(text, own)) return own;
+    }
     const standing = standingOf(text, record.line, state.fleet);
     refuse(standing, state, this.#adopted);
-    return this.#compare(newPage(standing), state);
+    return newSection(standing);
   }
 
   /**
-   * Reads on until nothing has risen while it was read. The record says of itself how new it is: were a row newer than
-   * that, a store that was restored would take itself for as new as the record. An id that rises all the time ends
-   * this, too.
+   * Reads counters until none has risen meanwhile; resolves to the state of the store that they are of. The record says
+   * of itself how new it is: were a row newer than that, a store that was restored would take itself for as new as the
+   * record. An id that rises all the time ends this, too.
    */
-  async #catchUp({ page, changed }: Compared, state: StoreState): Promise<Compared & { at: StoreState }> {
-    const { store } = this.#dependencies;
-    const files = new Map(changed);
+  async #readCounters(section: Section, state: StoreState): Promise<StoreState> {
+    await this.#compare(section, state);
     let at = state;
-    for (let look = 0; look < MAX_LOOKS; look++) {
-      const now = await store.state();
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const now = await this.#dependencies.store.state();
       if (now.idSequence === at.idSequence) break;
       at = now;
-      for (const [name, text] of await this.#changed(page, at)) files.set(name, text);
+      await this.#compare(section, at);
     }
-    return { page, changed: files, at };
+    return at;
   }
 
-  async #compare(page: Page, state: StoreState): Promise<Compared> {
-    return { page, changed: await this.#changed(page, state) };
-  }
-
-  /** The files that have to be written; on a new page, everything is compared. */
-  async #changed(page: Page, { idSequence }: StoreState): Promise<Map<string, string>> {
-    const { contents, written, upTo } = page;
+  /** Compares the counters that are new since the last call, and at first all of them, with what is written. */
+  async #compare(section: Section, { idSequence }: StoreState): Promise<void> {
+    const { contents, written, upTo, changed } = section;
     const files = await contents.take(await this.#dependencies.store.counters(upTo));
     if (contents.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
     if (contents.isOutOfRoom || idSequence > MAX_ID) throw new HoldfastError('conflict', NO_ROOM);
-    page.upTo = idSequence;
+    section.upTo = idSequence;
     const compared = upTo === 0 ? new Set([...files, ...written.texts.keys()]) : files;
-    return contents.changed(compared, written.texts);
+    for (const [name, text] of await contents.changed(compared, written.texts)) changed.set(name, text);
   }
 
-  async #write(page: Page, meta: RecordMeta, files: Map<string, string>): Promise<void> {
+  async #write(section: Section, meta: RecordMeta): Promise<void> {
     const { record, now } = this.#dependencies;
-    const { version, texts, meta: before } = page.written;
-    // What cannot be sent now stays aside, and is to be offered by the next look.
+    const { written, changed, contents } = section;
+    const { version: expected, texts, meta: before } = written;
+    // What cannot be sent now stays aside, and is to be offered by the next update.
     this.#offeredAt = Number.NEGATIVE_INFINITY;
-    const written = await record.write({
-      files: new Map([...files, page.contents.meta(meta)]),
-      expected: version,
-      keepsOthers: before !== null,
-      at: now(),
-    });
+    const files = new Map([...changed, contents.meta(meta)]);
+    const version = await record.write({ files, expected, keepsOthers: before !== null, at: now() });
     this.#offeredAt = now();
-    page.written = { version: written, meta, texts: new Map([...texts, ...files]) };
+    section.written = { version, meta, texts: new Map([...texts, ...changed]) };
+    changed.clear();
   }
 }
 
-/** The record as it stands, and the counters as they were read last. */
-interface Page {
+/** The manager's section as it stands, and the counters as they were read last. */
+interface Section {
   written: Written;
   contents: RecordContents;
   /** The id sequence up to which the counters were read. */
   upTo: number;
+  /** The files that have to be written. */
+  changed: Map<string, string>;
   replaced: string | null;
   /** A revision that was compared with the written one, and needs no writing. */
   compared: string | null;
 }
 
-/** A page, and the files on it that have to be written. */
-interface Compared {
-  page: Page;
-  changed: Map<string, string>;
-}
-
-/** The page of a record that says of itself that it is this store's, and not ahead of it; its rows are not looked at. */
-function ownPage(text: RecordText | null, state: StoreState): Page | null {
+/** A section that says of itself that it is this store's, and not ahead of it; its rows are not read. */
+function ownSection(text: RecordText | null, state: StoreState): Section | null {
   if (text === null || 'damage' in text || text.isUndivided === true || mayKnowMore(text, state)) return null;
   const meta = decodeMeta(text);
   if (meta === null) return null;
   const texts = new Map([...text.files].filter(([name]) => name !== META));
-  return {
-    written: { version: text.version, meta, texts },
-    contents: new RecordContents(),
-    upTo: 0,
-    replaced: null,
-    compared: null,
-  };
+  return unread({ version: text.version, meta, texts }, null);
 }
 
-/** Whether a record says of itself what it would if it was written with this page's rows. */
-function isAsWritten(text: RecordText | null, { contents, written: { meta } }: Page): boolean {
+/** Whether a record says of itself what it would if it was written with these rows. */
+function isAsWritten(text: RecordText | null, { contents, written: { meta } }: Section): boolean {
   if (text === null || 'damage' in text || meta === null) return false;
   const [name, expected] = contents.meta(meta);
   return text.files.get(name) === expected;
 }
 
 /** Of a record without sections nothing stays: it is written anew, as a section. */
-function newPage(standing: Standing): Page {
+function newSection(standing: Standing): Section {
   const record = 'record' in standing && !standing.record.isUndivided ? standing.record : null;
   const texts = record === null ? new Map<string, string>() : textsOf(record);
-  return {
-    written: { version: standing.version, meta: record?.meta ?? null, texts },
-    contents: new RecordContents(),
-    upTo: 0,
-    replaced: standing.kind === 'damaged' ? standing.message : null,
-    compared: null,
-  };
+  const written = { version: standing.version, meta: record?.meta ?? null, texts };
+  return unread(written, standing.kind === 'damaged' ? standing.message : null);
+}
+
+/** A section before any counter was read. */
+function unread(written: Written, replaced: string | null): Section {
+  return { written, contents: new RecordContents(), upTo: 0, changed: new Map(), replaced, compared: null };
 }
 
 /** Throws where what stands there protects the devices of another store. */
@@ -226,14 +210,14 @@ async function metaOf(
 }
 
 /** Whether the record has to say something else, though no row has changed. */
-async function isOutdated(page: Page, meta: RecordMeta, reader: Reader): Promise<boolean> {
-  const before = page.written.meta;
+async function isOutdated(section: Section, meta: RecordMeta, reader: Reader): Promise<boolean> {
+  const before = section.written.meta;
   if (before === null || !isSameBut(before, meta)) return true;
-  if (before.revision === meta.revision || page.compared === meta.revision) return false;
+  if (before.revision === meta.revision || section.compared === meta.revision) return false;
   // Commits beside the folder need no writing, as long as the record's revision is one of the history.
   if (before.revision === null || meta.revision === null) return true;
   if (!(await reader.isAncestor(before.revision, meta.revision))) return true;
-  page.compared = meta.revision;
+  section.compared = meta.revision;
   return false;
 }
 

@@ -35,7 +35,9 @@ export async function draftAll(
   const desired = dependencies.reconciler.passes.desired.trial();
   for (let start = 0; start < requests.length; start += PORTION) {
     const portion = requests.slice(start, start + PORTION);
-    const gathered = await Promise.allSettled(portion.map((request) => gather(request, dependencies)));
+    const gathered = await Promise.all(
+      portion.map((request) => gather(request, dependencies).catch((error: unknown) => ({ error }))),
+    );
     const pace = new Pace();
     for (const request of gathered) {
       const outcome = await draftOne(request, desired, pace, dependencies);
@@ -63,8 +65,6 @@ async function gather(
   return { ...request, texts, refusal };
 }
 
-type Gathered = PromiseSettledResult<GatheredRequest>;
-
 /**
  * The text to edit. Of a file that cannot be read as text, only comments can stay in an edit: most such files are in the
  * encoding that old editors on Windows write. One with NUL characters, which would be refused again, is as good as empty.
@@ -77,13 +77,13 @@ function textOf(bytes: Uint8Array): string {
 }
 
 async function draftOne(
-  gathered: Gathered,
+  gathered: GatheredRequest | { error: unknown },
   desired: DesiredState,
   pace: Pace,
   { reconciler, defaults, strict, now }: WriterDependencies,
 ): Promise<DraftOutcome> {
-  if (gathered.status === 'rejected') return { error: gathered.reason };
-  const { write, context, texts, refusal } = gathered.value;
+  if ('error' in gathered) return gathered;
+  const { write, context, texts, refusal } = gathered;
   try {
     const view = { desired, ...storeSide(reconciler.passes), defaults, texts };
     const draft = await pace.pieces(drafting(write, context, view, { strict, at: now() }));

@@ -103,7 +103,9 @@ function whyNotJson(headers: FastifyRequest['headers']): string | null {
   // Some clients name the coding that is none (RFC 9110, 12.5.3).
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     return `send JSON as it is: Content-Encoding ${encoding} is not taken`;
-  return headers['content-type'] === OTHER_TYPE ? 'send JSON with Content-Type: application/json' : null;
+  return headers['content-type'] === OTHER_TYPE
+    ? 'send JSON in UTF-8 with Content-Type: application/json'
+    : null;
 }
 
 /** What a body is refused for whatever it says; null where it can be read. */

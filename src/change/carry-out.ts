@@ -10,7 +10,7 @@ import type { QueuedWrite, WriterDependencies } from './write.ts';
 /** How often a write is tried when the branch moves meanwhile. */
 const MAX_ATTEMPTS = 5;
 
-/** Drafts, publishes and confirms a batch of writes, and tells each caller what became of its write. Never rejects. */
+/** Drafts, publishes and confirms a batch of writes, and answers each caller. Never rejects. */
 export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
   let waiting = batch;
   try {
@@ -33,7 +33,7 @@ function rejectAll(requests: readonly QueuedWrite[], error: unknown): void {
 async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<QueuedWrite[]> {
   const base = await settleFor(batch, dependencies);
   if (base === null) return [];
-  // A write that mends a file decides whether the next one may be made.
+  // A write that fixes a file decides whether the next one may be made.
   if (base.isRefused && batch.length > 1) return oneByOne(batch, dependencies);
   const outcomes = await draftOn(base.head, batch, dependencies);
   if (outcomes === null) return batch;
@@ -109,7 +109,7 @@ async function publish(
   return [];
 }
 
-/** Rejects with what stands in the way of every write; what was answered before stays answered. */
+/** Throws what is in the way of every write; otherwise as `publish`. */
 async function publishRefused(
   error: unknown,
   drafted: DraftedWrite[],
@@ -128,8 +128,8 @@ async function publishRefused(
 }
 
 /**
- * The first commit of a branch without one, for the reconciler, which can see it before the publisher is done; null where
- * none was made. One of which nobody knows whether it arrived counts as made.
+ * The first commit of a branch without one, for the reconciler, which can see it before the publisher is done; null if
+ * none was made. One of which it is not known whether it arrived counts as made.
  */
 function rootOf(publishing: Promise<readonly string[]>): Promise<string | null> {
   return publishing.then(
@@ -138,7 +138,7 @@ function rootOf(publishing: Promise<readonly string[]>): Promise<string | null> 
   );
 }
 
-/** Where it is not known whether the commits of a batch were published, each caller is told of its own one. */
+/** If it is not known whether the commits of a batch were published, each caller learns of its own one. */
 function ownFailure(error: unknown, index: number): unknown {
   const commits = commitsIn(error);
   if (commits === undefined) return error;

@@ -13,9 +13,9 @@ export interface DraftedWrite {
 }
 
 /**
- * Waits until the commits of a batch, which are published, are applied by a pass as a person's push would be, and tells
- * each caller. Where the head that was applied does not contain a commit, somebody has taken it back or switched
- * branches meanwhile: its caller is told that it is not applied.
+ * Waits until a pass has applied the published commits of a batch, as it would apply a person's push, and answers each
+ * caller. A commit that the applied head does not contain was taken back, or the branch was switched meanwhile: its
+ * caller learns that it is not applied.
  */
 export async function confirm(
   drafted: DraftedWrite[],
@@ -36,8 +36,8 @@ export async function confirm(
 }
 
 /**
- * Tells the caller of a write that it is done, with the object as it is in the store now. So this must be called before
- * a later write begins. `revision` is the commit, which is applied by now; null if none was needed.
+ * Answers the caller of a write that is done with the object as it is in the store now, so it must be called before a
+ * later write begins. `revision` is the commit, which is applied by now; null if none was needed.
  */
 export async function answer(
   { write, resolve, reject }: QueuedWrite,

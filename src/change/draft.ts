@@ -46,7 +46,7 @@ export function* drafting(
   if (before.length > 0) refuseClaimed(write, before, view);
   const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
-    // The files say it, but devices are not told: the head is refused.
+    // The files say it, but it is not applied: the head is refused.
     if (before.length > 0) throw blocked(before);
     return null;
   }
@@ -99,7 +99,7 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
 
 /**
  * With STRICT, refuses an edit that leaves problems, because the commit would be refused whole. One exception: a full
- * update or a delete after which fewer problems are left. So many bad files can be mended one by one, and the revision
+ * update or a delete after which fewer problems are left. So many bad files can be fixed one by one, and the revision
  * is applied with the last of them.
  */
 function refuseLeftovers({ op }: Write, before: readonly Problem[], after: readonly Problem[]): void {

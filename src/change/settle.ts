@@ -10,7 +10,7 @@ export interface Base {
   isRefused: boolean;
 }
 
-/** Brings the store to the head. Where that fails, tells every caller of the batch, and resolves to null. */
+/** Brings the store to the head. If that fails, rejects every write of the batch, and resolves to null. */
 export async function settleFor(
   batch: readonly QueuedWrite[],
   dependencies: WriterDependencies,
@@ -25,7 +25,7 @@ export async function settleFor(
 
 /**
  * Brings the store to the head, so that a write sees every earlier one and every push. A head that STRICT refuses for its
- * files is a base, too, since writes can mend the files. Rejects also while the store is down, which a pass that finds
+ * files is a base, too, since writes can fix the files. Rejects also while the store is down, which a pass that finds
  * nothing new does not notice, so that no commit is made which could not be applied.
  */
 async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Base> {
@@ -39,8 +39,8 @@ async function settle({ reconciler, store, patience }: WriterDependencies): Prom
 }
 
 /**
- * The refusal of a write that has to be told before a fault of the repository or the store (docs/api.md has the order):
- * its object does not exist, or `If-Match` does not hold. Null if there is none, or it cannot be known.
+ * The refusal of a write that comes before a failure of the repository or the store (docs/api.md has the order): for an
+ * object that does not exist, or an `If-Match` that does not hold. Null if there is none, or it cannot be known.
  */
 async function earlierRefusal(
   request: QueuedWrite,

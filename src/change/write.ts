@@ -60,7 +60,7 @@ export interface Writer {
    * - `conflict`: a person has to look at the repository;
    * - `unavailable`: it may work later.
    *
-   * Nothing was changed then, unless the error has `details.revision`: that commit is published. `details.applied` tells
+   * Nothing was changed then, unless the error has `details.revision`: that commit is published. `details.applied` says
    * whether it is applied already, or will be by the next pass.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
@@ -84,7 +84,7 @@ export interface WriterDependencies {
   patience: number;
 }
 
-/** A request in the writer, and how to tell the caller what became of it. */
+/** A request in the writer, and how to answer its caller. */
 export interface QueuedWrite extends WriteRequest {
   resolve(written: Written): void;
   reject(error: unknown): void;

@@ -98,7 +98,7 @@ function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDepend
   };
 }
 
-/** The cache is told of every id that rises, so the record learns of them by the same word. */
+/** The cache learns of every id that rises, and so does the record, by the same call. */
 function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
   const info = createInfoCache(dependencies);
   return {
@@ -110,7 +110,7 @@ function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): 
   };
 }
 
-/** Ids that were taken anew after a loss are recorded at once: until then another loss would find the old ones. */
+/** New ids after a loss are recorded at once: until then another loss would find the old ones. */
 function passListener(
   recorder: Recorder,
   metrics: ServiceMetrics,

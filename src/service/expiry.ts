@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import { messageOf } from '../errors.ts';
 import type { ReportStore } from '../store/store.ts';
 
-/** Milliseconds between two sweeps, at the least and at the most. */
+/** The shortest and longest time between two sweeps, in milliseconds. */
 const SHORTEST_INTERVAL = 1000;
 const LONGEST_INTERVAL = 60_000;
 
 /**
- * Drops reports that arrived longer ago than `lifetime` milliseconds: each tenth of that time, but at most each second
- * and at least each minute. Returns how to stop. `now` is Unix milliseconds, by which arrivals are kept.
+ * Drops reports that arrived longer ago than `lifetime` milliseconds: ten times in that time, but at most each second and
+ * at least each minute. Returns a function that stops this. `now` is Unix milliseconds, as arrivals are kept.
  */
 export function expireReports(
   store: ReportStore,

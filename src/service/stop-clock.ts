@@ -3,7 +3,7 @@
  * time for those below it. A terminal has no limit, systemd 90 seconds, Kubernetes 30, but `docker stop` kills after ten.
  */
 export const STOP_LIMITS = {
-  /** Looks and pushes at origin: those who wait for a write are told before the server cuts them off, after five seconds. */
+  /** Fetches and pushes: writes are answered before the server cuts connections off, after five seconds. */
   pushes: 3000,
   /** Calls to a database. One that does not answer would be waited for longer than the process has. */
   calls: 7000,

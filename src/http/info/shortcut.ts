@@ -13,13 +13,13 @@ import type { InfoEntry } from './entries.ts';
 export interface ShortcutParts {
   api: Pick<Api, 'info' | 'metrics'>;
   authenticator: Authenticator;
-  /** Whether every request is logged: then each takes the long way, which does so. */
+  /** Whether every request is logged: then each goes through fastify, which does that. */
   logsRequests(): boolean;
 }
 
 /**
- * Answers the usual poll, before the framework sees it: a group whose reply is ready, asked for by somebody who is
- * known already. Whatever is in any way unusual takes the long way; both give the same reply, to the byte.
+ * Answers the usual poll before fastify sees it: for a group whose reply is ready, with credentials that were checked
+ * before. Whatever is unusual in any way goes through fastify; the reply is the same, to the byte.
  */
 export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): void {
   const { server } = app;
@@ -36,7 +36,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
   });
 }
 
-/** Answers a request, and tells whether it did. */
+/** Answers a request if it is a usual poll; returns whether it did. */
 function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
   const { info, metrics } = api;
   const newRequestId = createRequestIds();

@@ -17,14 +17,14 @@ const REPLIES: Readonly<Record<string, { status: number; type: string; body: str
   },
 };
 
-/** What is no HTTP; the parser tells in English what it stumbled over. */
+/** The 400 of what is not HTTP, with the parser's reason. */
 function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
   const why = reason === undefined ? '' : `: ${reason}`;
   const body = JSON.stringify({ error: `this is not a request of HTTP/1.1${why}` });
   return { status: 400, type: JSON_TYPE, body };
 }
 
-/** Answers what never becomes a request, and ends its connection. */
+/** Answers what cannot be parsed as a request, and closes its connection. */
 export function refuseUnreadable(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
   const { code, reason } = error;
   const { status, type, body } = REPLIES[code ?? ''] ?? noHttp(reason);

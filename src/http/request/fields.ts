@@ -8,14 +8,14 @@ import { bodyOf, type Refusal } from './body.ts';
 import { emptied, fieldsOf, shortened } from './long-fields.ts';
 import { inOneSentence, placeIn } from './reasons.ts';
 
-/** Unknown fields that are told. */
+/** How many unknown fields are reported. */
 const MAX_UNKNOWN = 100;
 
-/** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
+/** How a body is read: its schema, the fields that it may have but that are ignored, and those that it must have. */
 export interface BodyRule {
   schema: z.ZodObject;
   ignored: readonly string[];
-  /** Names of the fields that must be there; null for a partial update, which needs any field at all. */
+  /** Null for a partial update, which needs any field at all. */
   required: readonly string[] | null;
 }
 
@@ -81,7 +81,7 @@ function ownFields(fields: Fields, known: readonly string[], ignored: readonly s
 }
 
 /**
- * The problems of a value by field: the first ones of a field in one sentence, except that a refusal stands alone.
+ * The 400 with the problems of a value, by field: the first ones of a field in one sentence, but a refusal stands alone.
  */
 export function badFields(
   issues: readonly z.core.$ZodIssue[],

@@ -8,7 +8,7 @@ export function inOneSentence(messages: readonly string[]): string {
   return (more > 0 ? [...told, `and ${more} more`] : told).join('; ');
 }
 
-/** Where in a field something is wrong, to be put before the reason; empty for the field itself. `path` begins with the field. */
+/** Where in a field something is wrong, as a prefix of the reason. `path` begins with the field, which is left out. */
 export function placeIn(path: readonly (string | number)[]): string {
   if (path.length < 2) return '';
   return `${path.slice(1).join('.') || '""'} `;

@@ -20,7 +20,7 @@ import { readJson } from '../request/fields.ts';
 import { One, pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
 import { send, withRevision } from '../revision.ts';
 
-/** Bad reports of one request that are told; a body has room for three hundred thousand. */
+/** How many bad reports of one request are reported; a body has room for three hundred thousand. */
 const MAX_BAD = 20;
 
 /** A page's last id, plain or as the JSON that a page shows. */
@@ -93,7 +93,7 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     const { value, revision } = await store.reports(query);
     const isWhole = value.lastId === null || value.data.length === query.pageSize;
     if (!isWhole) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
-    // Reports are kept as they were sent; going through each by the schema again takes a fifth of a page's time.
+    // Reports are kept as they were sent; serializing each by its schema takes a fifth of a page's time.
     return send(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),
       last_id: oidRecord(value.lastId),

@@ -2,7 +2,7 @@ import type { Head, Reader, SourceOrigin } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import type { PassDependencies } from './dependencies.ts';
 
-/** Whether nobody else has claimed, applied or seeded since. */
+/** Whether no other manager has claimed, applied or seeded since. */
 export function isCurrent(known: StoreState, now: StoreState): boolean {
   return (
     known.sequence === now.sequence &&
@@ -18,11 +18,11 @@ export function isCurrent(known: StoreState, now: StoreState): boolean {
 export type BothLooks = { head: Head } & ({ ok: true; state: StoreState } | { ok: false; error: unknown });
 
 /**
- * Reads the store's state, and after it the head of the branch: whoever claims from that state brings no older revision
+ * Reads the store's state, and after it the head of the branch, so that a claim from that state brings no older revision
  * back. `known` is the state as it was known before; `rules` are those by which files are read.
  *
- * Status tells the head also while the store is away, so a failure of the store, or of origin, comes back with the head
- * and not in its place. Rejects as `unavailable` where the head cannot be read either.
+ * The status names the head also while the store is unavailable, so a failure of the store, or of origin, is returned
+ * with the head and not thrown. Rejects as `unavailable` if the head cannot be read either.
  */
 export async function lookAtBoth(
   dependencies: PassDependencies,

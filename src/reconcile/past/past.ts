@@ -18,7 +18,7 @@ export interface Past {
    * to null where it came to nothing; never rejects.
    */
   began(revision: Promise<string | null>): void;
-  /** What was taken over; told once. */
+  /** What was taken over; returned once. */
   tell(): Seeding | null;
 }
 

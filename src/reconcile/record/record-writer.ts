@@ -178,7 +178,7 @@ function isAsWritten(text: RecordText | null, { contents, written: { meta } }: S
   return text.files.get(name) === expected;
 }
 
-/** Of a record without sections nothing stays: it is written anew, as a section. */
+/** A record without sections is replaced by a section. */
 function newSection(standing: Standing): Section {
   const record = 'record' in standing && !standing.record.isUndivided ? standing.record : null;
   const texts = record === null ? new Map<string, string>() : textsOf(record);

@@ -4,7 +4,7 @@ import { isOfShutdown, kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
 import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
-/** Milliseconds after the last change until it is written, and after the first one at the most. */
+/** Milliseconds after the last change until it is written, and at most after the first one. */
 const QUIET = 1000;
 const LONGEST = 5000;
 /** How often the last version is tried again, and after how many milliseconds. */
@@ -134,7 +134,7 @@ function isNews(before: RecordStatus, after: RecordStatus): boolean {
   return before.problem?.message !== after.problem?.message || before.replaced !== after.replaced;
 }
 
-/** A wait that each touch begins anew, and one that begins with the first; whichever ends first rings. */
+/** A timer that each touch restarts, and one that the first touch starts; whichever ends first rings. */
 function createTimers(ring: () => void) {
   let quiet: NodeJS.Timeout | undefined;
   let longest: NodeJS.Timeout | undefined;

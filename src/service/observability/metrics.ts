@@ -69,7 +69,7 @@ const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
 function createCounts() {
   const counts = new Map<string, Count & { add(): void }>();
   return {
-    /** Adds one for these labels, which the key tells from all others. */
+    /** A function that adds one for these labels, for which the key is unique. */
     counter: (key: string, labels: Count['labels']): (() => void) => {
       const known = counts.get(key);
       if (known !== undefined) return known.add;

@@ -66,7 +66,7 @@ async function openLocal(
   return source;
 }
 
-/** What cannot be mended now is no reason not to serve: the next write tries again, and says so if it fails. */
+/** A failure here is no reason not to serve: the next write tries again, and says so if it fails. */
 async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
   try {
     const undone = await source.recover();

@@ -27,7 +27,7 @@ export interface OpenedStore {
   store: Store;
   /** For the recorder of ids: reads them even when the store's files went away and it takes no more writes. */
   given: Pick<Store, 'state' | 'counters'>;
-  /** Null where there is nobody to share the looks at origin with. */
+  /** Null if no other manager can poll origin for this one. */
   lease: PollLease | null;
 }
 
@@ -52,8 +52,7 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
 }
 
 /**
- * Adds the path to an error, and what to do. A damaged file is `invalid`, not `unavailable`: trying again does not mend
- * it.
+ * Adds the path to an error, and what to do. A damaged file is `invalid`, not `unavailable`: trying again does not help.
  */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {

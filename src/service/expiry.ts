@@ -20,6 +20,9 @@ export function expireReports(
   let isSweeping = false;
 
   const sweep = async (): Promise<void> => {
+    // Millions take longer than an interval, and writes wait for each sweep that is under way.
+    if (isSweeping) return;
+    isSweeping = true;
     try {
       const count = await store.expireReports(now() - lifetime);
       if (count > 0) logger.debug({ count }, 'reports expired');
@@ -29,17 +32,12 @@ export function expireReports(
       const reason = messageOf(error);
       if (reason !== lastReason) logger.warn({ reason, err: error }, 'reports could not be expired');
       lastReason = reason;
+    } finally {
+      isSweeping = false;
     }
   };
-  // Millions take longer than an interval, and writes wait for each sweep that is under way.
-  const sweepAlone = async (): Promise<void> => {
-    if (isSweeping) return;
-    isSweeping = true;
-    await sweep();
-    isSweeping = false;
-  };
   const interval = Math.max(SHORTEST_INTERVAL, Math.min(LONGEST_INTERVAL, lifetime / 10));
-  const timer = setInterval(() => void sweepAlone(), interval).unref();
-  void sweepAlone();
+  const timer = setInterval(() => void sweep(), interval).unref();
+  void sweep();
   return () => clearInterval(timer);
 }

@@ -1,7 +1,7 @@
 import { HoldfastError, kindOf } from '../../errors.ts';
 import type { IdsRecord, Reader, RecordText } from '../../source/source.ts';
 import type { Store, StoreState } from '../../store/store.ts';
-import { RecordContents, textsOf, type Written } from './contents.ts';
+import { RecordContents, type Written } from './contents.ts';
 import { decodeMeta, MAX_ID, META, type RecordMeta } from './format.ts';
 import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
@@ -97,14 +97,17 @@ export class RecordWriter {
   async #open(state: StoreState): Promise<Section> {
     const { record } = this.#dependencies;
     const text = await record.read();
-    const own = ownSection(text, state);
-    if (own !== null) {
+    const ownMeta = metaOfStore(text, state);
+    if (ownMeta !== null) {
+      const own = newSection(text, ownMeta, null);
       await this.#compare(own, state);
       if (own.changed.size === 0 && isAsWritten(text, own)) return own;
     }
     const standing = standingOf(text, record.line, state.fleet);
     refuse(standing, state, this.#adopted);
-    return newSection(standing);
+    // A record without sections is replaced by a section.
+    const meta = 'record' in standing && !standing.record.isUndivided ? standing.record.meta : null;
+    return newSection(text, meta, standing.kind === 'damaged' ? standing.message : null);
   }
 
   /**
@@ -162,13 +165,18 @@ interface Section {
   compared: string | null;
 }
 
-/** A section that says of itself that it is this store's, and not ahead of it; its rows are not read. */
-function ownSection(text: RecordText | null, state: StoreState): Section | null {
+/** A section before any counter was read. Without `meta`, nothing of what stands there is kept. */
+function newSection(text: RecordText | null, meta: RecordMeta | null, replaced: string | null): Section {
+  const files = text === null || 'damage' in text || meta === null ? [] : [...text.files];
+  const texts = new Map(files.filter(([name]) => name !== META));
+  const written = { version: text?.version ?? null, meta, texts };
+  return { written, contents: new RecordContents(), upTo: 0, changed: new Map(), replaced, compared: null };
+}
+
+/** What a section says of itself, if that is that it is this store's, and not ahead of it; its rows are not read. */
+function metaOfStore(text: RecordText | null, state: StoreState): RecordMeta | null {
   if (text === null || 'damage' in text || text.isUndivided === true || mayKnowMore(text, state)) return null;
-  const meta = decodeMeta(text);
-  if (meta === null) return null;
-  const texts = new Map([...text.files].filter(([name]) => name !== META));
-  return unread({ version: text.version, meta, texts }, null);
+  return decodeMeta(text);
 }
 
 /** Whether a record says of itself what it would if it was written with these rows. */
@@ -176,19 +184,6 @@ function isAsWritten(text: RecordText | null, { contents, written: { meta } }: S
   if (text === null || 'damage' in text || meta === null) return false;
   const [name, expected] = contents.meta(meta);
   return text.files.get(name) === expected;
-}
-
-/** A record without sections is replaced by a section. */
-function newSection(standing: Standing): Section {
-  const record = 'record' in standing && !standing.record.isUndivided ? standing.record : null;
-  const texts = record === null ? new Map<string, string>() : textsOf(record);
-  const written = { version: standing.version, meta: record?.meta ?? null, texts };
-  return unread(written, standing.kind === 'damaged' ? standing.message : null);
-}
-
-/** A section before any counter was read. */
-function unread(written: Written, replaced: string | null): Section {
-  return { written, contents: new RecordContents(), upTo: 0, changed: new Map(), replaced, compared: null };
 }
 
 /** Throws where what stands there protects the devices of another store. */

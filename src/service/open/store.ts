@@ -41,14 +41,10 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
     return { store, given, lease: null };
   }
   const { store, pollLease } = await openShared(config.MONGODB_URI, config, place);
-  if (config.GIT_REMOTE === null || config.GIT_POLL_INTERVAL === 0)
-    return { store, given: store, lease: null };
+  const polls = config.GIT_REMOTE !== null && config.GIT_POLL_INTERVAL > 0;
   const interval = config.GIT_POLL_INTERVAL * 1000;
-  return {
-    store,
-    given: store,
-    lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }),
-  };
+  const lease = polls ? pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) : null;
+  return { store, given: store, lease };
 }
 
 /**

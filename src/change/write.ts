@@ -25,7 +25,7 @@ export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
 /** A change of the configuration that is asked for, of one object. */
 export type Write = AppWrite | DeviceGroupWrite;
 
-/** Who asks for a write, and under which condition. */
+/** Who requests a write, and under which condition. */
 export interface WriteContext {
   user: string;
   email: string;
@@ -34,7 +34,7 @@ export interface WriteContext {
   ifMatch: readonly string[] | null;
 }
 
-/** A write and who asks for it. */
+/** A write and who requests it. */
 export interface WriteRequest {
   write: Write;
   context: WriteContext;

@@ -42,7 +42,7 @@ export interface Engine {
   recorder: Recorder;
   writer: Writer;
   info: InfoCache;
-  /** Milliseconds that a write, or who asks for a look, waits for a pass. */
+  /** Milliseconds that a write, or a request for a pass, waits for it. */
   patience: number;
 }
 

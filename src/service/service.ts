@@ -31,7 +31,7 @@ export interface ServiceEnvironment {
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
   announce(text: string): void;
-  /** Draws on the terminal; absent where nobody looks at one. */
+  /** Draws on the terminal; absent without one. */
   draw?: Draw | null;
   /** Aborted when the process is told to end, which can be before the service has started. */
   stopping?: AbortSignal;

@@ -19,7 +19,7 @@ export interface KnownCounters {
 }
 
 /**
- * One seed for each counter that anybody knows, with this floor; by `scope`, fewer. Where nobody can say how far it
+ * One seed for each counter that any source knows, with this floor; by `scope`, fewer. If it is not known how far it
  * got, every id below the floor counts as given: a store that is restored later, with one of these, has to learn that
  * it is outdated. Gives way to others on its way.
  */

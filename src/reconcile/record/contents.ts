@@ -2,10 +2,10 @@ import { inTurns } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
 import { counterKey, encodeMeta, encodeShard, MAX_ID, MAX_ROWS, type RecordMeta, shardOf } from './format.ts';
 
-/** What stands in the record, as far as comparing with it needs. */
+/** What is written in the record, as far as comparing with it needs. */
 export interface Written {
   version: string | null;
-  /** Null where nothing stands there that could be read. */
+  /** Null if there is nothing that could be read. */
   meta: RecordMeta | null;
   /** Files of rows, by name. */
   texts: Map<string, string>;

@@ -5,7 +5,7 @@ import { RecordContents, type Written } from './contents.ts';
 import { decodeMeta, MAX_ID, META, type RecordMeta } from './format.ts';
 import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
-/** Milliseconds after which a version that stands aside is offered again, though there is nothing new to say. */
+/** Milliseconds after which a version that was put aside is offered again, though nothing in it has changed. */
 const OFFER_AGAIN = 600_000;
 
 /** How often an update is tried when somebody else writes meanwhile, and counters are read when some have risen. */
@@ -33,9 +33,9 @@ export interface RecordOutcome {
   /** What the record says of itself now; null while the store has no counters of its own yet. */
   meta: RecordMeta | null;
   hasWritten: boolean;
-  /** What was wrong with what stood there before; null if nothing was. */
+  /** What was wrong with the section that it replaced; null if nothing was. */
   replaced: string | null;
-  /** Why it stands where others do not see it; null if they do. */
+  /** Why the section was put where others do not see it; null if they do. */
   aside: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface RecordOutcome {
 export class RecordWriter {
   readonly #dependencies: RecordDependencies;
   #adopted: string | null = null;
-  /** Null while it is not known what stands there: at first, and after any failure. */
+  /** Null while it is not known what is written: at first, and after any failure. */
   #section: Section | null = null;
   #offeredAt = Number.NEGATIVE_INFINITY;
 
@@ -87,7 +87,7 @@ export class RecordWriter {
     return { meta: section.written.meta, hasWritten: isDue, replaced, aside: record.aside() };
   }
 
-  /** What was in the way of a version that stands aside can be gone. */
+  /** Whether a version that was put aside is due again: what was in its way can be gone. */
   #isToOffer(): boolean {
     const { record, now } = this.#dependencies;
     return record.aside() !== null && Math.abs(now() - this.#offeredAt) >= OFFER_AGAIN;
@@ -142,7 +142,7 @@ export class RecordWriter {
     const { record, now } = this.#dependencies;
     const { written, changed, contents } = section;
     const { version: expected, texts, meta: before } = written;
-    // What cannot be sent now stays aside, and is to be offered by the next update.
+    // What cannot be sent now is put aside, and the next update is to offer it.
     this.#offeredAt = Number.NEGATIVE_INFINITY;
     const files = new Map([...changed, contents.meta(meta)]);
     const version = await record.write({ files, expected, keepsOthers: before !== null, at: now() });
@@ -165,7 +165,7 @@ interface Section {
   compared: string | null;
 }
 
-/** A section before any counter was read. Without `meta`, nothing of what stands there is kept. */
+/** A section before any counter was read. Without `meta`, nothing of what is there is kept. */
 function newSection(text: RecordText | null, meta: RecordMeta | null, replaced: string | null): Section {
   const files = text === null || 'damage' in text || meta === null ? [] : [...text.files];
   const texts = new Map(files.filter(([name]) => name !== META));
@@ -186,7 +186,7 @@ function isAsWritten(text: RecordText | null, { contents, written: { meta } }: S
   return text.files.get(name) === expected;
 }
 
-/** Throws where what stands there protects the devices of another store. */
+/** Throws if the section that is there protects the devices of another store. */
 function refuse(standing: Standing, { idSequence }: StoreState, adopted: string | null): void {
   const { kind, version } = standing;
   if (kind === 'none' || kind === 'damaged' || version === adopted) return;

@@ -11,9 +11,9 @@ const LONGEST = 5000;
 const LAST_TRIES = 2;
 const LAST_PAUSE = 100;
 
-/** How the record stands. Times are Unix milliseconds. */
+/** The status of the record. Times are Unix milliseconds. */
 export interface RecordStatus {
-  /** What stands there, as this process wrote or found it; `at` is null where it found it. Null before that. */
+  /** What is recorded, as this process wrote or found it; `at` is null if it found it. Null before that. */
   recorded: { idSequence: number; revision: string | null; at: number | null } | null;
   /** Why ids are not recorded now, or only where a loss of this machine takes them along, and since when. */
   problem: { message: string; since: number } | null;

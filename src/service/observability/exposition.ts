@@ -26,7 +26,7 @@ export function createExposition(measure: () => Measured): Metrics['render'] {
   const registry = new Registry();
   for (const row of COUNTERS) addCounter(registry, row, measure);
   for (const row of GAUGES) addGauge(registry, row, measure);
-  // Measuring the event loop costs something; nobody pays who never asks.
+  // Measuring the event loop has a cost, which a manager that is never scraped does not pay.
   collectDefaultMetrics({ register: registry });
   return async () => ({ type: registry.contentType, text: await registry.metrics() });
 }

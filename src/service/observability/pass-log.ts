@@ -72,7 +72,7 @@ function retryTime(error: PassError | null): string | null {
   return error?.retryAt == null ? null : new Date(error.retryAt).toISOString();
 }
 
-/** Tells when origin is lost and found, and who of many managers asks it. */
+/** Logs when origin is lost and reached again, and which of many managers polls it. */
 function createOriginLog(logger: Logger): (status: Status) => void {
   let lastMessage: string | null = null;
   let lastHolder: string | null = null;

@@ -32,7 +32,7 @@ function changeApp(name: string, fields: AppChange, view: WriteView): Editing {
   return editApp(file.path, fields, view, 'change');
 }
 
-/** Having all fields, this also mends an invalid file, a name that two files claim, and a file that is gone. */
+/** Having all fields, this also repairs an invalid file, a name that two files claim, and a file that is gone. */
 function* replaceApp(name: string, fields: AppFields, view: WriteView): Editing {
   const [path, ...twins] = view.desired.pathsOf('app', name);
   if (path === undefined) return [newApp(name, fields, view)];

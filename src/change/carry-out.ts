@@ -1,35 +1,16 @@
-import type { AppDefaults } from '../desired/app.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
-import type { Faults } from '../faults.ts';
-import type { Reconciler } from '../reconcile/reconciler.ts';
-import { type Head, type Publisher, type Reader, RepositoryConflict } from '../source/source.ts';
-import type { ObjectReads, Reachable } from '../store/store.ts';
-import { answer } from './answer.ts';
-import { confirm } from './confirm.ts';
+import { type Head, RepositoryConflict } from '../source/source.ts';
+import type { ObjectReads } from '../store/store.ts';
+import { answer, confirm, type DraftedWrite } from './confirm.ts';
 import { type DraftOutcome, draftAll } from './draft-batch.ts';
-import { writeRefusal } from './if-match.ts';
-import type { DraftedWrite, QueuedWrite } from './queued-write.ts';
+import { writeRefusal } from './preconditions.ts';
 import { settleFor } from './settle.ts';
+import type { QueuedWrite, WriterDependencies } from './write.ts';
 
 /** How often a write is tried when the branch moves meanwhile. */
 const MAX_ATTEMPTS = 5;
 
-/** What a writer works with. */
-export interface WriterDependencies {
-  reconciler: Reconciler;
-  reader: Reader;
-  publisher: Publisher;
-  store: ObjectReads & Reachable;
-  defaults: AppDefaults;
-  strict: boolean;
-  /** Unix milliseconds. */
-  now(): number;
-  faults: Faults;
-  /** Milliseconds that a write waits for a pass. */
-  patience: number;
-}
-
-/** Drafts, publishes and confirms a batch of writes, and tells each caller what became of its write. Never rejects. */
+/** Drafts, publishes and confirms a batch of writes, and answers each caller. Never rejects. */
 export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
   let waiting = batch;
   try {
@@ -52,7 +33,7 @@ function rejectAll(requests: readonly QueuedWrite[], error: unknown): void {
 async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<QueuedWrite[]> {
   const base = await settleFor(batch, dependencies);
   if (base === null) return [];
-  // A write that mends a file decides whether the next one may be made.
+  // A write that fixes a file decides whether the next one may be made.
   if (base.isRefused && batch.length > 1) return oneByOne(batch, dependencies);
   const outcomes = await draftOn(base.head, batch, dependencies);
   if (outcomes === null) return batch;
@@ -81,7 +62,7 @@ async function draftOn(
 ): Promise<DraftOutcome[] | null> {
   const { passes } = dependencies.reconciler;
   const reading = passes.reading();
-  const outcomes = await draftAll(batch, { ...dependencies, passes });
+  const outcomes = await draftAll(batch, dependencies);
   return reading?.revision === revision && passes.reading() === reading ? outcomes : null;
 }
 
@@ -114,12 +95,13 @@ async function publish(
   drafted: DraftedWrite[],
   dependencies: WriterDependencies,
 ): Promise<QueuedWrite[]> {
+  const { publisher, reconciler } = dependencies;
+  const commits = drafted.map(({ draft }) => draft.commit);
+  const publishing = publisher.publish(base, commits);
+  if (base.revision === null) reconciler.passes.began(rootOf(publishing));
   let revisions: string[];
   try {
-    revisions = await dependencies.publisher.publish(
-      base,
-      drafted.map(({ draft }) => draft.commit),
-    );
+    revisions = await publishing;
   } catch (error) {
     return publishRefused(error, drafted, dependencies);
   }
@@ -127,7 +109,7 @@ async function publish(
   return [];
 }
 
-/** Rejects with what stands in the way of every write; what was answered before stays answered. */
+/** Throws what is in the way of every write; otherwise as `publish`. */
 async function publishRefused(
   error: unknown,
   drafted: DraftedWrite[],
@@ -145,11 +127,26 @@ async function publishRefused(
   return [];
 }
 
-/** Where it is not known whether the commits of a batch were published, each caller is told of its own one. */
+/**
+ * The first commit of a branch without one, for the reconciler, which can see it before the publisher is done; null if
+ * none was made. One of which it is not known whether it arrived counts as made.
+ */
+function rootOf(publishing: Promise<readonly string[]>): Promise<string | null> {
+  return publishing.then(
+    ([first]) => first ?? null,
+    (error: unknown) => commitsIn(error)?.[0] ?? null,
+  );
+}
+
+/** If it is not known whether the commits of a batch were published, each caller learns of its own one. */
 function ownFailure(error: unknown, index: number): unknown {
-  if (!(error instanceof HoldfastError)) return error;
-  const { commits } = error.details as { commits?: readonly string[] };
+  const commits = commitsIn(error);
   if (commits === undefined) return error;
-  const details = { revision: commits[index], applied: false };
-  return new HoldfastError(error.kind, error.message, details, error);
+  const { kind, message } = error as HoldfastError;
+  return new HoldfastError(kind, message, { revision: commits[index], applied: false }, error);
+}
+
+/** The commits of which it is not known whether they were published; undefined where nothing was. */
+function commitsIn(error: unknown): readonly string[] | undefined {
+  return error instanceof HoldfastError ? (error.details as { commits?: string[] }).commits : undefined;
 }

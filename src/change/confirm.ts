@@ -1,31 +1,26 @@
 import { HoldfastError, messageOf } from '../errors.ts';
-import type { Faults } from '../faults.ts';
-import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Reader } from '../source/source.ts';
 import type { ObjectReads } from '../store/store.ts';
-import { answer } from './answer.ts';
+import { storedObject } from '../store/stored-object.ts';
+import type { Draft } from './draft.ts';
 import { passWithin } from './patience.ts';
-import type { DraftedWrite } from './queued-write.ts';
+import type { QueuedWrite, WriterDependencies } from './write.ts';
 
-/** What `confirm` works with. */
-interface ConfirmParts {
-  reconciler: Pick<Reconciler, 'reach'>;
-  reader: Reader;
-  store: ObjectReads;
-  faults: Faults;
-  /** Milliseconds to wait for the pass that applies the commits. */
-  patience: number;
+/** A request and the commit that is to carry it out. */
+export interface DraftedWrite {
+  request: QueuedWrite;
+  draft: Draft;
 }
 
 /**
- * Waits until the commits of a batch, which are published, are applied by a pass as a person's push would be, and tells
- * each caller. Where the head that was applied does not contain a commit, somebody has taken it back or switched
- * branches meanwhile: its caller is told that it is not applied.
+ * Waits until a pass has applied the published commits of a batch, as it would apply a person's push, and answers each
+ * caller. A commit that the applied head does not contain was taken back, or the branch was switched meanwhile: its
+ * caller learns that it is not applied.
  */
 export async function confirm(
   drafted: DraftedWrite[],
   revisions: string[],
-  { reconciler, reader, store, faults, patience }: ConfirmParts,
+  { reconciler, reader, store, faults, patience }: WriterDependencies,
 ): Promise<void> {
   const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
   faults.pass('write-done');
@@ -38,6 +33,28 @@ export async function confirm(
     else request.reject(notApplied(revision, failure));
   };
   await Promise.all(drafted.map(confirmOne));
+}
+
+/**
+ * Answers the caller of a write that is done with the object as it is in the store now, so it must be called before a
+ * later write begins. `revision` is the commit, which is applied by now; null if none was needed.
+ */
+export async function answer(
+  { write, resolve, reject }: QueuedWrite,
+  revision: string | null,
+  store: ObjectReads,
+): Promise<void> {
+  try {
+    const object = await storedObject(store, write.kind, write.name);
+    const isThere = object.value !== null || write.op === 'delete';
+    if (revision === null || isThere) return resolve({ revision, object });
+    const message = 'the commit is applied, and a later one has taken the object away again';
+    reject(new HoldfastError('conflict', message, { revision, applied: true }));
+  } catch (error) {
+    if (revision === null) return reject(error);
+    const message = `the commit is applied, but the store could not be read: ${messageOf(error)}`;
+    reject(new HoldfastError('unavailable', message, { revision, applied: true }, error));
+  }
 }
 
 function notApplied(revision: string, failure: unknown): HoldfastError {

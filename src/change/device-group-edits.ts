@@ -31,14 +31,14 @@ function* replaceGroup(name: string, fields: DeviceGroup, view: WriteView): Edit
   return edits;
 }
 
-/** When the file says it already but devices are told something else, the answer is what keeps it from being applied. */
+/** If the file says it already, but something else is applied, the answer is what keeps the file from being applied. */
 function refuseUnapplied(name: string, fields: DeviceGroup, view: WriteView): void {
   if (sameValue(view.applied.group(name), fields)) return;
   const problems = problemsAt('device_group', name, view);
   if (problems.length > 0) throw blocked(problems);
 }
 
-/** Only for apps that do not exist. One that exists and cannot be listed yet is a problem that the plan tells. */
+/** Only apps that do not exist. One that exists and cannot be listed yet is a problem that the plan reports. */
 function refuseUnknownApps({ apps }: DeviceGroup, view: WriteView): void {
   const unknown = apps.filter((app) => !exists('app', app, view));
   if (unknown.length > 0) throw unknownApps(unknown);

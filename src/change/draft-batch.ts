@@ -1,31 +1,16 @@
 import { inLanes } from '../async/lanes.ts';
 import { Pace } from '../async/pace.ts';
-import type { AppDefaults } from '../desired/app.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
-import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
 import type { PassRunner } from '../reconcile/pass/pass.ts';
-import type { Reader } from '../source/source.ts';
-import type { ObjectReads } from '../store/store.ts';
 import { type Draft, drafting } from './draft.ts';
-import { writeRefusal } from './if-match.ts';
+import { writeRefusal } from './preconditions.ts';
 import { filesOf, type WriteView } from './view.ts';
-import type { WriteRequest } from './write.ts';
+import type { WriteRequest, WriterDependencies } from './write.ts';
 
 /** How many writes are made ready at once, and files of one write read. */
 const PORTION = 8;
-
-/** What drafting works with. */
-export interface DraftingDependencies {
-  passes: Pick<PassRunner, 'desired' | 'memory'>;
-  reader: Reader;
-  store: ObjectReads;
-  defaults: AppDefaults;
-  strict: boolean;
-  /** Unix milliseconds. */
-  now(): number;
-}
 
 /** The commit for a request, null if the files say it already; or the error that refuses it. */
 export type DraftOutcome = { draft: Draft | null } | { error: unknown };
@@ -44,13 +29,15 @@ interface GatheredRequest extends WriteRequest {
  */
 export async function draftAll(
   requests: readonly WriteRequest[],
-  dependencies: DraftingDependencies,
+  dependencies: WriterDependencies,
 ): Promise<DraftOutcome[]> {
   const outcomes: DraftOutcome[] = [];
-  const desired = dependencies.passes.desired.trial();
+  const desired = dependencies.reconciler.passes.desired.trial();
   for (let start = 0; start < requests.length; start += PORTION) {
     const portion = requests.slice(start, start + PORTION);
-    const gathered = await Promise.allSettled(portion.map((request) => gather(request, dependencies)));
+    const gathered = await Promise.all(
+      portion.map((request) => gather(request, dependencies).catch((error: unknown) => ({ error }))),
+    );
     const pace = new Pace();
     for (const request of gathered) {
       const outcome = await draftOne(request, desired, pace, dependencies);
@@ -65,19 +52,18 @@ export async function draftAll(
 
 async function gather(
   request: WriteRequest,
-  { passes, reader, store }: DraftingDependencies,
+  { reconciler, reader, store }: WriterDependencies,
 ): Promise<GatheredRequest> {
+  const { desired } = reconciler.passes;
   const texts = new Map<string, string>();
-  await inLanes(PORTION, filesOf(request.write, passes.desired), async (path) => {
-    const blob = passes.desired.file(path)?.blob;
+  await inLanes(PORTION, filesOf(request.write, desired), async (path) => {
+    const blob = desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, textOf(found.bytes));
   });
   const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
 }
-
-type Gathered = PromiseSettledResult<GatheredRequest>;
 
 /**
  * The text to edit. Of a file that cannot be read as text, only comments can stay in an edit: most such files are in the
@@ -91,17 +77,16 @@ function textOf(bytes: Uint8Array): string {
 }
 
 async function draftOne(
-  gathered: Gathered,
+  gathered: GatheredRequest | { error: unknown },
   desired: DesiredState,
   pace: Pace,
-  { passes, defaults, strict, now }: DraftingDependencies,
+  { reconciler, defaults, strict, now }: WriterDependencies,
 ): Promise<DraftOutcome> {
-  if (gathered.status === 'rejected') return { error: gathered.reason };
-  const { write, context, texts, refusal } = gathered.value;
-  const rules = { strict, allowEmpty: ALLOW_EMPTY, at: now() };
+  if ('error' in gathered) return gathered;
+  const { write, context, texts, refusal } = gathered;
   try {
-    const view = { desired, ...storeSide(passes), defaults, texts };
-    const draft = await pace.pieces(drafting(write, context, view, rules));
+    const view = { desired, ...storeSide(reconciler.passes), defaults, texts };
+    const draft = await pace.pieces(drafting(write, context, view, { strict, at: now() }));
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {
     // Of several errors, what is wrong with the request comes first, then If-Match, then the repository.
@@ -109,7 +94,7 @@ async function draftOne(
   }
 }
 
-function storeSide(passes: DraftingDependencies['passes']): Pick<WriteView, 'applied' | 'faulty'> {
+function storeSide(passes: Pick<PassRunner, 'memory'>): Pick<WriteView, 'applied' | 'faulty'> {
   const memory = passes.memory();
   if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
   return { applied: memory.applied, faulty: [...memory.problems.keys()] };

@@ -7,6 +7,7 @@ import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { subjectLine, summarizeStep } from '../plan/describe.ts';
 import { type Plan, planning } from '../plan/plan.ts';
+import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
@@ -24,8 +25,6 @@ export interface Draft {
 export interface DraftRules {
   /** Whether a commit with any problem is refused whole. */
   strict: boolean;
-  /** The trailer that marks a commit which empties the folder on purpose. */
-  allowEmpty: string;
   /** Time of the commit, in Unix milliseconds. */
   at: number;
 }
@@ -47,7 +46,7 @@ export function* drafting(
   if (before.length > 0) refuseClaimed(write, before, view);
   const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
-    // The files say it, but devices are not told: the head is refused.
+    // The files say it, but it is not applied: the head is refused.
     if (before.length > 0) throw blocked(before);
     return null;
   }
@@ -56,7 +55,7 @@ export function* drafting(
   const plan = yield* planning(touched, after.desired, after.applied);
   refuseProblems(plan, touched, after);
   if (rules.strict) refuseLeftovers(write, before, yield* fleetErrors(after, touched));
-  const trailers = after.desired.isEmpty ? [rules.allowEmpty] : [];
+  const trailers = after.desired.isEmpty ? [ALLOW_EMPTY] : [];
   const message = yield* commitMessage(write, context, plan, trailers);
   const author = { name: context.user, email: context.email };
   return { commit: { edits, message, author, at: rules.at }, changes };
@@ -100,7 +99,7 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
 
 /**
  * With STRICT, refuses an edit that leaves problems, because the commit would be refused whole. One exception: a full
- * update or a delete after which fewer problems are left. So many bad files can be mended one by one, and the revision
+ * update or a delete after which fewer problems are left. So many bad files can be fixed one by one, and the revision
  * is applied with the last of them.
  */
 function refuseLeftovers({ op }: Write, before: readonly Problem[], after: readonly Problem[]): void {

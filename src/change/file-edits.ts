@@ -21,8 +21,8 @@ export function removeFiles(paths: readonly string[]): FileEdit[] {
 
 /**
  * The smallest edit of a file after which it has the fields that `targetOf` makes of those it has now, valid or not; no
- * edit if it has them already. Of a file that cannot be read, the fields that can be stay; if none can, it is written
- * anew, below the comments at its top.
+ * edit if it has them already. Of a file that cannot be read, the fields that can be stay; if none can, it is replaced,
+ * below the comments at its top.
  */
 export function* editFile(
   path: string,

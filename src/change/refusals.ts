@@ -25,7 +25,7 @@ export function unknownApps(names: readonly string[]): HoldfastError {
 
 /**
  * The rejection of a write that the state of the repository does not allow: because of `problems`, or, if there are
- * none, for the reason that `otherwise` tells.
+ * none, for the reason `otherwise`.
  */
 export function blocked(
   problems: readonly Problem[],

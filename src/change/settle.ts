@@ -1,12 +1,8 @@
 import { HoldfastError } from '../errors.ts';
-import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head } from '../source/source.ts';
-import type { ObjectReads, Reachable } from '../store/store.ts';
-import { storedObject } from '../store/stored-object.ts';
-import { writeRefusal } from './if-match.ts';
 import { passWithin } from './patience.ts';
-import type { QueuedWrite } from './queued-write.ts';
-import { absent } from './refusals.ts';
+import { existenceRefusal, writeRefusal } from './preconditions.ts';
+import type { QueuedWrite, WriterDependencies } from './write.ts';
 
 /** Where writes begin. `isRefused`: STRICT refuses this head, and the store is at an earlier revision. */
 export interface Base {
@@ -14,30 +10,25 @@ export interface Base {
   isRefused: boolean;
 }
 
-/** What `settle` works with. */
-interface SettleParts {
-  reconciler: Reconciler;
-  store: ObjectReads & Reachable;
-  /** Milliseconds to wait for the pass. */
-  patience: number;
-}
-
-/** Brings the store to the head. Where that fails, tells every caller of the batch, and resolves to null. */
-export async function settleFor(batch: readonly QueuedWrite[], parts: SettleParts): Promise<Base | null> {
+/** Brings the store to the head. If that fails, rejects every write of the batch, and resolves to null. */
+export async function settleFor(
+  batch: readonly QueuedWrite[],
+  dependencies: WriterDependencies,
+): Promise<Base | null> {
   try {
-    return await settle(parts);
+    return await settle(dependencies);
   } catch (error) {
-    for (const request of batch) request.reject((await earlierRefusal(request, parts)) ?? error);
+    for (const request of batch) request.reject((await earlierRefusal(request, dependencies)) ?? error);
     return null;
   }
 }
 
 /**
  * Brings the store to the head, so that a write sees every earlier one and every push. A head that STRICT refuses for its
- * files is a base, too, since writes can mend the files. Rejects also while the store is down, which a pass that finds
+ * files is a base, too, since writes can fix the files. Rejects also while the store is down, which a pass that finds
  * nothing new does not notice, so that no commit is made which could not be applied.
  */
-async function settle({ reconciler, store, patience }: SettleParts): Promise<Base> {
+async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Base> {
   const outcome = await passWithin(patience, reconciler.reconcile());
   await store.ping();
   if (outcome.ok) return { head: outcome.report.head, isRefused: false };
@@ -48,19 +39,17 @@ async function settle({ reconciler, store, patience }: SettleParts): Promise<Bas
 }
 
 /**
- * The refusal of a write that has to be told before a fault of the repository or the store (docs/api.md has the order):
- * its object does not exist, or `If-Match` does not hold. Null if there is none, or it cannot be known.
+ * The refusal of a write that comes before a failure of the repository or the store (docs/api.md has the order): for an
+ * object that does not exist, or an `If-Match` that does not hold. Null if there is none, or it cannot be known.
  */
 async function earlierRefusal(
   request: QueuedWrite,
-  { reconciler, store }: SettleParts,
+  dependencies: WriterDependencies,
 ): Promise<HoldfastError | null> {
-  const { kind, name, op } = request.write;
+  const { write } = request;
   try {
-    const stored = await storedObject(store, kind, name);
-    const isThere = stored.value !== null || reconciler.passes.desired.pathsOf(kind, name).length > 0;
-    if (op !== 'create' && !isThere) return absent(kind, name);
-    return await writeRefusal(request, store);
+    const refusal = await existenceRefusal(dependencies, write, write.op === 'create');
+    return refusal ?? (await writeRefusal(request, dependencies.store));
   } catch {
     return null;
   }

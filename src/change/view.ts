@@ -17,7 +17,7 @@ export interface WriteView {
   texts: ReadonlyMap<string, string>;
 }
 
-/** Paths of the files that a write may edit: for the delete of an app, also those of the groups that list it. */
+/** Paths of the files that a write may edit: to delete an app, also those of the groups that list it. */
 export function filesOf(write: Write, desired: DesiredState): string[] {
   const own = [...desired.pathsOf(write.kind, write.name)];
   if (!isAppDelete(write)) return own;
@@ -30,7 +30,7 @@ export function isAppDelete({ kind, op }: Write): boolean {
   return kind === 'app' && op === 'delete';
 }
 
-/** Whether an object exists for the API: devices are told of it, or a file claims its name. */
+/** Whether an object exists for the API: it is applied, or a file claims its name. */
 export function exists(kind: Kind, name: string, { desired, applied }: WriteView): boolean {
   return applied.has(kind, name) || desired.pathsOf(kind, name).length > 0;
 }

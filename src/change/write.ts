@@ -1,6 +1,9 @@
-import type { AppChange, AppFields } from '../desired/app.ts';
+import type { AppChange, AppDefaults, AppFields } from '../desired/app.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
-import type { AtRevision, StoredApp, StoredGroup } from '../store/store.ts';
+import type { Faults } from '../faults.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { Publisher, Reader } from '../source/source.ts';
+import type { AtRevision, ObjectReads, Reachable, StoredApp, StoredGroup } from '../store/store.ts';
 
 /** A change of one app's configuration that is asked for. The fields were checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
@@ -22,7 +25,7 @@ export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
 /** A change of the configuration that is asked for, of one object. */
 export type Write = AppWrite | DeviceGroupWrite;
 
-/** Who asks for a write, and under which condition. */
+/** Who requests a write, and under which condition. */
 export interface WriteContext {
   user: string;
   email: string;
@@ -31,7 +34,7 @@ export interface WriteContext {
   ifMatch: readonly string[] | null;
 }
 
-/** A write and who asks for it. */
+/** A write and who requests it. */
 export interface WriteRequest {
   write: Write;
   context: WriteContext;
@@ -57,10 +60,32 @@ export interface Writer {
    * - `conflict`: a person has to look at the repository;
    * - `unavailable`: it may work later.
    *
-   * Nothing was changed then, unless the error has `details.revision`: that commit is published. `details.applied` tells
+   * Nothing was changed then, unless the error has `details.revision`: that commit is published. `details.applied` says
    * whether it is applied already, or will be by the next pass.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
   /** Waits for the writes that have begun; rejects those that have not, and all that come later. */
   close(): Promise<void>;
+}
+
+/** What a writer works with. */
+export interface WriterDependencies {
+  reconciler: Reconciler;
+  reader: Reader;
+  publisher: Publisher;
+  store: ObjectReads & Reachable;
+  defaults: AppDefaults;
+  /** Whether a revision with any problem is refused whole. */
+  strict: boolean;
+  /** Unix milliseconds. */
+  now(): number;
+  faults: Faults;
+  /** Milliseconds that a write waits for its turn, and for a pass. */
+  patience: number;
+}
+
+/** A request in the writer, and how to answer its caller. */
+export interface QueuedWrite extends WriteRequest {
+  resolve(written: Written): void;
+  reject(error: unknown): void;
 }

@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { keyOf } from '../desired/name.ts';
 import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
-import { carryOut, type WriterDependencies } from './carry-out.ts';
-import type { QueuedWrite } from './queued-write.ts';
+import { carryOut } from './carry-out.ts';
 import { isAppDelete } from './view.ts';
-import type { Write, WriteContext, Writer, Written } from './write.ts';
+import type { QueuedWrite, Write, WriteContext, Writer, WriterDependencies, Written } from './write.ts';
 
-/** How many writes share one publish at the most. */
+/** How many writes share one publish at most. */
 const MAX_BATCH = 64;
 
 /** A write that has not begun. */
@@ -17,9 +16,9 @@ interface Waiting extends QueuedWrite {
 
 /**
  * One queue for all writes. Writes that wait at the same time are taken as a batch: one commit each, one publish for
- * all of them. A batch begins when the one before it is applied, so each write sees all earlier writes and pushes. One
- * whose turn does not come within `patience` is refused: whoever asked has often given up by then, and would not know
- * that it is made.
+ * all of them. A batch begins when the one before it is applied, so each write sees all earlier writes and pushes. A
+ * write whose turn does not come within `patience` is refused: its client has often given up by then, and would not
+ * learn that it was made.
  */
 export function createWriter(dependencies: WriterDependencies): Writer {
   const queue: Waiting[] = [];

@@ -94,7 +94,7 @@ const shape = {
   }),
 };
 
-/** An app with every field, defaults filled in: what devices are told, without name and ids. */
+/** An app with every field, defaults filled in: what devices get, without name and ids. */
 export const App = z.object(shape);
 export type App = z.infer<typeof App>;
 

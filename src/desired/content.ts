@@ -1,7 +1,7 @@
 import type { App } from './app.ts';
 import type { DeviceGroup } from './device-group.ts';
 
-/** What an object tells devices: its fields with defaults filled in, without name and ids. */
+/** What devices get of an object: its fields with defaults filled in, without name and ids. */
 export type Content = App | DeviceGroup;
 
 /** Names of the apps that an object lists, in its order. An app lists none. */

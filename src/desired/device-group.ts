@@ -19,7 +19,7 @@ const Members = z
   })
   .meta({ description: 'Names of the apps of the group, each once.', uniqueItems: true });
 
-/** The fields of a device group: of its file, of the body of a create, and what devices are told of it. */
+/** The fields of a device group: in its file, in the body of a create, and as devices get them. */
 export const DeviceGroup = z.strictObject({ apps: Members });
 export type DeviceGroup = z.infer<typeof DeviceGroup>;
 

@@ -39,7 +39,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 /**
  * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
  * fields, and `most` limits the number of sentences: a file has room for thirty thousand unknown fields. The schema
- * must be run with `reportInput`, so that sentences can tell what was there instead.
+ * must be run with `reportInput`, so that sentences can say what was there instead.
  */
 export function explain(
   issues: readonly Issue[],
@@ -105,14 +105,14 @@ function hintForText(expected: string, input: string): string {
   return isNumber ? '; write it without quotes' : '';
 }
 
-/** What stands for nothing where something of this type is expected; undefined where nothing is not allowed. */
+/** How an empty value of this type is written; undefined if none is allowed. */
 function emptyOf(expected: string, path: readonly (string | number)[]): string | undefined {
   const isInMap = path.length > 1 && typeof path[path.length - 1] === 'string';
   if (expected === 'string' && isInMap) return '""';
   return expected === 'array' ? '[]' : expected === 'record' ? '{}' : undefined;
 }
 
-/** What the API tells of an object beside its fields, by a field that its kind has. */
+/** What the API shows of an object beside its fields, by a field that its kind has. */
 const NOT_IN_FILES: readonly { has: string; names: readonly string[]; noun: string }[] = [
   { has: 'container_image', names: GIVEN_FIELDS.app, noun: 'an app' },
   { has: 'apps', names: GIVEN_FIELDS.device_group, noun: 'a device group' },

@@ -17,7 +17,7 @@ const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [ProblemCode, string]
   special: ['file-unreadable', 'is not a plain file; remove it'],
 };
 
-/** Reads one entry of the folder and tells what it means; null for one that is ignored. */
+/** Reads and parses one entry of the folder; null for one that is ignored. */
 export async function loadFile(
   entry: TreeEntry,
   read: ReadBlob,

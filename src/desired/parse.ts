@@ -18,7 +18,7 @@ import {
 import { readPlain } from './yaml/plain.ts';
 
 /**
- * What one file's bytes mean. `memberPlaces` says where each app of a group stands in the file, for problems that are
+ * What one file's bytes mean. `memberPlaces` says where each app of a group is in the file, for problems that are
  * found only beside other files.
  */
 export type ParsedFile =

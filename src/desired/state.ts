@@ -36,7 +36,7 @@ export interface DesiredObject<C extends Content = Content> {
   path: string;
   blob: string;
   content: C | undefined;
-  /** Where each app of a group stands in its file; empty for an app. */
+  /** Where each app of a group is in its file; empty for an app. */
   memberPlaces: readonly Position[];
 }
 
@@ -86,7 +86,7 @@ export class DesiredState {
     return new DesiredState(this);
   }
 
-  /** Whether no file stands for an object, valid or not. */
+  /** Whether no file is that of an object, valid or not. */
   get isEmpty(): boolean {
     return this.#paths.keys().next().done === true;
   }

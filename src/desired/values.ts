@@ -12,7 +12,7 @@ export function isEmpty(value: unknown): boolean {
 }
 
 /**
- * Whether two values of plain data are equal, and thereby, of contents, whether they tell devices the same. The order
+ * Whether two values of plain data are equal, and so, of contents, whether they mean the same to devices. The order
  * of a list counts, that of a map's keys does not. A key that only one side has is a difference.
  */
 export function sameValue(a: unknown, b: unknown): boolean {

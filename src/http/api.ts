@@ -12,13 +12,13 @@ import type {
 } from '../store/store.ts';
 import type { InfoCache } from './info/cache.ts';
 
-/** Figures for monitoring. */
+/** Metrics of this manager. */
 export interface Metrics {
   /** `route` is what the route was registered as. */
   countRequest(method: string, route: string, status: number): void;
-  /** A function that counts requests of one kind, for the hot path: the kind is looked up once. */
+  /** A function that counts requests of one kind: for the hot path, which looks up the counter once. */
   requestCounter(method: string, route: string, status: number): () => void;
-  /** All figures in the text format of Prometheus, with its content type. */
+  /** All metrics in the text format of Prometheus, with its content type. */
   render(): Promise<{ type: string; text: string }>;
 }
 

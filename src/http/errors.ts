@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorKind, HoldfastError, messageOf } from '../errors.ts';
+import { JSON_TYPE } from './json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,8 +31,8 @@ interface ErrorReply {
 }
 
 /**
- * What a client learns of an error: facts that the contract names stand alone, everything else has a sentence.
- * Faults inside carry the request's id instead of their cause.
+ * What a client learns of an error: facts that the contract names stand alone, everything else has a sentence. An
+ * internal error has the request's id instead of its cause.
  */
 function errorReply(error: unknown, requestId: string): ErrorReply {
   if (!(error instanceof HoldfastError)) return frameworkReply(error as FastifyError, requestId);
@@ -53,7 +54,7 @@ function internal(requestId: string): ErrorReply {
   return { status: 500, body: { error: 'internal error', request_id: requestId } };
 }
 
-/** Maps every error of every route to its reply, and logs faults inside with their cause. */
+/** Maps every error of every route to its reply, and logs internal errors with their cause. */
 export function useErrorReplies(app: FastifyInstance): void {
   app.decorateRequest('refusal', null);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
@@ -67,17 +68,15 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 }
 
 /**
- * Without the documented schema, which drops what it does not know: a bad field that is called "__proto__" must be told
- * too.
+ * Sends it without the documented schema, which drops unknown keys: a bad field called "__proto__" is reported, too.
  */
 function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body']): FastifyReply {
-  return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(body);
+  return reply.code(status).type(JSON_TYPE).serializer(JSON.stringify).send(body);
 }
 
 /**
- * For what workers poll: they take any JSON without `apps` for the end, and stop their containers, so a passing fault
- * is plain text (decisions, "Everything else"). A refusal that has no cause behind it is not logged. `now` is Unix
- * milliseconds.
+ * For what workers poll: at any JSON without `apps` they stop their containers, so a temporary failure is plain text
+ * (decisions, "Everything else"). A refusal without a cause is not logged. `now` is Unix milliseconds.
  */
 export function faultsAsText(now: () => number): typeof sendError {
   const tell = nowAndThen(now, 'devices get no reply');
@@ -90,7 +89,7 @@ export function faultsAsText(now: () => number): typeof sendError {
 }
 
 /**
- * For what else devices send all the time: faults as everywhere, but with fewer lines in the log. `now` is Unix
+ * For reports, which devices send all the time: errors as everywhere, but with fewer lines in the log. `now` is Unix
  * milliseconds.
  */
 export function faultsOfReports(now: () => number): typeof sendError {
@@ -106,7 +105,7 @@ export function faultsOfReports(now: () => number): typeof sendError {
 const QUIET = 60_000;
 const MOST_CAUSES = 100;
 
-/** Thousands of devices ask: a cause is logged once in a while, with how many requests were refused for it since. */
+/** Logs a cause once in a while, with how many requests were refused for it since: thousands of devices ask. */
 function nowAndThen(now: () => number, message: string): (error: unknown, request: FastifyRequest) => void {
   const causes = new Map<string, { toldAt: number; refused: number }>();
   return (error, { log: logger, url }) => {

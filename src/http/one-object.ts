@@ -10,7 +10,7 @@ import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
 import { send, withRevision } from './revision.ts';
 
-/** Takes the value out of what was read; throws the 403 where there is none. */
+/** What was read, without null; throws the 403 of an object that does not exist. */
 export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, name: string): AtRevision<T> {
   if (value === null) throw absent(kind, name);
   return { value, revision };
@@ -26,7 +26,7 @@ export async function writeObject(
   return found(object, write.kind, write.name);
 }
 
-/** Sends an app or a device group as it was read, with its ETag, unless whoever reads it has it already. */
+/** Sends an app or a device group as it was read, with its ETag; a 304 if the client has it already. */
 export function sendObject(
   request: FastifyRequest,
   reply: FastifyReply,

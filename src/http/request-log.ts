@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { INFO_ROUTE } from './routes/info.ts';
 
-/** Logs every request when its reply is sent; what devices send all the time, only at the level `debug`. */
+/** Logs every request when its reply is sent; what devices send all the time only at level `debug`. */
 export function useRequestLog(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, url, user, refusal } = request;
@@ -19,7 +19,7 @@ export function useRequestLog(app: FastifyInstance): void {
 
 /** Whether every device sends such requests all the time: reads and reports would bury everything else in the log. */
 function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
-  // Of polls and reports that meet a fault, their own error handlers tell.
+  // Failed polls and reports are logged by their own error handlers.
   if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
   return routeOptions.url === '/api/v2/reports' && (status < 400 || status >= 500);
 }

@@ -15,7 +15,7 @@ import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
 import { useOpenApi } from './openapi/openapi.ts';
 import { useProtocolRules } from './protocol/http-rules.ts';
-import { completeMethods } from './protocol/methods.ts';
+import { useMethods } from './protocol/methods.ts';
 import { useShutdown } from './protocol/shutdown.ts';
 import { refuseUnreadable } from './protocol/unreadable.ts';
 import { useJsonBodies } from './request/body.ts';
@@ -54,7 +54,7 @@ const REQUEST_TIMEOUT = 30_000;
 const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`program.ts`). */
 const CLOSE_GRACE = 5000;
-/** As long as Node lets headers be: the rule of names is the one that tells what is wrong with a name. */
+/** As long as Node allows headers to be, so that it is the rule of names that refuses a name. */
 const MAX_PARAM_LENGTH = maxHeaderSize;
 /** Levels at which also requests that only read are logged. */
 const VERBOSE_LEVELS = new Set(['trace', 'debug']);
@@ -70,7 +70,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-    // That would be JSON, which a worker takes for the end: it would stop its containers because a manager restarts.
+    // That would be JSON without `apps`, at which workers stop their containers: here because a manager restarts.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: (request) => requestId(request, newRequestId),
@@ -88,11 +88,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useRequestLog(app);
   useChecks(app, api);
   useShutdown(app, CLOSE_GRACE);
-  const complete = completeMethods(app);
+  useMethods(app);
   await useOpenApi(app, version);
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
-  complete();
   useInfoShortcut(app, { api, authenticator, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
   return app;
 }
@@ -116,15 +115,14 @@ const ROUTES = [
 ];
 
 /**
- * Fastify logs by itself that it listens; the service logs a line that says more, so only fastify's warnings get
- * through.
+ * Lets only fastify's warnings through: that the server listens is logged by the service, with more details.
  */
 function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
   const level = ['error', 'fatal', 'silent'].includes(logger.level) ? logger.level : 'warn';
   return logger.child({}, { level });
 }
 
-/** Every reply names its request; those about the fleet name the applied revision too, also when they are errors. */
+/** Adds the request id to every reply, and the applied revision to those about the fleet, errors included. */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
@@ -135,7 +133,7 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   });
 }
 
-/** A URL that cannot be decoded never reaches the hooks, so credentials are checked and headers are set here. */
+/** Answers a URL that cannot be decoded: it never reaches the hooks, so credentials and headers are handled here. */
 async function refuseUnroutable(
   error: FastifyError,
   request: FastifyRequest,

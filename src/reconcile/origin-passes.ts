@@ -3,13 +3,13 @@ import { kindOf } from '../errors.ts';
 import type { OriginWatch } from './origin-watch.ts';
 import type { PassOutcome } from './pass/pass.ts';
 
-/** Passes on what origin has, whoever calls for them. */
+/** Passes on what origin has now. */
 export interface OriginPasses extends SingleFlight<PassOutcome> {
-  /** The look that the clock calls for: where another manager asks origin, this one looks at the store alone. */
+  /** A poll by the clock: if another manager polls origin, this one only follows the store. */
   byClock(): Promise<void>;
 }
 
-/** `request` asks origin and then reconciles; one such look at a time, and each caller gets one that began later. */
+/** `request` polls origin and then reconciles; one at a time, and each caller gets one that began after its call. */
 export function createOriginPasses(
   origin: OriginWatch,
   reconcile: () => Promise<PassOutcome>,

@@ -4,34 +4,34 @@ import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
 import type { OriginStatus, Polling } from './status.ts';
 
-/** Asks origin what is new, and remembers how that went. */
+/** Polls origin, and remembers how that went. */
 export interface OriginWatch {
-  /** Origin as passes see it, which ask by themselves where the store is ahead. Null where there is none. */
+  /** Origin for passes, which fetch by themselves if the store is ahead. Null if there is none. */
   readonly origin: SourceOrigin | null;
-  /** Never rejects; what was fetched last stays what is read. */
+  /** Fetches. Never rejects: what was fetched last stays what is read. */
   refresh(): Promise<void>;
   /**
-   * Whether the look that the clock calls for is to ask origin. Otherwise another manager does that, and the look is one
-   * at the store. A manager that did not reach origin last time goes on trying: its status is to say when it does.
+   * Whether a poll by the clock is this manager's. Otherwise another one polls, and this one only follows the store. A
+   * manager that did not reach origin last time goes on trying, since its status has to say when it does.
    */
   isOurTurn(): Promise<boolean>;
   /**
-   * Told whether the pass after a look ended well: only who brings news from origin into the store keeps the others
-   * from asking.
+   * Says whether the pass after a poll ended well: only a manager that brings news from origin into the store keeps the
+   * others from polling.
    */
   conclude(isGood: boolean): Promise<void>;
-  /** Null where there is no origin to ask. */
+  /** Null if there is no origin. */
   status(): OriginStatus | null;
   polling(): Polling | null;
-  /** When the last look ended; Unix milliseconds. */
+  /** When the last poll ended; Unix milliseconds. */
   lookedAt(): number;
 }
 
 export interface OriginWatchOptions {
   origin: SourceOrigin | null;
-  /** Null where no other manager can ask for this one. */
+  /** Null if no other manager can poll for this one. */
   lease: PollLease | null;
-  /** Milliseconds between looks by the clock; 0 turns them off. */
+  /** Milliseconds between polls; 0 turns them off. */
   pollInterval: number;
   /** Unix milliseconds. */
   now(): number;

@@ -4,33 +4,26 @@ import { keyOf } from '../desired/name.ts';
 import { asHoldfastError, HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
-import type { PassStore } from '../store/store.ts';
 import { describeError } from './backoff.ts';
 import { createOriginPasses } from './origin-passes.ts';
 import { createOriginWatch } from './origin-watch.ts';
-import {
-  createPassRunner,
-  type PassDependencies,
-  type PassOutcome,
-  type PassReport,
-  type PassRunner,
-} from './pass/pass.ts';
+import type { PassDependencies } from './pass/dependencies.ts';
+import { createPassRunner, type PassOutcome, type PassReport, type PassRunner } from './pass/pass.ts';
 import { createAlarm, nextLook } from './schedule.ts';
 import { createAging, type PassError, STARTING, type Status } from './status.ts';
 import { summarize } from './summary.ts';
 
-/** What a reconciler works with. Whoever wants to hear of passes passes functions in. */
+/** What a reconciler works with, and the functions that it calls after passes. */
 export interface ReconcilerDependencies
   extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderMade'> {
   source: Source;
-  store: PassStore;
-  /** Null where no other manager asks origin for this one. */
+  /** Null if no other manager polls origin for this one. */
   lease: PollLease | null;
-  /** Milliseconds between looks by the clock; 0 turns them off. */
+  /** Milliseconds between polls; 0 turns them off. */
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called with the keys of the objects that a pass changed or found changed, before anybody else learns of the pass. */
+  /** Called first after a pass, with the keys of the objects that it changed or found changed. */
   onApplied(keys: string[], report: PassReport): void;
   /**
    * Called at the end of every pass, with its outcome and the status that it left; must not reject. Who waits for
@@ -50,7 +43,7 @@ const CLOSING: PassOutcome = {
 /** Keeps the store at the head of the branch. */
 export interface Reconciler {
   /**
-   * Takes over what the past knows of ids, before anybody is served from a store that could be older than that. What
+   * Takes over what the past knows of ids, before anything is served from a store that could be older than that. What
    * fails here is tried again by the first pass.
    */
   prepare(): Promise<void>;
@@ -67,8 +60,8 @@ export interface Reconciler {
   look(): Promise<PassOutcome>;
   status(): Status;
   /**
-   * What passes know. It can change whenever others had a turn: who looks at `desired` for longer compares `reading`
-   * before and after.
+   * What passes know. It can change at every turn of the event loop: compare `reading` before and after a longer use of
+   * `desired`.
    */
   readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'began'>;
   /** Ends the pass that is under way and begins no more. */
@@ -92,9 +85,9 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const outcome = await attempt(passes);
     const changed = outcome.ok ? changedBy(outcome.report) : [];
     if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
-    // Both this and what is told of a large pass take some milliseconds.
+    // Both this and the log of a large pass take some milliseconds.
     if (changed.length >= MANY) await setImmediate();
-    // One look at the clock: were it set between two, the next look could be hours away.
+    // Read once: if the clock were set between two readings, the next poll could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });

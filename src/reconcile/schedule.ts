@@ -1,26 +1,26 @@
 import type { OriginWatch } from './origin-watch.ts';
 import type { PassError } from './status.ts';
 
-/** Milliseconds; a clock that was set back must not put the next look off for hours. */
+/** Milliseconds; a clock that was set back must not delay the next poll for hours. */
 const LONGEST_WAIT = 300_000;
 
-/** What the time of the next look depends on. Times are Unix milliseconds. */
+/** What the time of the next poll depends on. Times are Unix milliseconds. */
 interface Situation {
   /** Why the last pass failed, with the time of its next try. */
   passError: PassError | null;
-  /** Knows when the last look was, and when origin is to be tried again where it was not reached. */
+  /** Knows when the last poll was, and when origin is to be tried again if it was not reached. */
   origin: Pick<OriginWatch, 'status' | 'lookedAt'>;
-  /** Milliseconds between looks by the clock; 0 turns them off. */
+  /** Milliseconds between polls; 0 turns them off. */
   pollInterval: number;
   now: number;
 }
 
 /**
- * Milliseconds until the loop looks by itself again; null: only when something tells it to. A pass that failed is tried
- * again when its time has come; that neither puts off a look at the branch nor hides that origin is to be tried again.
+ * Milliseconds until the next poll; null: none until something triggers it. A pass that failed is tried again when its
+ * time has come, which neither delays the next poll nor hides that origin is to be tried again.
  */
 export function nextLook({ passError, origin, pollInterval, now }: Situation): number | null {
-  // Writes run passes, too; however many there are, the next look by the clock stays where it is.
+  // Writes run passes, too; however many there are, the next poll stays where it is.
   const pollAt = pollInterval === 0 ? null : origin.lookedAt() + pollInterval;
   const originAt = origin.status()?.error?.retryAt ?? pollAt;
   const times = [passError?.retryAt ?? null, originAt].filter((time) => time !== null);
@@ -29,8 +29,8 @@ export function nextLook({ passError, origin, pollInterval, now }: Situation): n
 }
 
 /**
- * One timer, set in milliseconds from now; null: not at all. Setting it again replaces what was set before, and once
- * stopped it is never set again.
+ * One timer, set in milliseconds from now; null clears it. Setting it replaces what was set before; once stopped it stays
+ * so.
  */
 export function createAlarm(ring: () => void): { set(delay: number | null): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;

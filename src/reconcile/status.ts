@@ -21,7 +21,7 @@ export interface PassError {
   retryAt: number | null;
 }
 
-/** How the last fetch from a repository elsewhere went. */
+/** How the last fetch from origin went. */
 export interface OriginStatus {
   /** When it was reached last, in this process; Unix milliseconds. */
   reachedAt: number | null;
@@ -30,23 +30,23 @@ export interface OriginStatus {
   cause: unknown;
 }
 
-/** Who asks a repository elsewhere by the clock, as of the last look at the lease. */
+/** Who polls origin, as of the last look at the lease. */
 export interface Polling {
   /** Whether this manager does. */
   isOurs: boolean;
-  /** The name of the holder of the lease; null where nobody holds it, or none is needed. */
+  /** The name of the lease's holder; null if it has none, or there is no lease. */
   by: string | null;
 }
 
-/** How the manager stands, as of the end of its last pass. */
+/** The status of the manager, as of the end of its last pass. */
 export interface Status {
   /** `starting` before the first pass; `refused` when the revision itself is not acceptable. */
   state: 'starting' | 'applied' | 'refused' | 'failing';
   /** Short name of the branch; null when HEAD is detached. */
   branch: string | null;
-  /** Null where the repository that is read is the origin. */
+  /** Null if the repository that is read is the origin. */
   origin: OriginStatus | null;
-  /** Null where the repository that is read is the origin. */
+  /** Null if the repository that is read is the origin. */
   polling: Polling | null;
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;

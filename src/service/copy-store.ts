@@ -45,7 +45,7 @@ async function copyBetween(source: Contents, target: ContentsTarget, tell: TellC
   }
 }
 
-/** Whether there is something to copy, and both ends can be told apart and read; nothing is made yet. */
+/** Checks that there is something to copy, and that both ends differ and can be read; nothing is made yet. */
 async function checkSource({ MONGODB_URI, DATA_DIR }: Config, to: string): Promise<void> {
   if (IS_MONGO.test(to)) await checkMongoAddress(to, '--to');
   if (MONGODB_URI !== null) return checkMongoAddress(MONGODB_URI, 'MONGODB_URI');

@@ -6,8 +6,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
-import type { TellProgress } from '../reconcile/pass/progress.ts';
-import { tellingRoots } from '../reconcile/past/own-roots.ts';
+import type { TellProgress } from '../reconcile/pass/dependencies.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import { createRecorder, type Recorder, type RecorderDependencies } from '../reconcile/record/recorder.ts';
 import type { Config } from '../settings.ts';
@@ -43,7 +42,7 @@ export interface Engine {
   recorder: Recorder;
   writer: Writer;
   info: InfoCache;
-  /** Milliseconds that a write, or who asks for a look, waits for a pass. */
+  /** Milliseconds that a write, or a request for a pass, waits for it. */
   patience: number;
 }
 
@@ -80,7 +79,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter({
     reconciler,
     reader,
-    publisher: tellingRoots(publisher, reconciler.passes.began),
+    publisher,
     store,
     defaults,
     strict: config.STRICT,
@@ -99,7 +98,7 @@ function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDepend
   };
 }
 
-/** The cache is told of every id that rises, so the record learns of them by the same word. */
+/** The cache learns of every id that rises, and so does the record, by the same call. */
 function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
   const info = createInfoCache(dependencies);
   return {
@@ -111,7 +110,7 @@ function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): 
   };
 }
 
-/** Ids that were taken anew after a loss are recorded at once: until then another loss would find the old ones. */
+/** New ids after a loss are recorded at once: until then another loss would find the old ones. */
 function passListener(
   recorder: Recorder,
   metrics: ServiceMetrics,

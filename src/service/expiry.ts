@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import { messageOf } from '../errors.ts';
 import type { ReportStore } from '../store/store.ts';
 
-/** Milliseconds between two sweeps, at the least and at the most. */
+/** The shortest and longest time between two sweeps, in milliseconds. */
 const SHORTEST_INTERVAL = 1000;
 const LONGEST_INTERVAL = 60_000;
 
 /**
- * Drops reports that arrived longer ago than `lifetime` milliseconds: each tenth of that time, but at most each second
- * and at least each minute. Returns how to stop. `now` is Unix milliseconds, by which arrivals are kept.
+ * Drops reports that arrived longer ago than `lifetime` milliseconds: ten times in that time, but at most each second and
+ * at least each minute. Returns a function that stops this. `now` is Unix milliseconds, as arrivals are kept.
  */
 export function expireReports(
   store: ReportStore,
@@ -20,6 +20,9 @@ export function expireReports(
   let isSweeping = false;
 
   const sweep = async (): Promise<void> => {
+    // Millions take longer than an interval, and writes wait for each sweep that is under way.
+    if (isSweeping) return;
+    isSweeping = true;
     try {
       const count = await store.expireReports(now() - lifetime);
       if (count > 0) logger.debug({ count }, 'reports expired');
@@ -29,17 +32,12 @@ export function expireReports(
       const reason = messageOf(error);
       if (reason !== lastReason) logger.warn({ reason, err: error }, 'reports could not be expired');
       lastReason = reason;
+    } finally {
+      isSweeping = false;
     }
   };
-  // Millions take longer than an interval, and writes wait for each sweep that is under way.
-  const sweepAlone = async (): Promise<void> => {
-    if (isSweeping) return;
-    isSweeping = true;
-    await sweep();
-    isSweeping = false;
-  };
   const interval = Math.max(SHORTEST_INTERVAL, Math.min(LONGEST_INTERVAL, lifetime / 10));
-  const timer = setInterval(() => void sweepAlone(), interval).unref();
-  void sweepAlone();
+  const timer = setInterval(() => void sweep(), interval).unref();
+  void sweep();
   return () => clearInterval(timer);
 }

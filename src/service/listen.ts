@@ -4,7 +4,7 @@ import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 
 /**
  * Listens; resolves to the address that was taken, where fastify says 127.0.0.1 of one that everybody can reach.
- * Rejects with a HoldfastError that tells people what to set.
+ * Rejects with a HoldfastError that says what to set.
  */
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<string> {
   try {

@@ -31,7 +31,7 @@ export interface ServiceEnvironment {
   logger: Logger;
   /** Shows a text to the person at the terminal, outside the log. */
   announce(text: string): void;
-  /** Draws on the terminal; absent where nobody looks at one. */
+  /** Draws on the terminal; absent without one. */
   draw?: Draw | null;
   /** Aborted when the process is told to end, which can be before the service has started. */
   stopping?: AbortSignal;
@@ -66,7 +66,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   }
 }
 
-/** The service on a data folder that is its own; tells its address as soon as it listens there. */
+/** The service on a data folder that is its own; passes its address to `tell` as soon as it listens there. */
 async function serveFrom(
   data: string,
   config: Config,
@@ -125,7 +125,7 @@ interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {
 /** In the order in which they need each other. */
 async function closeAll(running: Running, { over }: StopClock): Promise<void> {
   const { server, writer, reconciler, source, store } = running;
-  // Writes in flight may come to their end; a look has nobody who waits for it.
+  // Writes in flight may come to their end; nothing waits for a poll.
   const letBe = whenOver(over.pushes, () => source.origin?.abandon());
   // From the beginning: what is closed first can wait for the record's turn.
   const letRecordBe = whenOver(over.recordPush, () => source.origin?.abandonRecord());
@@ -158,8 +158,7 @@ function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
 }
 
 /**
- * Where there is something to serve, it must not be older than what devices saw. A store that is away is no reason not
- * to start.
+ * What is served at once must not be older than what devices saw before. An unavailable store is no reason not to start.
  */
 async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<void> {
   const isSeeded = await store.state().then(
@@ -169,17 +168,15 @@ async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<vo
   if (isSeeded) await reconciler.prepare();
 }
 
-/** The first look can take long; whoever stops the manager then does not wait for origin. */
+/** The first pass can take long: a stop in the middle of it does not wait for origin. */
 async function beginReconciling(
   reconciler: Reconciler,
   { origin }: Source,
   stopping: AbortSignal | undefined,
 ): Promise<void> {
-  const abandon = (): void => origin?.abandon();
-  stopping?.addEventListener('abort', abandon);
-  if (stopping?.aborted === true) abandon();
+  const letBe = stopping && whenOver(stopping, () => origin?.abandon());
   await reconciler.start();
-  stopping?.removeEventListener('abort', abandon);
+  letBe?.();
 }
 
 interface ServerParts extends Engine {

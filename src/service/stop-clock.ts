@@ -3,7 +3,7 @@
  * time for those below it. A terminal has no limit, systemd 90 seconds, Kubernetes 30, but `docker stop` kills after ten.
  */
 export const STOP_LIMITS = {
-  /** Looks and pushes at origin: those who wait for a write are told before the server cuts them off, after five seconds. */
+  /** Fetches and pushes: writes are answered before the server cuts connections off, after five seconds. */
   pushes: 3000,
   /** Calls to a database. One that does not answer would be waited for longer than the process has. */
   calls: 7000,
@@ -15,48 +15,32 @@ export const STOP_LIMITS = {
   end: 10_000,
 } as const;
 
-type StopLimit = Exclude<keyof typeof STOP_LIMITS, 'end'>;
+const LIMITS = ['pushes', 'calls', 'recordPush', 'record'] as const;
+type StopLimit = (typeof LIMITS)[number];
 
 /** The time that a stopping manager has left. */
 export interface StopClock {
   /** Each is aborted when its time is over. */
   readonly over: Readonly<Record<StopLimit, AbortSignal>>;
-  /** Lets the time run; it may do so already. */
+  /** Starts the clock, unless it runs already. */
   begin(): void;
-  /** Whatever has not ended by then may take its time. */
+  /** Stops it: what has not ended by then may take its time. */
   end(): void;
 }
 
 /** Begins by itself when the process is told to end, which can be before the service has started. */
 export function createStopClock(stopping: AbortSignal | undefined): StopClock {
-  const ends = {
-    pushes: new AbortController(),
-    calls: new AbortController(),
-    recordPush: new AbortController(),
-    record: new AbortController(),
-  };
+  const ends = LIMITS.map((limit) => [limit, new AbortController()] as const);
   let timers: NodeJS.Timeout[] | null = null;
   const begin = (): void => {
-    timers ??= (Object.keys(ends) as StopLimit[]).map((limit) =>
-      setTimeout(() => ends[limit].abort(), STOP_LIMITS[limit]).unref(),
-    );
+    timers ??= ends.map(([limit, end]) => setTimeout(() => end.abort(), STOP_LIMITS[limit]).unref());
   };
-  if (stopping?.aborted === true) begin();
-  stopping?.addEventListener('abort', begin);
-  const { pushes, calls, recordPush, record } = ends;
-  return {
-    over: {
-      pushes: pushes.signal,
-      calls: calls.signal,
-      recordPush: recordPush.signal,
-      record: record.signal,
-    },
-    begin,
-    end: () => timers?.forEach(clearTimeout),
-  };
+  if (stopping !== undefined) whenOver(stopping, begin);
+  const over = Object.fromEntries(ends.map(([limit, { signal }]) => [limit, signal])) as StopClock['over'];
+  return { over, begin, end: () => timers?.forEach(clearTimeout) };
 }
 
-/** Calls when that time is over, or at once where it is; the function that it returns calls that off. */
+/** Calls `act` when a signal is aborted, or at once if it is already. Returns a function that cancels this. */
 export function whenOver(signal: AbortSignal, act: () => void): () => void {
   if (signal.aborted) act();
   else signal.addEventListener('abort', act, { once: true });

@@ -97,7 +97,7 @@ class Fleet {
     const texts = new Map(filesOf(write, desired).map((path) => [path, this.files.get(path) ?? '']));
     const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts };
     try {
-      const rules = { strict: this.strict, allowEmpty: ALLOW_EMPTY, at: 0 };
+      const rules = { strict: this.strict, at: 0 };
       return wholly(drafting(write, CONTEXT, view, rules));
     } catch (error) {
       if (error instanceof HoldfastError) return error;

@@ -8,7 +8,7 @@ import type { FileEdit } from '../../src/source/source.ts';
 import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
-const RULES = { strict: false, allowEmpty: 'Allow-Empty: true', at: 1_700_000_000_000 };
+const RULES = { strict: false, at: 1_700_000_000_000 };
 
 /** The fleet after `applied` was brought into the store, with these files at head. */
 function viewOf(files: Files, applied: Files = files): WriteView {

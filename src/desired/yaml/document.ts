@@ -28,7 +28,7 @@ export interface Position {
   column: number;
 }
 
-/** A YAML text as plain data, and where each part of the data stands. */
+/** A YAML text as plain data, and the place of each part of the data. */
 export interface YamlDocument {
   value: unknown;
   /** The place of the key or list item at a path; if there is none, of the nearest parent. */
@@ -101,7 +101,7 @@ const DIRECTIVE_HINT = 'remove the lines that begin with "%"; only YAML 1.2 is r
 const TAG_HINT =
   'remove this tag (the word after "!"); only plain values are read. Put it in quotes if it is a value that begins with "!"';
 
-/** What people are told instead of the parser's own message, which is used for all other codes. */
+/** Messages that replace those of the parser, which are used for all other codes. */
 const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   MULTIPLE_DOCS: 'a file holds one object; remove everything from the second "---" on',

@@ -1,6 +1,6 @@
 import { FORBIDDEN_KEYS } from './document.ts';
 
-/** A value that stands on one line and that all readers of YAML understand alike. */
+/** A value on one line that all readers of YAML understand alike. */
 export type PlainScalar = string | number | boolean;
 
 /** One word, and words with single spaces between. No character in them is ever an indicator of YAML. */

@@ -18,16 +18,16 @@ export interface Account {
 }
 
 /**
- * Tells who sent an `Authorization` header; null for nobody we know. Rejects as `unavailable` while too many are
- * checked.
+ * Finds out who sent an `Authorization` header; null for unknown credentials. Rejects as `unavailable` while too many are
+ * being checked.
  */
 export interface Authenticator {
   authenticate(header: string | undefined): Promise<User | null>;
-  /** The same without checking a password: null unless this header was let in a short time ago. */
+  /** The same without checking a password: null unless this header was accepted a short time ago. */
   recall(header: string | undefined): User | null;
 }
 
-/** How long a checked credential is remembered after its last use, in milliseconds, and how many of them. */
+/** How long an accepted credential is remembered after its last use, in milliseconds, and how many of them are. */
 const REMEMBER = 60_000;
 const REMEMBER_AT_MOST = 10_000;
 
@@ -38,8 +38,8 @@ export function allowEverybody(user: User): Authenticator {
 
 /**
  * HTTP Basic (RFC 7617). Names and passwords are compared in constant time; a credential that was right is
- * remembered by a keyed hash until it was not used for a short time, so that a slow check costs a fleet only once: who
- * is let in never waits behind the guesses of others. The accounts do not change while this lives.
+ * remembered by a keyed hash until it was not used for a short time, so that a fleet pays for a slow check only once, and
+ * known clients never wait behind the guesses of others.
  *
  * `elapsed` gives milliseconds that pass, whatever the clock on the wall does.
  */
@@ -54,7 +54,7 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
     known.set(id, { user, until: elapsed() + REMEMBER });
   };
 
-  /** The key comes first, so that nobody outside can tell which headers have similar hashes. */
+  /** Keyed, so that an attacker cannot compute which headers have similar hashes. */
   const idOf = (header: string): string => hash('sha256', key + header);
 
   const recallId = (id: string): User | null => {
@@ -88,7 +88,7 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
   return { authenticate, recall };
 }
 
-/** Every account's password is checked, so that time does not tell which names there are. */
+/** Checks the password of every account, so that the time taken does not reveal which names exist. */
 async function check(header: string, accounts: readonly Account[]): Promise<User | null> {
   const credentials = parseBasic(header);
   if (credentials === null) return null;
@@ -109,7 +109,7 @@ function parseBasic(header: string): { name: string; password: string } | null {
   return colon < 0 ? null : { name: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-/** Compares in a time that does not depend on where the texts differ. */
+/** Compares in constant time. */
 export function sameText(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));

@@ -5,13 +5,13 @@ import { createLooks, EXPIRED, type Look, type LookDependencies } from './looks.
 /** Ready-made replies by group, and how to make one. */
 export interface InfoCache {
   /**
-   * The reply for a group; null where there is no such group. While the store fails, or takes longer than
-   * `patience`, the last good reply is given again; rejects only when there is none.
+   * The reply for a group; null if there is no such group. While the store fails, or takes longer than `patience`, this
+   * is the last good reply; rejects only if there is none.
    */
   read(group: string): Promise<InfoEntry | null>;
-  /** The reply that is ready and not too old; null where it has to be made. */
+  /** The reply that is ready and not too old; null if it has to be made. */
   ready(group: string): InfoEntry | null;
-  /** Drops what the change of these objects makes wrong; null stands for all objects. */
+  /** Announces a change of these objects: what shows them is stale. Null stands for all objects. */
   invalidate(keys: Iterable<string> | null): void;
 }
 
@@ -44,7 +44,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
       if (!isOvertaken) entries.forget(group);
       return null;
     }
-    // Nor is it served after a change that was told meanwhile.
+    // Nor is it served after a change that was announced meanwhile.
     const holds = madeIn === epoch ? { until, version } : { until: EXPIRED, version: null };
     const entry = createEntry(found.info, found.text, { ...holds, epoch: madeIn, look: looks.begun() });
     if (!isOvertaken) entries.keep(group, entry);
@@ -60,7 +60,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
     return entry;
   };
 
-  // Without a cache, nobody is given what was read before the call.
+  // Without a cache, every caller gets what was read after its call.
   const renewOnce = lifetime === 0 ? renew : shareCalls(renew, () => epoch);
 
   const ready = (group: string): InfoEntry | null => {
@@ -93,7 +93,7 @@ function isFresh(entry: Cached, look: Look, now: number): boolean {
   return entry.until > now;
 }
 
-/** Asks once for all who ask at the same time; after a change that was told meanwhile, anew. */
+/** Shares one call among callers at the same time; those after a change that was announced meanwhile get a new one. */
 function shareCalls<T>(
   make: (group: string) => Promise<T>,
   currentEpoch: () => number,

@@ -18,11 +18,11 @@ export interface Cached extends InfoEntry {
   apps: readonly string[];
   /** Until when it is served without asking the store; `EXPIRED` where it has to be asked. */
   until: number;
-  /** How many changes had been told when it was read. */
+  /** How many changes had been announced when it was read. */
   epoch: number;
   /** The number of the last look that had begun when it was read. */
   look: number;
-  /** The version of the store that it is right for; null where a change was told since. */
+  /** The version of the store that it is right for; null if a change was announced since. */
   version: string | null;
 }
 
@@ -34,13 +34,12 @@ export interface Entries {
   keep(group: string, entry: Cached): void;
   forget(group: string): void;
   /**
-   * Marks the entries that show this object as out of date; they stay, as the last good replies while the store does
-   * not answer.
+   * Marks the entries that show this object as stale; they stay, as the last good replies while the store is
+   * unavailable.
    */
   expire(key: string): void;
   /**
-   * Lets the entries that a passage of the store did not change hold for the state that it led to, and expires the
-   * others.
+   * Expires the entries of what a passage changed, and lets the others hold for the state that it led to.
    */
   carry(passage: Passage): void;
 }

@@ -10,7 +10,7 @@ export interface LookDependencies {
   elapsed(): number;
 }
 
-/** A look at the store, and until when it may be taken for the present one. */
+/** A check of the store's state, and until when its result may be used. */
 export interface Look {
   /** Names the state of the store: while it is the same, every reply that was made of it is right. */
   version: string;
@@ -21,7 +21,7 @@ export interface Look {
   until: number;
 }
 
-/** What happened between two looks. */
+/** What changed from one look to the next. */
 export interface Passage {
   from: Look;
   to: Look;
@@ -43,7 +43,7 @@ export interface Looks {
  */
 export const EXPIRED = Number.NEGATIVE_INFINITY;
 
-/** `onPassage` is told what a new look found, before anybody gets it. */
+/** `onPassage` is called with what a new look found, before anything uses it. */
 export function createLooks(
   { store, lifetime, elapsed }: LookDependencies,
   onPassage: (passage: Passage) => void,

@@ -3,22 +3,23 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { isKnown } from '../conditions.ts';
+import { JSON_TYPE } from '../json.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
-import { INFO_ROUTE, INFO_TYPE } from '../routes/info.ts';
+import { INFO_ROUTE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
 /** What the shortcut answers from. */
 export interface ShortcutParts {
   api: Pick<Api, 'info' | 'metrics'>;
   authenticator: Authenticator;
-  /** Whether every request is logged: then each takes the long way, which does so. */
+  /** Whether every request is logged: then each goes through fastify, which does that. */
   logsRequests(): boolean;
 }
 
 /**
- * Answers the usual poll, before the framework sees it: a group whose reply is ready, asked for by somebody who is
- * known already. Whatever is in any way unusual takes the long way; both give the same reply, to the byte.
+ * Answers the usual poll before fastify sees it: for a group whose reply is ready, with credentials that were checked
+ * before. Whatever is unusual in any way goes through fastify; the reply is the same, to the byte.
  */
 export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): void {
   const { server } = app;
@@ -35,7 +36,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
   });
 }
 
-/** Answers a request, and tells whether it did. */
+/** Answers a request if it is a usual poll; returns whether it did. */
 function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
   const { info, metrics } = api;
   const newRequestId = createRequestIds();
@@ -83,7 +84,7 @@ function reply(
     'etag',
     entry.etag,
     'content-type',
-    INFO_TYPE,
+    JSON_TYPE,
     'x-request-id',
     requestId,
     'content-length',

@@ -17,7 +17,7 @@ export const TAGS = {
 export type Tag = keyof typeof TAGS;
 
 /** The schema of a body under the name `id`, with the fields that it may hold and that are ignored. */
-export function bodyDocs({ schema, ignored, required }: BodyRule<unknown>, id: string): z.ZodType {
+export function bodyDocs({ schema, ignored, required }: BodyRule, id: string): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
   const extended = schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
   return extended.meta({ id, ...(required === null && { minProperties: 1 }) });

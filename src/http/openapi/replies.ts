@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Kind } from '../../desired/name.ts';
 
-/** A reply as the OpenAPI document tells it. */
+/** A reply in the OpenAPI document. */
 export interface ReplyDocs {
   description: string;
   content: Readonly<Record<string, { schema: z.ZodType }>>;

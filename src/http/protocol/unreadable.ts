@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { JSON_TYPE } from '../json.ts';
 
 /** Node's codes for what it cannot read as a request, with their replies; anything else is a 400. */
 const REPLIES: Readonly<Record<string, { status: number; type: string; body: string }>> = {
@@ -11,19 +12,19 @@ const REPLIES: Readonly<Record<string, { status: number; type: string; body: str
   },
   HPE_HEADER_OVERFLOW: {
     status: 431,
-    type: 'application/json; charset=utf-8',
+    type: JSON_TYPE,
     body: '{"error":"the headers are too large"}',
   },
 };
 
-/** What is no HTTP; the parser tells in English what it stumbled over. */
+/** The 400 of what is not HTTP, with the parser's reason. */
 function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
   const why = reason === undefined ? '' : `: ${reason}`;
   const body = JSON.stringify({ error: `this is not a request of HTTP/1.1${why}` });
-  return { status: 400, type: 'application/json; charset=utf-8', body };
+  return { status: 400, type: JSON_TYPE, body };
 }
 
-/** Answers what never becomes a request, and ends its connection. */
+/** Answers what cannot be parsed as a request, and closes its connection. */
 export function refuseUnreadable(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
   const { code, reason } = error;
   const { status, type, body } = REPLIES[code ?? ''] ?? noHttp(reason);

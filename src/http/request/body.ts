@@ -6,18 +6,18 @@ import { HoldfastError, messageOf } from '../../errors.ts';
 
 /** Deepest nesting of a body; ours need five levels. */
 const MAX_DEPTH = 32;
-/** Refused fields of an object, and items of a list, that are told. */
+/** How many refused fields of an object, and items of a list, are reported. */
 const MAX_REFUSED_FIELDS = 100;
 const MAX_REFUSED_ITEMS = 20;
 
-/** A request's body before anybody asked for it: what is wrong with it is told only when its turn comes. */
+/** A request's body before it is used: what is wrong with it is reported only when its turn comes (`checks.ts`). */
 type Body =
   | { state: 'absent' }
   /** `why`: what the parser says. */
   | { state: 'malformed'; why: string }
-  /** Not looked at: too large, or not JSON. */
+  /** Not read: too large, or not JSON. */
   | { state: 'refused'; refusal: HoldfastError }
-  /** `refused`: the first fields (or items) that are not looked at further, each with the reason. */
+  /** `refused`: the first fields (or items) that are not checked further, each with the reason. */
   | { state: 'json'; value: unknown; bytes: number; refused: readonly Refusal[] };
 
 export type Refusal = readonly [field: string, why: string];
@@ -38,7 +38,7 @@ const OTHER_TYPE = 'application/octet-stream';
 /**
  * Bodies are JSON or nothing: an empty one is fine whatever the headers say, since existing clients send
  * `Content-Type: application/json` without a body. What is refused (any other type, or more than `limit` bytes) is only
- * noted here: other faults are told first (see `checks.ts`).
+ * noted here: other errors come first (see `checks.ts`).
  */
 export function useJsonBodies(app: FastifyInstance, limit: number): void {
   app.addHook('onRequest', async ({ raw: { headers } }) => {
@@ -103,10 +103,12 @@ function whyNotJson(headers: FastifyRequest['headers']): string | null {
   // Some clients name the coding that is none (RFC 9110, 12.5.3).
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     return `send JSON as it is: Content-Encoding ${encoding} is not taken`;
-  return headers['content-type'] === OTHER_TYPE ? 'send JSON with Content-Type: application/json' : null;
+  return headers['content-type'] === OTHER_TYPE
+    ? 'send JSON in UTF-8 with Content-Type: application/json'
+    : null;
 }
 
-/** What a body is refused for whatever it says; null where it can be read. */
+/** Why a body is refused whatever it says; null if it can be read. */
 export function bodyRefusal(request: FastifyRequest): HoldfastError | null {
   const body = parsed(request);
   return body.state === 'refused' ? body.refusal : null;
@@ -128,7 +130,7 @@ function reasonOf(error: unknown): string {
   return messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
 }
 
-/** A body has room for half a million fields or items: no more of them are told than a person reads. */
+/** A body has room for half a million fields or items: no more of them are reported than a person reads. */
 function refusals(value: unknown): Refusal[] {
   if (Array.isArray(value))
     return refusalsOf(value.keys(), (index) => refusal(value[index]), MAX_REFUSED_ITEMS);
@@ -147,7 +149,7 @@ function refusalsOf<K>(keys: Iterable<K>, refuse: (key: K) => string | null, mos
   return refused;
 }
 
-/** Why a field's value is not looked at further; null where nothing speaks against it. */
+/** Why a field's value is not checked further; null if it may be. */
 function refusal(value: unknown, depth = 1): string | null {
   if (typeof value !== 'object' || value === null) return null;
   if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
@@ -171,7 +173,7 @@ function refusalInMap(map: Fields, depth: number): string | null {
   return null;
 }
 
-/** The body, which was not refused: that is told before any route looks at it. */
+/** The body of a request that passed the checks, so that it was not refused. */
 export function bodyOf(request: FastifyRequest): Exclude<Body, { state: 'refused' }> {
   const body = parsed(request);
   if (body.state === 'refused') throw body.refusal;

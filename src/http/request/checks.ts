@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { passWithin } from '../../change/patience.ts';
-import { absent, present } from '../../change/refusals.ts';
+import { existenceRefusal } from '../../change/preconditions.ts';
 import type { Kind } from '../../desired/name.ts';
-import type { HoldfastError } from '../../errors.ts';
-import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';
@@ -24,16 +22,16 @@ declare module 'fastify' {
 
 /**
  * Checks every request before its handler runs. The first check that fails is the reply, so this is the order in which
- * several errors are told (decisions, "Everything else"):
+ * several errors are reported (decisions, "Everything else"):
  *
  * 1. 401, and 403 without permission: `access/gate.ts`, before the body is read;
  * 2. 404 and 405: `protocol/methods.ts`, likewise;
  * 3. 400 of a name;
- * 4. 503 while nobody knows which objects there are;
- * 5. 403 of an object that is not there, or there already. A route without a body leaves that to the call that needs
- *    the object, which tells it first;
+ * 4. 503 while it is not known which objects there are;
+ * 5. 403 of an object that does not exist, or exists already. A route without a body leaves that to the call that needs
+ *    the object, which reports it first;
  * 6. 413 and 415, also where no body is read: a browser must not be able to send a form. Then the 400 of what the body
- *    says, which the handler tells (`fields.ts`) before it changes anything;
+ *    says, which the handler throws (`fields.ts`) before it changes anything;
  * 7. 412, 409 and 503: from the writer (`draftOne` and `settleFor` in `change` keep their order) and from the store.
  */
 export function useChecks(app: FastifyInstance, api: Api): void {
@@ -53,23 +51,12 @@ export function useChecks(app: FastifyInstance, api: Api): void {
 
 /**
  * Throws the 403 of an object that is neither in the store nor in a file, or of a new one that is in the store. Before
- * it does, it looks at the branch, as the writer does: a person may have committed a moment ago what the caller knows.
+ * that it runs a pass, as the writer does: a person may have committed a moment ago what the caller knows.
  */
 export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
-  if ((await existenceRefusal(api, object, name)) === null) return;
+  const { kind, isNew = false } = object;
+  if ((await existenceRefusal(api, { kind, name }, isNew)) === null) return;
   await passWithin(api.patience, api.reconciler.reconcile());
-  const refusal = await existenceRefusal(api, object, name);
+  const refusal = await existenceRefusal(api, { kind, name }, isNew);
   if (refusal !== null) throw refusal;
-}
-
-/** By what is known now. */
-async function existenceRefusal(
-  { store, reconciler }: Api,
-  { kind, isNew }: RouteObject,
-  name: string,
-): Promise<HoldfastError | null> {
-  const isStored = (await storedObject(store, kind, name)).value !== null;
-  if (isNew === true) return isStored ? present(kind, name) : null;
-  const isKnown = isStored || reconciler.passes.desired.pathsOf(kind, name).length > 0;
-  return isKnown ? null : absent(kind, name);
 }

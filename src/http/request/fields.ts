@@ -6,16 +6,16 @@ import { type Fields, isMapValue } from '../../desired/values.ts';
 import { HoldfastError } from '../../errors.ts';
 import { bodyOf, type Refusal } from './body.ts';
 import { emptied, fieldsOf, shortened } from './long-fields.ts';
-import { inOneSentence, within } from './reasons.ts';
+import { inOneSentence, placeIn } from './reasons.ts';
 
-/** Unknown fields that are told. */
+/** How many unknown fields are reported. */
 const MAX_UNKNOWN = 100;
 
-/** How a body is read: its schema, the fields it may hold but that are ignored, and how missing ones are told. */
-export interface BodyRule<T> {
-  schema: z.ZodObject & z.ZodType<T>;
+/** How a body is read: its schema, the fields that it may have but that are ignored, and those that it must have. */
+export interface BodyRule {
+  schema: z.ZodObject;
   ignored: readonly string[];
-  /** Names of the fields that must be there; null for a partial update, which needs any field at all. */
+  /** Null for a partial update, which needs any field at all. */
   required: readonly string[] | null;
 }
 
@@ -23,7 +23,7 @@ export interface BodyRule<T> {
  * Reads a body that is an object of fields. Throws the 400 of decisions.md, "Apps" and "Device groups": every
  * missing and every bad field at once.
  */
-export function readFields<T>(request: FastifyRequest, rule: BodyRule<T>): T {
+export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
   const refused = body.refused.filter(([field]) => !rule.ignored.includes(field));
   const known = Object.keys(rule.schema.shape);
@@ -81,7 +81,7 @@ function ownFields(fields: Fields, known: readonly string[], ignored: readonly s
 }
 
 /**
- * The problems of a value by field: the first ones of a field in one sentence, except that a refusal stands alone.
+ * The 400 with the problems of a value, by field: the first ones of a field in one sentence, but a refusal stands alone.
  */
 export function badFields(
   issues: readonly z.core.$ZodIssue[],
@@ -95,7 +95,7 @@ export function badFields(
     if (kind === 'missing') missing.push(field);
     else {
       const reasons = invalid.get(field) ?? [];
-      reasons.push(within(path) + message);
+      reasons.push(placeIn(path) + message);
       invalid.set(field, reasons);
     }
   }

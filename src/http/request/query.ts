@@ -3,23 +3,31 @@ import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { badFields } from './fields.ts';
 
-/** One text, as it stands in the query: a key that is repeated becomes a list, which no parameter is. */
+/** One text: a key that is repeated in a query becomes a list, which no parameter is. */
 export const One = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
 
+/** The digits of a whole number, as a number. */
 export const WholeNumber = One.regex(/^\d+$/, 'must be a whole number')
   .transform(Number)
   .refine(Number.isSafeInteger, `must be ${Number.MAX_SAFE_INTEGER} or less`);
 
-/** How many entries a page has at the most: 1 to 1000. */
-export function pageSize(fallback: number) {
-  return WholeNumber.pipe(z.int().min(1, 'must be 1 or more').max(1000, 'must be 1000 or less')).default(
-    fallback,
-  );
+/**
+ * A parameter that is not just a text: `text` reads what the query has, and `value` is what documents show of it, and
+ * checks it further. A default is a value.
+ */
+export function parameter<V extends z.ZodType<string | number>>(text: z.ZodType<string | number>, value: V) {
+  return z.preprocess((given, context) => {
+    if (typeof given === 'number') return given;
+    const { data = z.NEVER, error } = text.safeParse(given);
+    for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
+    return data;
+  }, value);
 }
 
-/** What documents tell of it: what the text in a query stands for. */
-export function pageSizeDocs(fallback: number) {
-  return z.int().min(1).max(1000).default(fallback).describe('Entries per page.');
+/** How many entries a page has at most. */
+export function pageSize(fallback: number) {
+  const size = z.int().min(1, 'must be 1 or more').max(1000, 'must be 1000 or less');
+  return parameter(WholeNumber, size).prefault(fallback).describe('Entries per page.');
 }
 
 /**

@@ -5,13 +5,13 @@ import type { Api } from '../api.ts';
 /** Routes that need an applied revision. `/info` is not among them: it has its own answer, which is no JSON. */
 const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
 
-/** Other methods write: a write can mend a revision that was refused, and is told itself what is in its way. */
+/** All other methods write: a write can fix a revision that was refused, and says itself what is in its way. */
 const READS = new Set(['GET', 'HEAD']);
 const PRUNES = /\/prune$/;
 
 /**
- * Whether a revision was ever applied, or the branch has no commit. Rejects where only the store knows, and it does not
- * answer.
+ * Whether a revision was ever applied, or the branch has no commit. Rejects if only the store knows, and that is
+ * unavailable.
  */
 async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
   const { state, applied } = reconciler.status();
@@ -19,8 +19,8 @@ async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
 }
 
 /**
- * Throws the 503 of a request that nobody can answer until the first revision is applied: "there is no such app" would be
- * made up, and whoever believes it creates the app again. A branch without a commit is a fleet of nothing.
+ * Throws the 503 of a request that cannot be answered until the first revision is applied: "there is no such app" would
+ * be a guess, and a client that believes it creates the app again. A branch without a commit is an empty fleet.
  */
 export async function refuseUnready({ method, routeOptions }: FastifyRequest, api: Api): Promise<void> {
   const { state, error } = api.reconciler.status();

@@ -1,14 +1,9 @@
 import { AppChange, AppFields } from '../../desired/app.ts';
 import { GIVEN_FIELDS } from '../../desired/fields.ts';
-import { bodyDocs } from '../openapi/documented.ts';
 import { AppRecord } from '../records.ts';
-import { type BodyRule, readFields } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
 const ignored = GIVEN_FIELDS.app;
-
-const whole: BodyRule<AppFields> = { schema: AppFields, ignored, required: ['container_image'] };
-const partial: BodyRule<AppChange> = { schema: AppChange, ignored, required: null };
 
 /** Apps as configuration. */
 export const appRoutes = objectRoutes({
@@ -25,20 +20,8 @@ export const appRoutes = objectRoutes({
     change: 'Change some fields; omitted fields keep their values',
   },
   record: AppRecord,
-  whole: bodyDocs(whole, 'AppFields'),
-  partial: bodyDocs(partial, 'AppChange'),
+  whole: { schema: AppFields, ignored, required: ['container_image'] },
+  partial: { schema: AppChange, ignored, required: null },
+  partialOp: 'change',
   names: (store) => store.appNames(),
-  create: async (request, name) => ({ kind: 'app', op: 'create', name, fields: readFields(request, whole) }),
-  replace: async (request, name) => ({
-    kind: 'app',
-    op: 'replace',
-    name,
-    fields: readFields(request, whole),
-  }),
-  change: async (request, name) => ({
-    kind: 'app',
-    op: 'change',
-    name,
-    fields: readFields(request, partial),
-  }),
 });

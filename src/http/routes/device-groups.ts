@@ -4,15 +4,11 @@ import { unknownApps } from '../../change/refusals.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { GIVEN_FIELDS } from '../../desired/fields.ts';
 import type { Api } from '../api.ts';
-import { bodyDocs } from '../openapi/documented.ts';
 import { DeviceGroupRecord } from '../records.ts';
-import { type BodyRule, listIn, readFields } from '../request/fields.ts';
+import { listIn } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
 const ignored = GIVEN_FIELDS.device_group;
-
-const whole: BodyRule<DeviceGroup> = { schema: DeviceGroup, ignored, required: ['apps'] };
-const partial: BodyRule<DeviceGroupChange> = { schema: DeviceGroupChange, ignored, required: null };
 
 /** Device groups as configuration. */
 export const deviceGroupRoutes = objectRoutes({
@@ -29,26 +25,15 @@ export const deviceGroupRoutes = objectRoutes({
     change: 'Change some fields',
   },
   record: DeviceGroupRecord,
-  whole: bodyDocs(whole, 'DeviceGroupFields'),
-  partial: bodyDocs(partial, 'DeviceGroupChange'),
+  whole: { schema: DeviceGroup, ignored, required: ['apps'] },
+  partial: { schema: DeviceGroupChange, ignored, required: null },
+  partialOp: 'replace',
   names: (store) => store.groupNames(),
-  create: async (request, name, api) => {
-    await refuseUnknownApps(api, request);
-    return { kind: 'device_group', op: 'create', name, fields: readFields(request, whole) };
-  },
-  replace: async (request, name, api) => {
-    await refuseUnknownApps(api, request);
-    return { kind: 'device_group', op: 'replace', name, fields: readFields(request, whole) };
-  },
-  change: async (request, name, api) => {
-    await refuseUnknownApps(api, request);
-    const { apps = [] } = readFields(request, partial);
-    return { kind: 'device_group', op: 'replace', name, fields: { apps } };
-  },
+  check: refuseUnknownApps,
 });
 
-/** An unknown app is told before anything else that is wrong with the body (decisions, "Everything else"). */
-async function refuseUnknownApps({ store, reconciler }: Api, request: FastifyRequest): Promise<void> {
+/** An unknown app is reported before anything else that is wrong with the body (decisions, "Everything else"). */
+async function refuseUnknownApps(request: FastifyRequest, { store, reconciler }: Api): Promise<void> {
   const { desired } = reconciler.passes;
   const others = new Set<string>();
   await inTurns(listIn(request, 'apps'), (app) => void (desired.app(app) ?? others.add(app)));

@@ -5,6 +5,7 @@ import type { Api } from '../api.ts';
 import { isUnchanged, sendUnchanged } from '../conditions.ts';
 import { faultsAsText } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
+import { JSON_TYPE } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { json, plainText, readErrors, unchanged } from '../openapi/replies.ts';
 import { InfoRecord } from '../records.ts';
@@ -28,7 +29,6 @@ const docs = documented({
 });
 
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
-export const INFO_TYPE = 'application/json; charset=utf-8';
 
 /** The hot path: devices poll it by the thousand. Most polls never come here but are answered by `info/shortcut.ts`. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
@@ -36,7 +36,7 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
     if (isUnchanged(request, entry.etag)) return sendUnchanged(request, reply);
-    return reply.type(INFO_TYPE).send(entry.body);
+    return reply.type(JSON_TYPE).send(entry.body);
   });
 }
 

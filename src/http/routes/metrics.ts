@@ -11,7 +11,7 @@ const docs = documented({
   errors: commonErrors,
 });
 
-/** Figures for monitoring; they tell of paths and names, so they need credentials. */
+/** Serves the metrics. They tell what the manager is asked for, so they need credentials. */
 export function metricsRoutes(app: FastifyInstance, { metrics }: Api): void {
   app.get('/metrics', docs, async (_request, reply) => {
     const { type, text } = await metrics.render();

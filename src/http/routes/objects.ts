@@ -7,17 +7,12 @@ import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
 import { found, sendObject, writeObject } from '../one-object.ts';
-import { documented, documentedWrites, type Tag } from '../openapi/documented.ts';
+import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
 import { commonErrors, Empty, json, readErrors, unchanged } from '../openapi/replies.ts';
 import { writeContext } from '../request/context.ts';
+import { type BodyRule, readFields } from '../request/fields.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
 import { send } from '../revision.ts';
-
-/**
- * Reads the body of a request into a write. Throws the 400 of a body that is not acceptable, and the 403 of what it
- * names in vain.
- */
-type ReadWrite = (request: FastifyRequest, name: string, api: Api) => Promise<Write>;
 
 /** What the routes of one kind of object have of their own. */
 export interface ObjectRoutes {
@@ -25,19 +20,19 @@ export interface ObjectRoutes {
   tag: Tag;
   /** The last part of the path, and the key of the list of names. */
   collection: string;
-  /** Names operations and schemas: `App` gives `createApp` and `AppNames`. */
+  /** Names operations and schemas: `App` gives `createApp`, `AppNames` and `AppFields`. */
   title: string;
   summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
   /** The object in a reply. */
   record: z.ZodType;
-  /** The body with all fields, for a create or a full update. */
-  whole: z.ZodType;
-  /** The body of a partial update. */
-  partial: z.ZodType;
+  /** The body of a create or full update, and that of a partial update. */
+  whole: BodyRule;
+  partial: BodyRule;
+  /** What a partial update is: a group has one field alone, so it is replaced. */
+  partialOp: 'change' | 'replace';
   names(store: ObjectReads): Promise<AtRevision<string[]>>;
-  create: ReadWrite;
-  replace: ReadWrite;
-  change: ReadWrite;
+  /** Runs before the fields of a body are read. Throws the 403 of objects that the body names in vain. */
+  check?(request: FastifyRequest, api: Api): Promise<void>;
 }
 
 /**
@@ -45,17 +40,19 @@ export interface ObjectRoutes {
  * once for a kind, since names of schemas are taken once for the whole process.
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
-  const { kind, collection } = object;
+  const { kind, collection, whole, partial, partialOp } = object;
   const list = `/api/v2/${collection}`;
   const one = `${list}/:${NAME_PARAMETERS[kind]}`;
   const docs = describeRoutes(object);
   return (app, api) => {
     const write =
-      (status: number, read: ReadWrite) =>
+      (status: number, op: Write['op'], rule: BodyRule) =>
       async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-        const wanted = await read(request, nameIn(request, kind), api);
-        const written = await writeObject(api, request, wanted);
-        return sendObject(request, reply, status, written);
+        const name = nameIn(request, kind);
+        await object.check?.(request, api);
+        // Each kind has its own rule, so the fields are those of its writes.
+        const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
+        return sendObject(request, reply, status, await writeObject(api, request, wanted));
       };
 
     app.get(list, docs.list, async (_request, reply) => {
@@ -66,24 +63,26 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
       const name = nameIn(request, kind);
       return sendObject(request, reply, 200, found(await storedObject(api.store, kind, name), kind, name));
     });
-    app.post(one, docs.create, write(200, object.create));
+    app.post(one, docs.create, write(200, 'create', whole));
     app.delete(one, docs.delete, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
       const deleted = await api.writer.write(remove, writeContext(request, 'delete'));
       return send(reply, 200, deleted.object.revision, {});
     });
-    app.post(`${one}/update`, docs.replace, write(202, object.replace));
-    app.put(`${one}/update`, docs.update, write(202, object.change));
-    app.patch(`${one}/update`, docs.patch, write(202, object.change));
+    app.post(`${one}/update`, docs.replace, write(202, 'replace', whole));
+    app.put(`${one}/update`, docs.update, write(202, partialOp, partial));
+    app.patch(`${one}/update`, docs.patch, write(202, partialOp, partial));
   };
 }
 
 /** What the OpenAPI document says of each route. */
-function describeRoutes({ kind, tag, collection, title, summaries, record, whole, partial }: ObjectRoutes) {
+function describeRoutes({ kind, tag, collection, title, summaries, record, ...bodies }: ObjectRoutes) {
   const noun = KIND_NOUNS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
   const writes = documentedWrites(tag, { kind });
   const creates = documentedWrites(tag, { kind, isNew: true });
+  const whole = bodyDocs(bodies.whole, `${title}Fields`);
+  const partial = bodyDocs(bodies.partial, `${title}Change`);
   const asItIs = [202, json(`The updated ${noun}.`, record)] as const;
   return {
     list: documented({

@@ -4,19 +4,11 @@ import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
-import { pageSize, pageSizeDocs, readQuery, WholeNumber } from '../request/query.ts';
+import { pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
 
 const Query = z.object({
   page_size: pageSize(100),
-  before: WholeNumber.pipe(z.int().min(1, 'must be 1 or more')).optional(),
-});
-
-/** The same, as documents tell it. */
-const QueryDocs = z.object({
-  page_size: pageSizeDocs(100),
-  before: z
-    .int()
-    .min(1)
+  before: parameter(WholeNumber, z.int().min(1, 'must be 1 or more'))
     .optional()
     .describe(
       'Only entries with an id below this one. For the next page, pass the id of the last entry; an empty page is the end.',
@@ -40,12 +32,12 @@ const docs = documented({
   operationId: 'listOperations',
   summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
-  querystring: QueryDocs,
+  querystring: Query,
   reply: [200, json('A page of entries of the operations log.', Operations)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 
-/** The operations log: what raised ids without a commit, which git's history does not tell. */
+/** The operations log: what raised ids without a commit, and so is not in git's history. */
 export function operationRoutes(app: FastifyInstance, { store }: Api): void {
   app.get('/api/v2/operations', docs, async (request) => {
     const { before, page_size: size } = readQuery(request, Query);

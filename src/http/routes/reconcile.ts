@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
@@ -6,6 +5,7 @@ import { within } from '../../change/patience.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
+import { sendParts } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, StandingProblem } from '../openapi/replies.ts';
 import { REVISION_HEADER } from '../revision.ts';
@@ -100,12 +100,8 @@ function sendStatus(
   record: RecordStatus,
 ): FastifyReply {
   if (status.problems.length <= PROBLEMS_OF_A_PART) return reply.send(reconcileRecord(status, record));
-  const text = request.method === 'HEAD' ? [] : statusText(status, record);
-  return reply.type(LONG_TYPE).send(Readable.from(text));
+  return sendParts(request, reply, statusText(status, record));
 }
-
-/** Of a reply in parts: fastify gives a type only to what it serializes itself. */
-const LONG_TYPE = 'application/json; charset=utf-8';
 
 /** The text of a long reply, of which each part is made when the one before is on its way, and others had their turn. */
 async function* statusText(status: Status, record: RecordStatus): AsyncGenerator<string> {

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
@@ -14,22 +13,19 @@ import {
 import type { ReportStore } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { faultsOfReports } from '../errors.ts';
+import { JSON_TYPE, sendParts } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
 import { readJson } from '../request/fields.ts';
-import { One, pageSize, pageSizeDocs, readQuery, WholeNumber } from '../request/query.ts';
-import { send } from '../revision.ts';
+import { One, pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
+import { send, withRevision } from '../revision.ts';
 
-/** Bad reports of one request that are told; a body has room for three hundred thousand. */
+/** How many bad reports of one request are reported; a body has room for three hundred thousand. */
 const MAX_BAD = 20;
 
 /** A page's last id, plain or as the JSON that a page shows. */
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
 const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
-
-const LastId = One.regex(LAST_ID, LAST_ID_RULE).transform(
-  (text) => /[0-9a-f]{24}/.exec(text.toLowerCase())?.[0] ?? '',
-);
 
 /** The parameters of a query (contract, "Reports query"; decisions, "Reports"). */
 const Query = z
@@ -37,33 +33,30 @@ const Query = z
     page_size: pageSize(10),
     hostname: One.optional(),
     device_group: One.optional(),
-    report_creation_time: WholeNumber.optional(),
-    report_creation_time_filter: One.pipe(
+    report_creation_time: parameter(WholeNumber, z.int().min(0))
+      .optional()
+      .describe('Seconds since the Unix epoch.'),
+    report_creation_time_filter: parameter(
+      One,
       z.enum(TIME_COMPARISONS, { error: `must be one of ${TIME_COMPARISONS.join(', ')}` }),
+    )
+      // No default for programs: generated clients send it, also without a time.
+      .optional()
+      .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
+    updated: parameter(
+      One.regex(/^(true|false)$/i, 'must be true or false').toLowerCase(),
+      z.enum(['true', 'false', 'True', 'False']),
     ).optional(),
-    updated: One.regex(/^(true|false)$/i, 'must be true or false').optional(),
-    last_id: LastId.optional(),
+    last_id: parameter(One.regex(LAST_ID, LAST_ID_RULE), z.string().regex(LAST_ID))
+      .transform((text) => /[0-9a-f]{24}/.exec(text.toLowerCase())?.[0] ?? '')
+      .optional()
+      .describe('The last_id of a page, to get the next one.'),
   })
   .superRefine((query, context) => {
     if (query.report_creation_time_filter === undefined || query.report_creation_time !== undefined) return;
     const message = 'needs report_creation_time to compare with';
     context.addIssue({ code: 'custom', path: ['report_creation_time_filter'], message });
   });
-
-/** The same, as documents tell it: what the texts in a query stand for. */
-const QueryDocs = z.object({
-  page_size: pageSizeDocs(10),
-  hostname: z.string().min(1).optional(),
-  device_group: z.string().min(1).optional(),
-  report_creation_time: z.int().min(0).optional().describe('Seconds since the Unix epoch.'),
-  report_creation_time_filter: z
-    .enum(TIME_COMPARISONS)
-    // No default for programs: generated clients send it, also without a time.
-    .optional()
-    .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
-  updated: z.enum(['true', 'false', 'True', 'False']).optional(),
-  last_id: z.string().regex(LAST_ID).optional().describe('The last_id of a page, to get the next one.'),
-});
 
 const Oid = z.object({ $oid: z.string() });
 const SentReport = Report.meta({ id: 'Report' });
@@ -74,15 +67,12 @@ const Accepted = z
   .object({ accepted: z.int().describe('How many reports were stored.') })
   .meta({ id: 'AcceptedReports' });
 
-/** Of a page: fastify gives a type only to what it serializes itself. */
-const PAGE_TYPE = 'application/json; charset=utf-8';
-
 const tag = 'reports';
 const queryDocs = documented({
   operationId: 'queryReports',
   summary: 'Query reports, page by page',
   tag,
-  querystring: QueryDocs,
+  querystring: Query,
   reply: [200, json('A page of reports, in order of arrival.', Page)],
   errors: { ...commonErrors, ...parameterErrors },
 });
@@ -102,13 +92,9 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     const query = reportQuery(request);
     const { value, revision } = await store.reports(query);
     const isWhole = value.lastId === null || value.data.length === query.pageSize;
-    if (!isWhole) {
-      // For a HEAD fastify would read all of it, only to throw it away.
-      const text = request.method === 'HEAD' ? [] : pageText(store, query, value);
-      return send(reply.type(PAGE_TYPE), 200, revision, Readable.from(text));
-    }
-    // Reports are kept as they were sent; going through each by the schema again takes a fifth of a page's time.
-    return send(reply.type(PAGE_TYPE).serializer(JSON.stringify), 200, revision, {
+    if (!isWhole) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
+    // Reports are kept as they were sent; serializing each by its schema takes a fifth of a page's time.
+    return send(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),
       last_id: oidRecord(value.lastId),
     });
@@ -161,7 +147,7 @@ function reportQuery(request: FastifyRequest): ReportQuery {
     ...(seconds === undefined
       ? {}
       : { creationTime: { comparison: query.report_creation_time_filter ?? 'eq', seconds } }),
-    ...(query.updated === undefined ? {} : { updated: query.updated.toLowerCase() === 'true' }),
+    ...(query.updated === undefined ? {} : { updated: query.updated === 'true' }),
     ...(query.last_id === undefined ? {} : { after: query.last_id }),
   };
 }

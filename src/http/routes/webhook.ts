@@ -10,8 +10,8 @@ import { Fault, json } from '../openapi/replies.ts';
 import { readChunks, tooLarge } from '../request/body.ts';
 
 /**
- * Bytes: the most that GitHub sends. A push is told with all its commits and the files of each; none of it is kept
- * here.
+ * Bytes: the most that GitHub sends. The payload of a push lists all its commits and the files of each; none of it is
+ * kept.
  */
 const BODY_LIMIT = 26_214_400;
 
@@ -33,8 +33,8 @@ const docs = documented({
 });
 
 /**
- * A hint to look at origin, and nothing else: what it says is not read. Is not there without a secret. Signatures are
- * over the very bytes, so its bodies are not parsed; their digest is made as they arrive, whoever sends them.
+ * Takes a hook as a hint to poll origin, and reads nothing of what it says; without a secret there is no such route.
+ * Signatures are over the raw bytes, so bodies are not parsed: they are digested as they arrive.
  */
 export async function useWebhook(app: FastifyInstance, api: Api, secret: string | null): Promise<void> {
   if (secret === null) return;
@@ -68,7 +68,7 @@ function isSigned({ headers, body }: FastifyRequest, secret: string): boolean {
     [headers['x-gitea-signature'], digest],
     [headers['x-gitlab-token'], secret],
   ];
-  // All are compared, so that time does not tell which one was near.
+  // All are compared, so that the time taken does not reveal which one was close.
   const matches = proofs.map(([given, wanted]) => sameText(String(given ?? ''), wanted));
   return matches.includes(true);
 }

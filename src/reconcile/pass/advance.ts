@@ -3,28 +3,19 @@ import { inPieces, inTurns } from '../../async/pace.ts';
 import { type Kind, keyOf, parseKey } from '../../desired/name.ts';
 import { compareProblems, type Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
-import type { Faults } from '../../faults.ts';
 import { planning } from '../../plan/plan.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
-import type { Reader } from '../../source/source.ts';
-import type { ApplyBatch, GivenId, PassStore } from '../../store/store.ts';
+import type { ApplyBatch, GivenId } from '../../store/store.ts';
+import type { PassDependencies } from './dependencies.ts';
 import { refuseEmptied, refuseInvalid, refuseMisplaced } from './guard.ts';
 import { followOrigin, type Memory } from './memory.ts';
-import type { TellProgress } from './progress.ts';
 
 /** What bringing the store to a revision needs. */
-export interface AdvanceContext {
-  reader: Reader;
-  store: PassStore;
-  strict: boolean;
-  /** Unix milliseconds. */
-  now(): number;
+interface AdvanceContext extends PassDependencies {
   desired: DesiredState;
   memory: Memory;
   /** See `ApplyBatch`. */
   rules: string;
-  faults: Faults;
-  onProgress: TellProgress;
 }
 
 /** What changed on the way. */

@@ -34,9 +34,9 @@ export async function refuseEmptied(
 }
 
 /**
- * Refuses a first revision that has no such folder at all: the setting has a mistake in it, or the folder was renamed,
- * and a store that takes this for a fleet of nothing tells devices so. Rejects as `stalled`, except where somebody has
- * made the folder and no commit has it yet, or where the commit says that everything is to go.
+ * Refuses a first revision that has no such folder at all: the setting is wrong, or the folder was renamed, and devices
+ * would get an empty fleet. Rejects as `stalled`, unless the folder was made and no commit has it yet, or the commit says
+ * that everything is to go.
  */
 export async function refuseMissing(
   revision: string | null,

@@ -1,7 +1,8 @@
-import type { Head, IdsRecord, Reader, SourceOrigin } from '../../source/source.ts';
-import type { StoreProgress, StoreState } from '../../store/store.ts';
+import type { Head, Reader, SourceOrigin } from '../../source/source.ts';
+import type { StoreState } from '../../store/store.ts';
+import type { PassDependencies } from './dependencies.ts';
 
-/** Whether nobody else has claimed, applied or seeded since. */
+/** Whether no other manager has claimed, applied or seeded since. */
 export function isCurrent(known: StoreState, now: StoreState): boolean {
   return (
     known.sequence === now.sequence &&
@@ -16,32 +17,24 @@ export function isCurrent(known: StoreState, now: StoreState): boolean {
 /** Where the branch is, and what the store said before that; or why it said nothing. */
 export type BothLooks = { head: Head } & ({ ok: true; state: StoreState } | { ok: false; error: unknown });
 
-/** What is looked at. */
-export interface LookParts {
-  store: StoreProgress;
-  reader: Reader;
-  origin: SourceOrigin | null;
-  record: IdsRecord;
-}
-
 /**
- * Reads the store's state, and after it the head of the branch: whoever claims from that state brings no older revision
+ * Reads the store's state, and after it the head of the branch, so that a claim from that state brings no older revision
  * back. `known` is the state as it was known before; `rules` are those by which files are read.
  *
- * Status tells the head also while the store is away, so a failure of the store, or of origin, comes back with the head
- * and not in its place. Rejects as `unavailable` where the head cannot be read either.
+ * The status names the head also while the store is unavailable, so a failure of the store, or of origin, is returned
+ * with the head and not thrown. Rejects as `unavailable` if the head cannot be read either.
  */
 export async function lookAtBoth(
-  parts: LookParts,
+  dependencies: PassDependencies,
   known: StoreState | null,
   rules: string,
 ): Promise<BothLooks> {
-  const { store, reader, origin } = parts;
+  const { store, reader, origin } = dependencies;
   try {
     const state = await store.state();
     const found = await readHeadAfter(state, known, reader, origin);
     const isApplied = found.revision === state.applied?.revision && state.rules === rules;
-    return { ok: true, state, head: isApplied ? found : await headAtOrigin(found, parts) };
+    return { ok: true, state, head: isApplied ? found : await headAtOrigin(found, dependencies) };
   } catch (error) {
     return { ok: false, error, head: await reader.head() };
   }
@@ -73,7 +66,7 @@ async function readHeadAfter(
  * The head that something new may be applied of: before this process has reached origin it knows nothing of the ids
  * that others gave meanwhile, so origin is asked. Rejects where it cannot be.
  */
-async function headAtOrigin(found: Head, { origin, record, reader }: LookParts): Promise<Head> {
+async function headAtOrigin(found: Head, { origin, record, reader }: PassDependencies): Promise<Head> {
   if (origin === null || record.isCurrent()) return found;
   await origin.refresh();
   return reader.head();

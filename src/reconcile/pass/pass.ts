@@ -1,42 +1,24 @@
 import { inPieces } from '../../async/pace.ts';
-import { type AppDefaults, readingRules } from '../../desired/app.ts';
+import { readingRules } from '../../desired/app.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
-import type { Faults } from '../../faults.ts';
-import type { Head, IdsRecord, Reader, Source, SourceOrigin } from '../../source/source.ts';
+import type { Head, Reader } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
 import { createPast, type Past } from '../past/past.ts';
 import type { Seeding } from '../past/seed.ts';
 import { type Advance, advanceStore } from './advance.ts';
+import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';
 import { lookAtBoth } from './latest-head.ts';
 import { knownFiles, type Memory } from './memory.ts';
-import type { TellProgress } from './progress.ts';
 import { createRecall } from './recall.ts';
 import { createSnapshot, type Reading } from './snapshot.ts';
 
-/** What a pass works with. */
-export interface PassDependencies {
-  reader: Reader;
-  origin: SourceOrigin | null;
-  record: IdsRecord;
-  store: PassStore;
-  defaults: AppDefaults;
-  strict: boolean;
-  isFolderMade: Source['isFolderMade'];
-  /** Unix milliseconds. */
-  now(): number;
-  faults: Faults;
-  onProgress: TellProgress;
-  /** Called when the past was taken over: any id of any object may have risen. */
-  onSeeded(): void;
-}
-
-/** What a pass did, for whoever has to tell people. */
+/** What a pass did, for log, metrics and status. */
 export interface PassReport extends Advance {
   head: Head;
-  /** What the first look at a store took over from the past, told with the first pass that succeeds. */
+  /** What was taken over from the past; reported once, with the first pass that succeeds after it. */
   seeding: Seeding | null;
   /** Keys of what another manager may have changed since the last pass that ended well; empty where none has. */
   followed: string[];
@@ -71,8 +53,8 @@ export interface PassRunner {
    * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
    * whatever caused it, and running it again ends in the same place.
    *
-   * Many managers: the store's sequence is read before the head of the branch, and claimed from. So whoever claims has
-   * looked at the branch after every earlier claim, and one that is behind cannot bring back an older revision.
+   * With many managers, the store's sequence is read before the head of the branch, and claimed from. So each claim
+   * follows a look at the branch after every earlier claim, and a manager that is behind brings no older revision back.
    */
   run(): Promise<PassReport>;
 }
@@ -105,8 +87,8 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   };
 
   const afterFailure = async (kind: ErrorKind, known: Memory, revision: string | null): Promise<void> => {
-    // A refusal touched nothing, and neither did a claim that was lost. After anything else nobody knows what the store
-    // took.
+    // A refusal touched nothing, and neither did a claim that was lost. After anything else it is not known what the
+    // store took.
     if (kind !== 'stalled' && kind !== 'conflict') return forget();
     if (kind === 'conflict' || revision === null) return;
     known.store.attempted = await markAttempted(store, revision, now());
@@ -150,7 +132,7 @@ async function markAttempted(store: PassStore, revision: string, at: number) {
   return { revision, at };
 }
 
-/** Another manager that claims first has looked at the branch too: what it did is looked at, not an error. */
+/** A claim that another manager has won is no error: the pass begins again, on what that one did. */
 async function untilClaimed(runOnce: () => Promise<PassReport>): Promise<PassReport> {
   for (let lost = 1; lost <= MAX_LOST; lost += 1) {
     try {

@@ -17,7 +17,7 @@ export interface Recall {
   recall(state: StoreState, head: Head): Promise<Memory>;
   /** Keys of what others may have changed since this was asked last. */
   followed(): string[];
-  /** Says that nobody knows what the store took: everything is read again. */
+  /** Says that it is not known what the store took: everything is read again. */
   forget(): void;
 }
 

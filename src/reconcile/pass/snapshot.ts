@@ -6,8 +6,8 @@ import { loadFile, type ReadBlob } from '../../desired/load.ts';
 import { fileProblem } from '../../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
 import type { Reader, TreeChange } from '../../source/source.ts';
+import type { TellProgress } from './dependencies.ts';
 import type { KnownFiles } from './memory.ts';
-import type { TellProgress } from './progress.ts';
 
 /** How many files are on their way at once. */
 const LANES = 200;
@@ -45,7 +45,7 @@ export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: Tell
       return new Set();
     }
     const read = paced((blob, maxBytes) => reader.blob(blob, maxBytes));
-    // Only the first look reads everything; later ones read what differs, which nobody remembers.
+    // Only the first call reads everything; later ones read what differs, which is not remembered.
     const known: KnownFiles = tree === null ? remembered() : () => undefined;
     const load: Load = async (entry) =>
       (entry.type === 'file' ? known(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
@@ -115,8 +115,8 @@ async function loadChanges(
 }
 
 /**
- * Brings the state up in pieces. Whoever looks at it in the middle of a pass sees some files before and some after
- * their change; what has to see one revision looks between two passes.
+ * Applies changes in pieces. In the middle of a pass some files are seen before and some after their change; what has to
+ * see one revision reads between two passes.
  */
 async function applyChanges(state: DesiredState, changes: readonly FileChange[]): Promise<Set<string>> {
   const touched = new Set<string>();

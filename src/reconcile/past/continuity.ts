@@ -9,8 +9,8 @@ import type { Followed, StoreState } from '../../store/store.ts';
  */
 export type Breach = 'keep' | 'raise' | 'retake';
 
-/** A head that is looked at, and what this process has seen before. */
-export interface Look {
+/** A head, and what this process has seen before it. */
+export interface HeadInHistory {
   reader: Reader;
   state: StoreState;
   /** What is followed now; its revision is the head. */
@@ -25,14 +25,16 @@ export interface Look {
  * Tells whether the store has followed the history of a head from its beginning, so that a name without a counter is
  * new; null where it has. When in doubt it has not: an id that is too high does no harm. Rejects as `unavailable`.
  */
-export async function findBreach(look: Look): Promise<Breach | null> {
-  const { state, now } = look;
+export async function findBreach(context: HeadInHistory): Promise<Breach | null> {
+  const { state, now } = context;
   if (state.followed === null) return 'keep';
   const { line, source } = state.followed;
-  const known = [...look.seen, state.applied?.revision, state.followed.revision].filter((one) => one != null);
+  const known = [...context.seen, state.applied?.revision, state.followed.revision].filter(
+    (one) => one != null,
+  );
   const isSameLine = line === now.line;
-  if (known.length === 0) return isSameLine && (await hasBegunHere(look)) ? null : 'raise';
-  const relation = await relationTo(known, now.revision, look.reader);
+  if (known.length === 0) return isSameLine && (await hasBegunHere(context)) ? null : 'raise';
+  const relation = await relationTo(known, now.revision, context.reader);
   if (!isSameLine) return relation === 'none' ? 'retake' : 'raise';
   if (relation === 'none') return 'raise';
   // A copy of the repository that was older, or another line of it, says nothing of the commits that it did not have.
@@ -54,7 +56,7 @@ async function relationTo(known: readonly string[], head: string, reader: Reader
 }
 
 /** Whether the head is the first commit of all, made after the branch was seen without one. */
-async function hasBegunHere({ reader, now, emptySince }: Look): Promise<boolean> {
+async function hasBegunHere({ reader, now, emptySince }: HeadInHistory): Promise<boolean> {
   if (emptySince === null) return false;
   const { time, authored, parents } = await reader.commit(now.revision);
   return parents.length === 0 && Math.min(time, authored) >= Math.floor(emptySince / 1000);

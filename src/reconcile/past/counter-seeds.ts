@@ -5,8 +5,8 @@ import { counterKey } from '../record/format.ts';
 import type { Breach } from './continuity.ts';
 import type { Trust } from './trust.ts';
 
-/** What is known of the past, from three sides; each says more than the one before. */
-export interface Past {
+/** The counters of the past as three sources know them; each knows more than the one before. */
+export interface KnownCounters {
   /** Every path that the folder ever had. */
   paths: Iterable<string>;
   /** The counters of the store itself. */
@@ -19,12 +19,12 @@ export interface Past {
 }
 
 /**
- * One seed for each counter that anybody knows, with this floor; by `scope`, fewer. Where nobody can say how far it
+ * One seed for each counter that any source knows, with this floor; by `scope`, fewer. If it is not known how far it
  * got, every id below the floor counts as given: a store that is restored later, with one of these, has to learn that
  * it is outdated. Gives way to others on its way.
  */
 export async function seedsOf(
-  { paths, stored, recorded, left, scope }: Past,
+  { paths, stored, recorded, left, scope }: KnownCounters,
   isTrusted: Trust,
   floor: number,
 ): Promise<CounterSeed[]> {

@@ -1,6 +1,6 @@
-import type { Faults } from '../../faults.ts';
-import type { Head, IdsRecord, Reader } from '../../source/source.ts';
-import type { Followed, IdStore, StoreState } from '../../store/store.ts';
+import type { Head, IdsRecord } from '../../source/source.ts';
+import type { Followed, StoreState } from '../../store/store.ts';
+import type { PassDependencies } from '../pass/dependencies.ts';
 import { type Breach, findBreach } from './continuity.ts';
 import { type Sections, type Seeding, seedStore } from './seed.ts';
 
@@ -18,23 +18,11 @@ export interface Past {
    * to null where it came to nothing; never rejects.
    */
   began(revision: Promise<string | null>): void;
-  /** What was taken over; told once. */
+  /** What was taken over; returned once. */
   tell(): Seeding | null;
 }
 
-/** What the past is looked up in. */
-export interface PastDependencies {
-  store: IdStore;
-  reader: Reader;
-  record: IdsRecord;
-  /** Unix milliseconds. */
-  now(): number;
-  faults: Faults;
-  /** Told when ids were taken over: what was made of the store before is outdated. */
-  onSeeded(): void;
-}
-
-export function createPast(dependencies: PastDependencies): Past {
+export function createPast(dependencies: PassDependencies): Past {
   const { reader, record, now, faults, onSeeded } = dependencies;
   const versions = createVersions(record);
   let last: string | null = null;

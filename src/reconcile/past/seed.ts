@@ -98,10 +98,10 @@ function findPast({ record, sections, breach }: SeedContext, state: StoreState):
   return { standing, cause: first, own, left: causeOfLeft === null ? null : recordIn(ofLeft) };
 }
 
-type Head = NonNullable<ReturnType<typeof decodeHead>>;
+type SectionHead = NonNullable<ReturnType<typeof decodeHead>>;
 
 /** What all sections say of themselves. */
-async function readHeads(record: SeedContext['record']): Promise<Head[]> {
+async function readHeads(record: SeedContext['record']): Promise<SectionHead[]> {
   return (await record.readOfEach(META)).map(decodeHead).filter((head) => head !== null);
 }
 
@@ -111,7 +111,7 @@ async function readHeads(record: SeedContext['record']): Promise<Head[]> {
  */
 async function findMoved(
   own: RecordContent | null,
-  heads: readonly Head[],
+  heads: readonly SectionHead[],
   record: SeedContext['record'],
 ): Promise<RecordContent | null> {
   if (own === null) return null;
@@ -141,7 +141,11 @@ function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seedin
   return isOlder ? 'older-than-record' : null;
 }
 
-async function seed(context: SeedContext, found: Found, heads: readonly Head[]): Promise<Seeding | null> {
+async function seed(
+  context: SeedContext,
+  found: Found,
+  heads: readonly SectionHead[],
+): Promise<Seeding | null> {
   const { store, reader, followed, breach } = context;
   const { standing, cause, own, left } = found;
   const recorded = own?.rows ?? [];
@@ -198,7 +202,7 @@ function floorAbove(
   { now }: SeedContext,
   { newestCommit }: FolderHistory,
   [stored, recorded]: readonly [readonly CounterRow[], readonly CounterRow[]],
-  heads: readonly Head[],
+  heads: readonly SectionHead[],
 ): number {
   // One more than the recorded id may have been given before the store was lost.
   const highest = Math.max(

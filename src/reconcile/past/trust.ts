@@ -21,7 +21,7 @@ const NONE: Trust = () => false;
  * if at each of these commits its file is as it was, no commit on the way touched it, and no other file has a say in it.
  * (A merge can bring back a file from before the record, which no commit since has touched.)
  *
- * Nothing is trusted where the head does not descend from the record's revision, or where git cannot tell. Rejects as
+ * Nothing is trusted if the head does not descend from the record's revision, or git cannot say. Rejects as
  * `unavailable`.
  */
 export async function trustOf(
@@ -36,7 +36,7 @@ export async function trustOf(
   const passed = await reader.between(revision, head);
   if (passed === null) return NONE;
   const visits = new Set([...passed, ...visitsSince(await reader.visited(), revision)]);
-  // Compared first: git may not come to the end of a walk over what cannot be compared, and nobody could wait for that.
+  // Compared first: git may never finish a walk over what cannot be compared.
   const other = await changedAt(visits, folder, reader);
   if (other === null) return NONE;
   const touched = await reader.touched(revision, head);

@@ -1,20 +1,11 @@
 import { inTurns } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
-import {
-  counterKey,
-  encodeMeta,
-  encodeShard,
-  MAX_ID,
-  MAX_ROWS,
-  type RecordContent,
-  type RecordMeta,
-  shardOf,
-} from './format.ts';
+import { counterKey, encodeMeta, encodeShard, MAX_ID, MAX_ROWS, type RecordMeta, shardOf } from './format.ts';
 
-/** What stands in the record, as far as comparing with it needs. */
+/** What is written in the record, as far as comparing with it needs. */
 export interface Written {
   version: string | null;
-  /** Null where nothing stands there that could be read. */
+  /** Null if there is nothing that could be read. */
   meta: RecordMeta | null;
   /** Files of rows, by name. */
   texts: Map<string, string>;
@@ -66,16 +57,4 @@ export class RecordContents {
     this.#highest = Math.max(this.#highest, row.last);
     return file;
   }
-}
-
-/** The files of a record that was read, as they are written. */
-export function textsOf({ rows }: RecordContent): Map<string, string> {
-  const shards = new Map<string, CounterRow[]>();
-  for (const row of rows) {
-    const file = shardOf(row.name);
-    const shard = shards.get(file);
-    if (shard === undefined) shards.set(file, [row]);
-    else shard.push(row);
-  }
-  return new Map(Array.from(shards, ([file, shard]) => [file, encodeShard(shard)]));
 }

@@ -99,8 +99,8 @@ export function decodeHead(text: string): (RecordMeta & { highest: number }) | n
 }
 
 /**
- * Reads a record as strictly as it was written: whoever may push can write it, and half a record is worse than
- * none. Gives a sentence that says what is wrong with it.
+ * Reads a record as strictly as it was written: anybody who may push can write it, and half a record is worse than none.
+ * Returns a sentence for one that is wrong.
  */
 export function decodeRecord({ files, isUndivided = false }: RecordFiles): RecordContent | string {
   try {

@@ -2,18 +2,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createSingleFlight } from '../../async/single-flight.ts';
 import { isOfShutdown, kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
-import { Book, type BookDependencies, type BookOutcome } from './book.ts';
+import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
-/** Milliseconds after the last change until it is written, and after the first one at the most. */
+/** Milliseconds after the last change until it is written, and at most after the first one. */
 const QUIET = 1000;
 const LONGEST = 5000;
 /** How often the last version is tried again, and after how many milliseconds. */
 const LAST_TRIES = 2;
 const LAST_PAUSE = 100;
 
-/** How the record stands. Times are Unix milliseconds. */
+/** The status of the record. Times are Unix milliseconds. */
 export interface RecordStatus {
-  /** What stands there, as this process wrote or found it; `at` is null where it found it. Null before that. */
+  /** What is recorded, as this process wrote or found it; `at` is null if it found it. Null before that. */
   recorded: { idSequence: number; revision: string | null; at: number | null } | null;
   /** Why ids are not recorded now, or only where a loss of this machine takes them along, and since when. */
   problem: { message: string; since: number } | null;
@@ -22,7 +22,7 @@ export interface RecordStatus {
 }
 
 /** What a recorder works with. */
-export interface RecorderDependencies extends BookDependencies {
+export interface RecorderDependencies extends RecordDependencies {
   /** In [0, 1), for spreading retries. */
   random(): number;
   /**
@@ -48,7 +48,7 @@ export interface Recorder {
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   const { now, random, onStatus } = dependencies;
-  const book = new Book(dependencies);
+  const writer = new RecordWriter(dependencies);
   const timers = createTimers(() => void flight.request());
   let status: RecordStatus = { recorded: null, problem: null, replaced: null };
   let failures = 0;
@@ -59,7 +59,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const before = status;
     let failure: unknown;
     try {
-      const outcome = await bringUp(book, isClosed ? LAST_TRIES : 0);
+      const outcome = await update(writer, isClosed ? LAST_TRIES : 0);
       status = statusAfter(outcome, before, now());
       failures = 0;
     } catch (error) {
@@ -79,7 +79,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!isClosed) timers.touch();
     },
     flush: () => flight.request(),
-    adopt: (version) => book.adopt(version),
+    adopt: (version) => writer.adopt(version),
     close: async () => {
       isClosed = true;
       await flight.request();
@@ -89,24 +89,24 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 }
 
 /**
- * Brings the book up; at the end of the process with `triesBefore` tries that may fail, since nobody tries later.
+ * Updates the record; at the end of the process after `triesBefore` tries that may fail, since nobody tries later.
  * Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of
  * a group. New ones are started then.
  */
-async function bringUp(book: Book, triesBefore: number): Promise<BookOutcome> {
+async function update(writer: RecordWriter, triesBefore: number): Promise<RecordOutcome> {
   for (let tries = 0; tries < triesBefore; tries++) {
     try {
-      return await book.bringUp();
+      return await writer.update();
     } catch (error) {
       if (kindOf(error) !== 'unavailable' || isOfShutdown(error)) throw error;
       await wait(LAST_PAUSE);
     }
   }
-  return book.bringUp();
+  return writer.update();
 }
 
 function statusAfter(
-  { meta, hasWritten, replaced, aside }: BookOutcome,
+  { meta, hasWritten, replaced, aside }: RecordOutcome,
   before: RecordStatus,
   now: number,
 ): RecordStatus {
@@ -119,7 +119,7 @@ function statusAfter(
 }
 
 function delayAfter(error: unknown, failures: number, random: number): number | null {
-  return retryDelay(kindOf(error) === 'conflict' ? 'stalled' : 'waiting', failures, random);
+  return retryDelay(kindOf(error) === 'conflict' ? 'stalled' : 'unavailable', failures, random);
 }
 
 function statusFailing(error: unknown, before: RecordStatus, now: number): RecordStatus {
@@ -134,7 +134,7 @@ function isNews(before: RecordStatus, after: RecordStatus): boolean {
   return before.problem?.message !== after.problem?.message || before.replaced !== after.replaced;
 }
 
-/** A wait that each touch begins anew, and one that begins with the first; whichever ends first rings. */
+/** A timer that each touch restarts, and one that the first touch starts; whichever ends first rings. */
 function createTimers(ring: () => void) {
   let quiet: NodeJS.Timeout | undefined;
   let longest: NodeJS.Timeout | undefined;

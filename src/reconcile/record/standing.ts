@@ -2,7 +2,7 @@ import { lineOf, type RecordText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import { decodeMeta, decodeRecord, type RecordContent } from './format.ts';
 
-/** What a section of the record is to a store, and what tells its version. */
+/** What a section of the record is to a store, and its version. */
 export type Standing =
   | { kind: 'none'; version: null }
   /** There is something that is no section of this line. */

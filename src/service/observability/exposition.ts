@@ -1,102 +1,143 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Metrics } from '../../http/api.ts';
-import type { Count, Figures } from './figures.ts';
+import type { Status } from '../../reconcile/status.ts';
 
-/** Tells figures, and those of the process, in the text format of Prometheus; reads `figures` at each call. */
-export function createExposition(figures: () => Figures): Metrics['render'] {
+/** The value of a counter for one combination of its labels. */
+export interface Count {
+  labels: Readonly<Record<string, string | number>>;
+  count: number;
+}
+
+/** What the metrics of one service are read from at each scrape. */
+export interface Measured {
+  requests: Iterable<Count>;
+  transfers: Iterable<Count>;
+  passes: Iterable<Count>;
+  /** How many objects passes have created, changed or deleted. */
+  changes: number;
+  /** Whether nothing keeps ids from being recorded. */
+  isRecorded: boolean;
+  /** What the last pass left. */
+  status: Status;
+}
+
+/** Renders these metrics, and those of the process, in the text format of Prometheus; calls `measure` at each scrape. */
+export function createExposition(measure: () => Measured): Metrics['render'] {
   const registry = new Registry();
-  addCounters(registry, figures);
-  addGauges(registry, figures);
-  // Measuring the event loop costs something; nobody pays who never asks.
+  for (const row of COUNTERS) addCounter(registry, row, measure);
+  for (const row of GAUGES) addGauge(registry, row, measure);
+  // Measuring the event loop has a cost, which a manager that is never scraped does not pay.
   collectDefaultMetrics({ register: registry });
   return async () => ({ type: registry.contentType, text: await registry.metrics() });
 }
 
-function addCounters(registry: Registry, figures: () => Figures): void {
-  const add = counterAdder(registry);
-  add('holdfast_origin_transfers_total', TRANSFERS, ['kind', 'outcome'], () => figures().transfers);
-  add('holdfast_http_requests_total', 'Requests answered.', ['method', 'route', 'status'], () =>
-    counted(figures().requests),
-  );
-  add('holdfast_passes_total', 'Reconcile passes, by outcome.', ['outcome'], () => figures().passes);
-  add('holdfast_applied_changes_total', CHANGES, [], () => [{ labels: {}, count: figures().changes }]);
+type CounterRow = [
+  name: string,
+  help: string,
+  labels: string[],
+  read: (measured: Measured) => Iterable<Count>,
+];
+
+const COUNTERS: readonly CounterRow[] = [
+  [
+    'holdfast_origin_transfers_total',
+    'Fetches from and pushes to origin, by outcome.',
+    ['kind', 'outcome'],
+    ({ transfers }) => transfers,
+  ],
+  [
+    'holdfast_http_requests_total',
+    'Requests answered.',
+    ['method', 'route', 'status'],
+    // A counter can be made for requests that never come.
+    ({ requests }) => [...requests].filter(({ count }) => count > 0),
+  ],
+  ['holdfast_passes_total', 'Reconcile passes, by outcome.', ['outcome'], ({ passes }) => passes],
+  [
+    'holdfast_applied_changes_total',
+    'Apps and device groups that passes created, changed or deleted.',
+    [],
+    ({ changes }) => [{ labels: {}, count: changes }],
+  ],
+];
+
+function addCounter(
+  registry: Registry,
+  [name, help, labelNames, read]: CounterRow,
+  measure: () => Measured,
+): void {
+  new Counter({
+    name,
+    help,
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { labels, count } of read(measure())) this.inc({ ...labels }, count);
+    },
+  });
 }
 
-const TRANSFERS = 'Fetches from and pushes to origin, by outcome.';
-const CHANGES = 'Apps and device groups that passes created, changed or deleted.';
-
-/** A counter can be made for requests that never come. */
-function counted(counts: Iterable<Count>): Count[] {
-  return [...counts].filter(({ count }) => count > 0);
-}
-
-function counterAdder(registry: Registry) {
-  return (name: string, help: string, labelNames: string[], read: () => Iterable<Count>): void => {
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const { labels, count } of read()) this.inc({ ...labels }, count);
-      },
-    });
-  };
-}
-
-/** Name, help and value; a gauge whose value is null is not told. */
-type GaugeRow = [name: string, help: string, read: (figures: Figures) => number | null];
+/** A gauge whose value is null is left out: what it is about has not happened yet, or is not there. */
+type GaugeRow = [name: string, help: string, read: (measured: Measured) => number | boolean | null];
 
 const GAUGES: readonly GaugeRow[] = [
-  ['holdfast_problems', 'Problems in the desired state, as of the last pass.', ({ problems }) => problems],
+  [
+    'holdfast_problems',
+    'Problems in the desired state, as of the last pass.',
+    ({ status }) => status.problems.length,
+  ],
   [
     'holdfast_applied_timestamp_seconds',
     'Unix time at which a revision was last applied.',
-    ({ appliedAt }) => appliedAt,
+    ({ status }) => seconds(status.applied?.at),
   ],
   [
     'holdfast_failures_in_a_row',
     'Passes or fetches that have failed since the last successful one.',
-    ({ failures }) => failures,
+    ({ status }) => status.error?.failures ?? 0,
   ],
   [
     'holdfast_origin_reached_timestamp_seconds',
     'Unix time at which this manager last reached origin.',
-    ({ reachedAt }) => reachedAt,
+    ({ status }) => seconds(status.origin?.reachedAt),
   ],
   [
     'holdfast_origin_up',
     'Whether this manager reached origin at its last check: 1 or 0.',
-    ({ isOriginUp }) => numberOf(isOriginUp),
+    ({ status }) => isOriginUp(status.origin),
   ],
   [
     'holdfast_ids_recorded',
     'Whether ids can be recorded where they survive the loss of the store: 1 or 0.',
-    ({ isRecorded }) => numberOf(isRecorded),
+    ({ isRecorded }) => isRecorded,
   ],
   [
     'holdfast_polls_origin',
     'Whether this manager polls origin: 1 or 0.',
-    ({ pollsOrigin }) => numberOf(pollsOrigin),
+    ({ status }) => status.polling?.isOurs ?? null,
   ],
 ];
 
-function numberOf(flag: boolean | null): number | null {
-  return flag === null ? null : Number(flag);
+function seconds(milliseconds: number | null | undefined): number | null {
+  return milliseconds == null ? null : milliseconds / 1000;
 }
 
-function addGauges(registry: Registry, figures: () => Figures): void {
-  for (const [name, help, read] of GAUGES) {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        const value = read(figures());
-        if (value === null) this.remove();
-        else this.set(value);
-      },
-    });
-  }
+/** Null before the first fetch, and where there is no origin. */
+function isOriginUp(origin: Status['origin']): boolean | null {
+  if (origin === null || (origin.reachedAt === null && origin.error === null)) return null;
+  return origin.error === null;
+}
+
+function addGauge(registry: Registry, [name, help, read]: GaugeRow, measure: () => Measured): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      const value = read(measure());
+      if (value === null) this.remove();
+      else this.set(Number(value));
+    },
+  });
 }

@@ -71,7 +71,7 @@ function shown(text: string): string {
   return /^\\[ubfr]/.test(text) ? `\\${text}` : text;
 }
 
-/** JSON leaves some control characters as they are: names of files come from whoever may push. */
+/** JSON leaves some control characters as they are, and names of files come from anybody who may push. */
 function printableLine(line: string): string {
   return `${printable(line.trimEnd())}\n`;
 }

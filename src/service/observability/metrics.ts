@@ -3,11 +3,11 @@ import type { ErrorKind } from '../../errors.ts';
 import type { Metrics } from '../../http/api.ts';
 import type { PassOutcome } from '../../reconcile/pass/pass.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
-import type { Status } from '../../reconcile/status.ts';
+import { STARTING, type Status } from '../../reconcile/status.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
-import type { Count, Figures, PassFigures } from './figures.ts';
+import type { Count, Measured } from './exposition.ts';
 
-/** What the parts of the service tell about themselves. */
+/** The metrics of one service, and how its parts report to them. */
 export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
@@ -16,51 +16,42 @@ export interface ServiceMetrics extends Metrics {
   load(): Promise<void>;
 }
 
-/** Counts for one service. What turns the figures into text is made when somebody asks for it first. */
+/** Counts for one service. What renders the metrics is loaded at the first scrape. */
 export function createMetrics(): ServiceMetrics {
   const requests = createCounts();
   const transfers = createCounts();
-  const passes = createPassFigures();
+  const passes = createCounts();
+  for (const outcome of OUTCOMES) passes.counter(outcome, { outcome });
+  let changes = 0;
   let isRecorded = true;
-  const figures = (): Figures => ({
-    isRecorded,
+  let lastStatus = STARTING;
+  const measure = (): Measured => ({
     requests: requests.all(),
     transfers: transfers.all(),
-    ...passes.figures(),
+    passes: passes.all(),
+    changes,
+    isRecorded,
+    status: lastStatus,
   });
   const load = once(() => import('./exposition.ts'));
-  const exposition = once(async () => (await load()).createExposition(figures));
+  const exposition = once(async () => (await load()).createExposition(measure));
   const requestCounter: Metrics['requestCounter'] = (method, route, status) =>
     requests.counter(`${method} ${status} ${route}`, { method, route, status });
   return {
     requestCounter,
     countRequest: (method, route, status) => requestCounter(method, route, status)(),
     countTransfer: (kind, outcome) => transfers.counter(`${kind} ${outcome}`, { kind, outcome })(),
-    countPass: passes.count,
+    countPass: (outcome, status) => {
+      const ended = outcome.ok ? 'ok' : outcome.error.kind;
+      passes.counter(ended, { outcome: ended })();
+      if (outcome.ok) changes += outcome.report.steps.length;
+      lastStatus = status;
+    },
     tellRecord: ({ problem }) => {
       isRecorded = problem === null;
     },
     load: async () => void (await load()),
     render: async () => (await exposition())(),
-  };
-}
-
-/** Counts in a plain map: devices poll by the thousand. */
-function createCounts() {
-  const counts = new Map<string, Count & { add(): void }>();
-  return {
-    /** Adds one for these labels, which the key tells from all others. */
-    counter: (key: string, labels: Count['labels']): (() => void) => {
-      const known = counts.get(key);
-      if (known !== undefined) return known.add;
-      const add = (): void => {
-        made.count += 1;
-      };
-      const made = { labels, count: 0, add };
-      counts.set(key, made);
-      return add;
-    },
-    all: (): Iterable<Count> => counts.values(),
   };
 }
 
@@ -74,37 +65,21 @@ const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
   'internal',
 ];
 
-function createPassFigures() {
-  const passes = createCounts();
-  const counterOf = (outcome: string): (() => void) => passes.counter(outcome, { outcome });
-  for (const outcome of OUTCOMES) counterOf(outcome);
-  const last: Omit<PassFigures, 'passes'> = {
-    changes: 0,
-    problems: 0,
-    failures: 0,
-    appliedAt: null,
-    reachedAt: null,
-    isOriginUp: null,
-    pollsOrigin: null,
-  };
-  const count: ServiceMetrics['countPass'] = (outcome, status) => {
-    counterOf(outcome.ok ? 'ok' : outcome.error.kind)();
-    if (outcome.ok) last.changes += outcome.report.steps.length;
-    last.problems = status.problems.length;
-    last.failures = status.error?.failures ?? 0;
-    if (status.applied !== null) last.appliedAt = status.applied.at / 1000;
-    if (status.polling !== null) last.pollsOrigin = status.polling.isOurs;
-    Object.assign(last, originFigures(status.origin));
-  };
-  return { count, figures: () => ({ ...last, passes: passes.all() }) };
-}
-
-/** Before the first look nobody knows whether origin is reached. */
-function originFigures(origin: Status['origin']): Pick<PassFigures, 'reachedAt' | 'isOriginUp'> {
-  const { reachedAt = null, error = null } = origin ?? {};
-  const isLookedAt = reachedAt !== null || error !== null;
+/** Counts in a plain map: devices poll by the thousand. */
+function createCounts() {
+  const counts = new Map<string, Count & { add(): void }>();
   return {
-    reachedAt: reachedAt === null ? null : reachedAt / 1000,
-    isOriginUp: isLookedAt ? error === null : null,
+    /** A function that adds one for these labels, for which the key is unique. */
+    counter: (key: string, labels: Count['labels']): (() => void) => {
+      const known = counts.get(key);
+      if (known !== undefined) return known.add;
+      const add = (): void => {
+        made.count += 1;
+      };
+      const made = { labels, count: 0, add };
+      counts.set(key, made);
+      return add;
+    },
+    all: (): Iterable<Count> => counts.values(),
   };
 }

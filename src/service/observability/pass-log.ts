@@ -22,8 +22,8 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
 };
 
 /**
- * Tells the log what passes did: a line for each changed object, for each problem and each fault when it comes and when
- * it goes. Gives way to others between problems; a call waits until the one before is over.
+ * Logs what passes did: a line for each changed object, and for each problem and each failure when it comes and when it
+ * goes. Gives way to others between problems.
  */
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => Promise<void> {
   let told = new Map<string, { file: string; code: string; problem: string }>();
@@ -67,12 +67,12 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
   };
 }
 
-/** As the log tells every time; null: with the next commit. */
+/** In ISO 8601, as all times of the log; null: with the next commit. */
 function retryTime(error: PassError | null): string | null {
   return error?.retryAt == null ? null : new Date(error.retryAt).toISOString();
 }
 
-/** Tells when origin is lost and found, and who of many managers asks it. */
+/** Logs when origin is lost and reached again, and which of many managers polls it. */
 function createOriginLog(logger: Logger): (status: Status) => void {
   let lastMessage: string | null = null;
   let lastHolder: string | null = null;

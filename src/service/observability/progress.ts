@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { Progress, TellProgress } from '../../reconcile/pass/progress.ts';
+import type { Progress, TellProgress } from '../../reconcile/pass/dependencies.ts';
 
 /** Milliseconds between two lines of the log, and between two drawings. */
 const LOG_INTERVAL = 3000;
 const DRAW_INTERVAL = 100;
-/** A silence of more milliseconds than this ends a piece of work: what is told next is the beginning of another. */
+/** After a silence of more milliseconds than this, the next progress is that of other work. */
 const PAUSE = 1000;
 const WIDTH = 30;
 
@@ -14,7 +14,7 @@ export type Draw = (text: string) => void;
 /** What telling of progress needs. */
 export interface ProgressOptions {
   logger: Logger;
-  /** null: nobody looks at a terminal. */
+  /** Null without a terminal. */
   draw: Draw | null;
   /** Milliseconds that pass. */
   elapsed(): number;

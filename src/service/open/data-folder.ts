@@ -11,7 +11,7 @@ import { type FolderLock, lockFolder } from '../../store/sqlite/folder-lock.ts';
 const OTHERS = 0o077;
 const OWNER_ONLY = 0o700;
 
-/** What the manager keeps in its folder that nobody else may read, as files. */
+/** Files in the folder that only the manager may read. */
 const SECRET_FILES = [
   'admin.json',
   'manager.json',

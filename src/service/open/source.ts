@@ -22,8 +22,7 @@ export interface SourceEnvironment {
 /** Milliseconds that one git call on this machine may take. */
 const GIT_TIME_LIMIT = 30_000;
 /**
- * Milliseconds for a fetch of much, like the first one with the whole history; a line that stands still is noticed
- * earlier.
+ * Milliseconds for a large fetch, such as the first one with the whole history; a stalled connection is noticed earlier.
  */
 const FIRST_FETCH_LIMIT = 3_600_000;
 /** How many times the usual limit the first fetch may say nothing: origin has to count what it will send. */
@@ -66,7 +65,7 @@ async function openLocal(
   return source;
 }
 
-/** What cannot be mended now is no reason not to serve: the next write tries again, and says so if it fails. */
+/** A failure here is no reason not to serve: the next write tries again, and says so if it fails. */
 async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
   try {
     const undone = await source.recover();

@@ -27,7 +27,7 @@ export interface OpenedStore {
   store: Store;
   /** For the recorder of ids: reads them even when the store's files went away and it takes no more writes. */
   given: Pick<Store, 'state' | 'counters'>;
-  /** Null where there is nobody to share the looks at origin with. */
+  /** Null if no other manager can poll origin for this one. */
   lease: PollLease | null;
 }
 
@@ -41,19 +41,14 @@ export async function openStore(config: Config, place: StorePlace): Promise<Open
     return { store, given, lease: null };
   }
   const { store, pollLease } = await openShared(config.MONGODB_URI, config, place);
-  if (config.GIT_REMOTE === null || config.GIT_POLL_INTERVAL === 0)
-    return { store, given: store, lease: null };
+  const polls = config.GIT_REMOTE !== null && config.GIT_POLL_INTERVAL > 0;
   const interval = config.GIT_POLL_INTERVAL * 1000;
-  return {
-    store,
-    given: store,
-    lease: pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }),
-  };
+  const lease = polls ? pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) : null;
+  return { store, given: store, lease };
 }
 
 /**
- * Adds the path to an error, and what to do. A damaged file is `invalid`, not `unavailable`: trying again does not mend
- * it.
+ * Adds the path to an error, and what to do. A damaged file is `invalid`, not `unavailable`: trying again does not help.
  */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {

@@ -5,7 +5,7 @@ import type { NewEntry } from './render.ts';
 
 /**
  * What happens at one place of a collection, in the order of the text. With both `old` and `next`, the entry is edited
- * where it stands; with `old` alone it is removed; with `next` alone it is added.
+ * in place; with `old` alone it is removed; with `next` alone it is added.
  */
 export interface Slot {
   old: Entry | undefined;

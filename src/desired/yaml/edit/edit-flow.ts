@@ -32,7 +32,7 @@ function fill(patch: Patch, { start, end }: CollectionPart, slots: Slot[], pen: 
   } else patch.replace(start + 1, close, entries.join(', '));
 }
 
-/** Whether a comment stands on a line of its own or behind the opening bracket, so that it is not about one entry. */
+/** Whether a comment is on a line of its own or behind the opening bracket, so that it is not about one entry. */
 function hasOwnComments(text: string, { start, entries, end }: CollectionPart): boolean {
   const opening = text.slice(start + 1, entries[0]?.start);
   const gaps = entries.map((entry, index) => text.slice(tailOf(entry), entries[index + 1]?.start ?? end));

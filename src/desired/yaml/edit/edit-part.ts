@@ -11,7 +11,7 @@ import { entryLines, flowEntry, type NewEntry } from './render.ts';
 import { inStyle } from './strings.ts';
 
 /**
- * Edits the top-level map of a file so that it becomes `target`. With `coarse`, a field that differs is written anew
+ * Edits the top-level map of a file so that it becomes `target`. With `coarse`, a field that differs is rewritten
  * as a whole; otherwise only the parts of it that differ are changed.
  */
 export function editTop(patch: Patch, top: CollectionPart, target: Fields, pen: Pen, coarse: boolean): void {
@@ -40,7 +40,7 @@ function slotsOf(text: string, part: CollectionPart, value: unknown): Slot[] {
   return part.form === 'block' && startsLine(text, part.start) ? slots : reuseFirst(slots);
 }
 
-/** Edits an entry where it stands so that it holds `next`, changing as little of its key and value as possible. */
+/** Edits an entry in place so that it holds `next`, changing as little of its key and value as possible. */
 function editEntry(patch: Patch, parent: CollectionPart, old: Entry, next: NewEntry, pen: Pen): void {
   const { key } = old;
   if (key !== undefined && next.key !== undefined && next.key !== key.value) {
@@ -77,7 +77,7 @@ function changeEntries(patch: Patch, part: CollectionPart, slots: Slot[], pen: P
   else editFlow(patch, part, slots, pen);
 }
 
-/** Writes the entry anew, whatever form it had. */
+/** Rewrites the entry, whatever form it had. */
 function rewriteEntry(
   patch: Patch,
   part: CollectionPart,

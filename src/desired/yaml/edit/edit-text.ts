@@ -12,7 +12,7 @@ import { filePen } from './pen.ts';
 import { renderYaml } from './render.ts';
 
 /**
- * How much an edit wrote anew, from fine to coarse:
+ * How much an edit rewrote, from fine to coarse:
  * - `nothing`: the text held the target already;
  * - `places`: the values that differ;
  * - `quoted-places`: the same, with strings of several lines in quotes: as a block scalar, one of them would have
@@ -30,7 +30,7 @@ export interface EditedText {
 
 const BOM = '\ufeff';
 
-/** `editYaml`, which also tells the grain of the edit. */
+/** `editYaml`, which also returns the grain of the edit. */
 export function editText(text: string, target: Fields, read: ReadYaml = readYaml): EditedText {
   const document = requireDocument(read(text));
   const body = openBody(text);
@@ -104,7 +104,7 @@ function withEnds({ hasMark, ended }: Body, edited: string): string[] {
 interface EditOptions {
   /** Whether strings of several lines become block scalars (default: true). */
   blocks?: boolean;
-  /** Whether fields that differ are written anew as a whole (default: false). */
+  /** Whether fields that differ are rewritten as a whole (default: false). */
   coarse?: boolean;
 }
 

@@ -7,7 +7,7 @@ import type { Pen } from './pen.ts';
 import { blockLines, flowText, hasEntries } from './render.ts';
 import { inStyle, type Literal, literal } from './strings.ts';
 
-/** Where a value stands: in the pair or item `holder` of the collection `parent`. */
+/** Where a value is: in the pair or item `holder` of the collection `parent`. */
 export interface Place {
   parent: CollectionPart;
   holder: Entry;

@@ -22,7 +22,7 @@ export function addToFlow(patch: Patch, part: CollectionPart, slots: readonly Sl
   }
 }
 
-/** What stands around a new entry. */
+/** What is around a new entry. */
 interface Neighbours {
   previous: Entry | undefined;
   next: Entry | undefined;

@@ -12,7 +12,7 @@ import {
 import { columnOf } from './lines.ts';
 import type { ScalarStyle } from './strings.ts';
 
-/** Where a value stands: from `start` to before `end`. `head` is where its tag or anchor begins, else `start`. */
+/** Where a value is: from `start` to before `end`. `head` is where its tag or anchor begins, else `start`. */
 interface Span {
   head: number;
   start: number;
@@ -134,7 +134,7 @@ function collectionPart(text: string, { kind, node, entries, value, head }: Buil
   };
 }
 
-/** An entry's comma stands among the tokens before the next entry. */
+/** An entry's comma is among the tokens before the next entry. */
 function setCommas(entries: readonly Entry[], items: readonly CST.CollectionItem[]): void {
   const commas = items.flatMap((item) => item.start.filter(({ type }) => type === 'comma'));
   for (const [index, entry] of entries.entries()) entry.comma = commas[index]?.offset;

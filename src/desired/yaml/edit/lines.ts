@@ -14,14 +14,14 @@ export function columnOf(text: string, offset: number): number {
   return offset - lineStart(text, offset);
 }
 
-/** Whether nothing but blanks stands before `offset` on its line. */
+/** Whether only blanks precede `offset` on its line. */
 export function startsLine(text: string, offset: number): boolean {
   let at = offset;
   while (at > 0 && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--;
   return at === 0 || text[at - 1] === '\n';
 }
 
-/** Whether nothing but blanks and a comment stands from `offset` to the end of its line. */
+/** Whether only blanks and a comment follow from `offset` to the end of its line. */
 export function endsLine(text: string, offset: number): boolean {
   const rest = /[ \t]*(?:#|\r?\n|$)/y;
   rest.lastIndex = offset;

@@ -48,7 +48,7 @@ export function penOf(text: string, part: CollectionPart, pen: Pen): Pen {
   return { ...own, ...quoting(part.entries.flatMap(stringOf), part.entries.flatMap(keyOf), pen) };
 }
 
-/** A string that stands in the text, and how it is quoted there. */
+/** A string in the text, and how it is quoted there. */
 interface Sighting {
   value: string;
   style: ScalarStyle;

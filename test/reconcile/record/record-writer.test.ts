@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { Book } from '../../../src/reconcile/record/book.ts';
 import {
   decodeRecord,
   encodeMeta,
@@ -8,6 +7,7 @@ import {
   type RecordMeta,
   shardOf,
 } from '../../../src/reconcile/record/format.ts';
+import { RecordWriter } from '../../../src/reconcile/record/record-writer.ts';
 import type { RecordText, Source } from '../../../src/source/source.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 
@@ -34,20 +34,25 @@ it('says of itself what its rows say, also where ids rise while it is read', asy
       return store.counters(since);
     },
   });
-  const book = new Book({ record: source.record, store: rising, reader: source.reader, now: () => 1000 });
-  const { meta, hasWritten } = await book.bringUp();
+  const writer = new RecordWriter({
+    record: source.record,
+    store: rising,
+    reader: source.reader,
+    now: () => 1000,
+  });
+  const { meta, hasWritten } = await writer.update();
   expect(rises).toBeLessThanOrEqual(0);
   expect([meta?.idSequence, hasWritten]).toEqual([(await store.state()).idSequence, true]);
   // Nothing is left to write, so the rows were the newest ones.
-  expect((await book.bringUp()).hasWritten).toBe(false);
-  const fresh = new Book({ record: source.record, store, reader: source.reader, now: () => 2000 });
-  expect((await fresh.bringUp()).hasWritten).toBe(false);
+  expect((await writer.update()).hasWritten).toBe(false);
+  const fresh = new RecordWriter({ record: source.record, store, reader: source.reader, now: () => 2000 });
+  expect((await fresh.update()).hasWritten).toBe(false);
 });
 
 it('writes nothing for a store that does not know the past yet', async () => {
   const { store, source } = await buildEngine({ files: FILES });
-  const book = new Book({ record: source.record, store, reader: source.reader, now: () => 1000 });
-  expect(await book.bringUp()).toEqual({ meta: null, hasWritten: false, replaced: null, aside: null });
+  const writer = new RecordWriter({ record: source.record, store, reader: source.reader, now: () => 1000 });
+  expect(await writer.update()).toEqual({ meta: null, hasWritten: false, replaced: null, aside: null });
   expect(await source.record.read()).toBeNull();
 });
 
@@ -58,9 +63,9 @@ it('leaves what a manager on a copy of the store has recorded since, and says so
   const copy = { state: async () => state, counters: async () => counters };
   await store.restartApp('web', CONTEXT);
   const parts = { record: source.record, reader: source.reader, now: () => 1000 };
-  await new Book({ ...parts, store }).bringUp();
+  await new RecordWriter({ ...parts, store }).update();
   const recorded = await source.record.read();
-  await expect(new Book({ ...parts, store: copy }).bringUp()).rejects.toMatchObject({
+  await expect(new RecordWriter({ ...parts, store: copy }).update()).rejects.toMatchObject({
     kind: 'conflict',
     message: expect.stringContaining('another manager runs on a copy'),
   });
@@ -71,7 +76,7 @@ it('takes out again what somebody has added to the record, so that it stays whol
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
   const parts = { record: source.record, store, reader: source.reader, now: () => 1000 };
-  const { meta } = await new Book(parts).bringUp();
+  const { meta } = await new RecordWriter(parts).update();
   const { version } = (await source.record.read()) as RecordText;
   const row = { kind: 'app', name: 'stray', last: 7, hash: null } as const;
   const rows = [...(await store.counters(0)), row];
@@ -85,6 +90,6 @@ it('takes out again what somebody has added to the record, so that it stays whol
     at: 1000,
   });
   expect(await recordedNames(source)).toContain('stray');
-  expect((await new Book(parts).bringUp()).hasWritten).toBe(true);
+  expect((await new RecordWriter(parts).update()).hasWritten).toBe(true);
   expect(await recordedNames(source)).toEqual((await store.counters(0)).map(({ name }) => name).sort());
 });

@@ -42,7 +42,7 @@ export interface Documents {
    */
   put(changes: readonly Change[]): Promise<void>;
 
-  /** The documents with these ids that are there. */
+  /** The documents with these ids that are there; several commands where they are many. */
   objects(ids: readonly string[]): Promise<ObjectDocument[]>;
   /**
    * The documents with a version above `version`, of one kind or of both, not of one moment. Without `contents`

@@ -159,7 +159,6 @@ export class FleetReads {
   }
 
   async #load(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectDocument[]> {
-    if (names.length === 0) return [];
     const documents = await this.#documents.objects(names.map((name) => keyOf(kind, name)));
     requireVersion(head, documents);
     return documents;

@@ -1,4 +1,3 @@
-import { HoldfastError } from '../../errors.ts';
 import type { StateWork } from '../rules/work.ts';
 import type { Followed } from '../store.ts';
 import type { FleetHead } from './documents.ts';
@@ -21,8 +20,16 @@ export class HeadWork implements StateWork {
     return this.#now().floorOfOthers;
   }
 
-  requireSequence(expected: number): void {
-    requireSequence(this.#head, expected);
+  lastClaim(): { sequence: number; claimed: string | null } {
+    return this.#now();
+  }
+
+  claim(revision: string): void {
+    this.#set({ sequence: this.#now().sequence + 1, claimed: revision });
+  }
+
+  setAttempted(revision: string, at: number): void {
+    this.#set({ attempted: { revision, at } });
   }
 
   nextIdSequence(above = 0): number {
@@ -64,11 +71,4 @@ export class HeadWork implements StateWork {
   #set(fields: Partial<FleetHead>): void {
     this.#fields = { ...this.#fields, ...fields };
   }
-}
-
-/** Throws `conflict` when another sequence than this one was claimed last. */
-export function requireSequence({ sequence, claimed }: FleetHead, expected: number): void {
-  if (sequence === expected) return;
-  const message = 'another pass has claimed the store since; look at the repository again';
-  throw new HoldfastError('conflict', message, { expected, sequence, claimed });
 }

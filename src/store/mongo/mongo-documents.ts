@@ -93,12 +93,13 @@ export class MongoDocuments implements Documents {
     for (const part of parts(changes)) await this.#run((db) => putPart(db, part));
   }
 
-  objects(ids: readonly string[]): Promise<ObjectDocument[]> {
-    return this.#run((db) =>
-      objects(db)
-        .find({ _id: { $in: [...ids] } })
-        .toArray(),
-    );
+  async objects(ids: readonly string[]): Promise<ObjectDocument[]> {
+    const found: ObjectDocument[] = [];
+    for (const part of parts([...new Set(ids)])) {
+      const filter = { _id: { $in: [...part] } };
+      found.push(...(await this.#run((db) => objects(db).find(filter).toArray())));
+    }
+    return found;
   }
 
   objectsSince(version: number, kind: Kind | null, contents: boolean): Promise<ObjectDocument[]> {
@@ -154,7 +155,7 @@ function operations(db: Db): Collection<OperationDocument> {
   return db.collection<OperationDocument>(COLLECTIONS.operations);
 }
 
-/** So many changes go into one command: a second's work at most, far below the driver's limits. */
+/** So many documents go into one command: a second's work at most, far below the driver's limits. */
 const AT_ONCE = 1000;
 
 function parts<T>(all: readonly T[]): (readonly T[])[] {

@@ -1,7 +1,12 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import type { ObjectKey } from '../../desired/name.ts';
+import { keyOf, type ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
+import { objectIds } from '../object-id.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import { applyBatch } from '../rules/apply.ts';
+import { claimHead } from '../rules/claim.ts';
+import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
+import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
   ApplyBatch,
@@ -20,11 +25,11 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import { Committer } from './committer.ts';
-import type { Documents, FleetHead, ReportsHead } from './documents.ts';
-import { FleetWrites } from './fleet.ts';
+import { Committer, type Draft, requireVersion } from './committer.ts';
+import type { Documents, FleetHead, ObjectDocument, ReportsHead } from './documents.ts';
 import { FleetReads } from './fleet-reads.ts';
 import { Reports } from './reports.ts';
+import { WorkingSet } from './working-set.ts';
 
 /** What the store is made of. */
 export interface DocumentStoreOptions {
@@ -46,21 +51,21 @@ const WRITER_BYTES = 12;
  * that every call sees what others did.
  */
 export class DocumentStore implements Store {
+  readonly #options: DocumentStoreOptions;
   readonly #documents: Documents;
   readonly #fleet: Committer<FleetHead>;
-  readonly #writes: FleetWrites;
   readonly #reads: FleetReads;
   readonly #reports: Reports;
   #isClosed = false;
 
-  constructor({ documents, defaults, random, pause, inlineLimit }: DocumentStoreOptions) {
+  constructor(options: DocumentStoreOptions) {
+    const { documents, defaults, random } = options;
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
-    const options = { newWriter, pause, inlineLimit };
+    this.#options = options;
     this.#documents = documents;
-    this.#fleet = new Committer<FleetHead>(documents, 'fleet', options);
-    this.#writes = new FleetWrites({ documents, committer: this.#fleet, defaults, random });
+    this.#fleet = new Committer<FleetHead>(documents, 'fleet', { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
-    const committer = new Committer<ReportsHead>(documents, 'reports', options);
+    const committer = new Committer<ReportsHead>(documents, 'reports', { ...options, newWriter });
     this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random });
   }
 
@@ -79,15 +84,16 @@ export class DocumentStore implements Store {
   }
 
   markAttempted(revision: string, at: number): Promise<void> {
-    return this.#call(() => this.#writes.markAttempted(revision, at));
+    return this.#write([], ({ state }) => state.setAttempted(revision, at));
   }
 
   claimHead(expected: number, revision: string, at: number): Promise<number> {
-    return this.#call(() => this.#writes.claimHead(expected, revision, at));
+    return this.#write([], (work) => claimHead(work, expected, revision, at));
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {
-    return this.#call(() => this.#writes.apply(batch));
+    const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => keyOf(kind, name));
+    return this.#write(keys, (work) => applyBatch(work, batch));
   }
 
   appliedObjects(): Promise<AppliedObject[]> {
@@ -127,7 +133,7 @@ export class DocumentStore implements Store {
     context: OperationContext,
     ifMatch: readonly string[] | null = null,
   ): Promise<AtRevision<StoredApp> | null> {
-    return this.#call(() => this.#writes.restartApp(name, context, ifMatch));
+    return this.#write([keyOf('app', name)], (work) => restartApp(work, name, context, ifMatch));
   }
 
   pruneGroup(
@@ -135,15 +141,15 @@ export class DocumentStore implements Store {
     context: OperationContext,
     ifMatch: readonly string[] | null = null,
   ): Promise<AtRevision<StoredGroup> | null> {
-    return this.#call(() => this.#writes.pruneGroup(name, context, ifMatch));
+    return this.#write([keyOf('device_group', name)], (work) => pruneGroup(work, name, context, ifMatch));
   }
 
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {
-    return this.#call(() => this.#writes.pruneAll(context));
+    return this.#write('groups', (work) => pruneAll(work, context));
   }
 
   logOperation(entry: NewOperation): Promise<void> {
-    return this.#call(() => this.#writes.logOperation(entry));
+    return this.#write([], ({ operations }) => operations.add(entry));
   }
 
   operations(before: number | null, limit: number): Promise<OperationEntry[]> {
@@ -156,7 +162,8 @@ export class DocumentStore implements Store {
     floorOfOthers = 0,
     followed: Followed | null = null,
   ): Promise<void> {
-    return this.#call(() => this.#writes.seedCounters(seeds, idSequence, floorOfOthers, followed));
+    const keys = seeds.map(({ kind, name }) => keyOf(kind === 'prune' ? 'device_group' : kind, name));
+    return this.#write(keys, (work) => seedCounters(work, seeds, idSequence, floorOfOthers, followed));
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {
@@ -176,6 +183,29 @@ export class DocumentStore implements Store {
 
   expireReports(before: number): Promise<number> {
     return this.#call(() => this.#reports.expire(before));
+  }
+
+  /** Loads the objects that the rules may touch, lets the rules change them, and writes what they changed. */
+  #write<T>(touched: readonly string[] | 'groups', rules: (work: WorkingSet) => T | Promise<T>): Promise<T> {
+    const { defaults, random } = this.#options;
+    const write = async (head: FleetHead): Promise<Draft<FleetHead, T>> => {
+      const documents = await this.#load(touched);
+      requireVersion(head, documents);
+      const work = new WorkingSet({ head, documents, newOid: objectIds(random, head.lastOid), defaults });
+      const result = await rules(work);
+      const { fields } = work.state;
+      const changes = work.changes();
+      const isNothing = changes.length === 0 && Object.keys(fields).length === 0;
+      return { fields: isNothing ? null : fields, changes, result };
+    };
+    return this.#call(() => this.#fleet.write(write));
+  }
+
+  /** The objects with these keys, or all groups. */
+  #load(keys: readonly string[] | 'groups'): Promise<ObjectDocument[]> {
+    return keys === 'groups'
+      ? this.#documents.objectsSince(-1, 'device_group', true)
+      : this.#documents.objects(keys);
   }
 
   /** Every call goes through here: turns it away once closed. */

@@ -7,6 +7,7 @@ import { raise } from '../../plan/ids.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';
 import type { ApplyBatch, CounterKind, GivenId } from '../store.ts';
+import { requireSequence } from './claim.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
 import type { KeptCounter, Work } from './work.ts';
 
@@ -30,7 +31,7 @@ type Wanted = Step & { after: Content };
  * `COMMIT` read the log back and write all of it anew (4 of 6 ms with 10,000 steps).
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
-  work.state.requireSequence(batch.sequence);
+  requireSequence(work.state, batch.sequence);
   work.state.setApplied(batch.revision, batch.at, batch.rules);
   const changed = once(() => work.state.nextIdSequence());
   const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null };

@@ -35,8 +35,11 @@ export interface Work {
 }
 
 export interface StateWork {
-  /** Throws `conflict` when another sequence than this one was claimed last. */
-  requireSequence(expected: number): void;
+  /** How many claims there were, and the revision of the last one. */
+  lastClaim(): { sequence: number; claimed: string | null };
+  /** Counts one more claim. */
+  claim(revision: string): void;
+  setAttempted(revision: string, at: number): void;
   /** Takes the next number above the stored one and `above`, and keeps it. */
   nextIdSequence(above?: number): number;
   /** The applied revision; null before the first. */

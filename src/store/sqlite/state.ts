@@ -82,19 +82,12 @@ export class StateWrites extends StateReads {
     this.#attempted.run(revision, at);
   }
 
-  claim(expected: number, revision: string, at: number): number {
-    this.requireSequence(expected);
-    this.#claim.run(revision);
-    this.setAttempted(revision, at);
-    return expected + 1;
+  lastClaim(): { sequence: number; claimed: string | null } {
+    return this.row();
   }
 
-  /** Throws `conflict` when another sequence than this one was claimed last. */
-  requireSequence(expected: number): void {
-    const { sequence, claimed } = this.row();
-    if (sequence === expected) return;
-    const message = 'another pass has claimed the store since; look at the repository again';
-    throw new HoldfastError('conflict', message, { expected, sequence, claimed });
+  claim(revision: string): void {
+    this.#claim.run(revision);
   }
 
   setApplied(revision: string, at: number, rules: string): void {

@@ -5,6 +5,7 @@ import type { ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
+import { claimHead } from '../rules/claim.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
 import type {
@@ -92,7 +93,7 @@ export class SqliteStore implements Store {
   }
 
   claimHead(expected: number, revision: string, at: number): Promise<number> {
-    return this.#writeLight(() => this.#writes.state.claim(expected, revision, at));
+    return this.#writeLight(() => claimHead(this.#writes, expected, revision, at));
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {

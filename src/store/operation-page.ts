@@ -31,3 +31,14 @@ export class OperationPage {
     return this;
   }
 }
+
+/** An entry as stores hold it. */
+export interface OperationRow extends Omit<OperationEntry, 'ids'> {
+  /** JSON. */
+  ids: string;
+}
+
+export function operationEntry(row: OperationRow): OperationEntry {
+  const { id, at, actor, action, name, requestId, ids } = row;
+  return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
+}

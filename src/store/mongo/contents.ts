@@ -2,6 +2,7 @@ import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb
 import { HoldfastError } from '../../errors.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import { higherOid } from '../object-id.ts';
+import { operationEntry } from '../operation-page.ts';
 import { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
@@ -70,9 +71,7 @@ export class MongoContents implements Contents {
         .limit(limit)
         .toArray(),
     );
-    return rows.map(({ _id: id, at, actor, action, name, requestId, ids }) => {
-      return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
-    });
+    return rows.map((row) => operationEntry({ id: row._id, ...row }));
   }
 
   /** Also those that others put there: pages may be shorter, and only the last one is empty. */

@@ -1,8 +1,9 @@
 import type { Kind } from '../../desired/name.ts';
 import type { FileOrigin } from '../../plan/step.ts';
+import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
 import type { KeptCounter } from '../rules/work.ts';
-import type { Followed, OperationEntry } from '../store.ts';
+import type { Followed } from '../store.ts';
 
 /**
  * What the store asks of a database, and nothing more: each method is one command, or several where it says so.
@@ -157,10 +158,8 @@ interface StoredPart {
 }
 
 /** `_id` is the version that it was written with. */
-export interface OperationDocument extends Omit<OperationEntry, 'id' | 'ids'> {
+export interface OperationDocument extends Omit<OperationRow, 'id'> {
   _id: number;
-  /** JSON. */
-  ids: string;
 }
 
 /** A report that came through the API. The fields beside `body` are there to be searched. */

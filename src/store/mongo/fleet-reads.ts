@@ -1,9 +1,8 @@
-import { inTurns, Pace } from '../../async/pace.ts';
+import { inTurns } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../desired/name.ts';
-import { HoldfastError } from '../../errors.ts';
-import { OperationPage } from '../operation-page.ts';
-import { appContent, groupContent, storedApp, storedGroup } from '../rules/rows.ts';
+import { OperationPage, operationEntry } from '../operation-page.ts';
+import { appliedObject, appsOfGroup, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type {
   AppliedObject,
   AtRevision,
@@ -55,7 +54,8 @@ export class FleetReads {
 
   app(name: string): Promise<AtRevision<StoredApp | null>> {
     return this.#committer.read(async (head) => {
-      const [value = null] = await this.#apps(head, [name]);
+      const [row] = await this.#rows(head, 'app', [name]);
+      const value = row === undefined ? null : storedApp(row, this.#defaults);
       return { value, revision: revisionOf(head) };
     });
   }
@@ -71,9 +71,8 @@ export class FleetReads {
     return this.#committer.read(async (head) => {
       const group = await this.#group(head, name);
       if (group === null) return null;
-      const stored = await this.#apps(head, group.content.apps);
-      const apps = group.content.apps.map((app, index) => stored[index] ?? missing(app, name));
-      return { group, apps, revision: revisionOf(head) };
+      const rows = await this.#rows(head, 'app', group.content.apps);
+      return { group, apps: await appsOfGroup(group, rows, this.#defaults), revision: revisionOf(head) };
     });
   }
 
@@ -119,7 +118,7 @@ export class FleetReads {
       while (page.room > 0) {
         const asked = Math.min(page.room, OPERATIONS_AT_ONCE);
         const found = await this.#documents.operations(end, asked);
-        page.fill(parsed(found));
+        page.fill(entriesOf(found));
         if (found.length < asked) break;
         end = found.at(-1)?._id ?? 0;
       }
@@ -127,41 +126,26 @@ export class FleetReads {
     });
   }
 
-  /** Gives way to others on its way. */
+  /** Gives way to other work. */
   async #parse(documents: readonly ObjectDocument[]): Promise<ChangedObjects> {
-    const pace = new Pace();
     const found: ChangedObjects = { objects: [], gone: [] };
-    for (const document of documents) {
-      const { kind, name, stored } = document;
+    await inTurns(documents, ({ kind, name, stored }) => {
       if (stored === null) found.gone.push({ kind, name });
-      else found.objects.push(appliedObject(document, this.#defaults));
-      await pace.step();
-    }
+      else found.objects.push(appliedObject(kind, name, stored.content, stored.origin, this.#defaults));
+    });
     return found;
   }
 
   async #group(head: FleetHead, name: string): Promise<StoredGroup | null> {
-    const [document] = await this.#load(head, 'device_group', [name]);
-    const row = rowOf(document);
+    const [row] = await this.#rows(head, 'device_group', [name]);
     return row === undefined ? null : storedGroup(row);
   }
 
-  /** The apps in the order of the names; null for one that is not stored. Gives way to others on its way. */
-  async #apps(head: FleetHead, names: readonly string[]): Promise<(StoredApp | null)[]> {
-    const found = await this.#load(head, 'app', names);
-    const byName = new Map(found.map((document) => [document.name, rowOf(document)]));
-    const apps: (StoredApp | null)[] = [];
-    await inTurns(names, (name) => {
-      const row = byName.get(name);
-      apps.push(row === undefined ? null : storedApp(row, this.#defaults));
-    });
-    return apps;
-  }
-
-  async #load(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectDocument[]> {
+  /** Those of the objects that are applied, in no order. */
+  async #rows(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectRow[]> {
     const documents = await this.#documents.objects(names.map((name) => keyOf(kind, name)));
     requireVersion(head, documents);
-    return documents;
+    return documents.flatMap((document) => rowOf(document) ?? []);
   }
 
   /**
@@ -208,24 +192,11 @@ function versionOf(mark: string, { recent }: FleetHead): number | null {
   return recent.includes(writer) ? Number(version) : null;
 }
 
-/** A device that was told the rest would stop the missing app's containers. */
-function missing(app: string, group: string): never {
-  const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;
-  throw new HoldfastError('unavailable', message, { app, device_group: group });
-}
-
 function counterRow(kind: CounterKind, name: string, { last }: CounterPart, hash: string | null): CounterRow {
   return { kind, name, last, hash };
 }
 
-function appliedObject({ kind, name, stored }: ObjectDocument, defaults: AppDefaults): AppliedObject {
-  const { content, origin } = stored ?? { content: '{}', origin: null };
-  if (kind === 'app') return { kind, name, origin, content: appContent(content, defaults) };
-  return { kind, name, origin, content: groupContent(content) };
-}
-
 /** One by one: those that a page has no room for are not parsed. */
-function* parsed(documents: readonly OperationDocument[]): Generator<OperationEntry> {
-  for (const { _id: id, at, actor, action, name, requestId, ids } of documents)
-    yield { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
+function* entriesOf(documents: readonly OperationDocument[]): Generator<OperationEntry> {
+  for (const document of documents) yield operationEntry({ id: document._id, ...document });
 }

@@ -1,6 +1,10 @@
+import { inTurns } from '../../async/pace.ts';
 import { type App, type AppDefaults, type AppFields, completeApp } from '../../desired/app.ts';
 import type { DeviceGroup } from '../../desired/device-group.ts';
-import type { StoredApp, StoredGroup } from '../store.ts';
+import type { Kind } from '../../desired/name.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { FileOrigin } from '../../plan/step.ts';
+import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 
 /** An object as stores hold it; apps have no `prune_id`, and show 0. */
 export interface ObjectRow {
@@ -34,4 +38,38 @@ export function storedGroup(row: ObjectRow): StoredGroup {
     pruneId: row.prune_id,
     content: groupContent(row.content),
   };
+}
+
+/** `content` is JSON. */
+export function appliedObject(
+  kind: Kind,
+  name: string,
+  content: string,
+  origin: FileOrigin | null,
+  defaults: AppDefaults,
+): AppliedObject {
+  if (kind === 'app') return { kind, name, origin, content: appContent(content, defaults) };
+  return { kind, name, origin, content: groupContent(content) };
+}
+
+/**
+ * A group's apps in the order of its list, from their rows in any order. Gives way to other work. Rejects as
+ * `unavailable` when one is missing: a device that was told only the rest would stop the missing app's containers.
+ */
+export async function appsOfGroup(
+  { name: group, content }: StoredGroup,
+  rows: readonly ObjectRow[],
+  defaults: AppDefaults,
+): Promise<StoredApp[]> {
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  const apps: StoredApp[] = [];
+  await inTurns(content.apps, (app) => {
+    const row = byName.get(app);
+    if (row === undefined) {
+      const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;
+      throw new HoldfastError('unavailable', message, { app, device_group: group });
+    }
+    apps.push(storedApp(row, defaults));
+  });
+  return apps;
 }

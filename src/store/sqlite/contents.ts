@@ -1,10 +1,13 @@
 import type { Kind } from '../../desired/name.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
+import { type OperationRow, operationEntry } from '../operation-page.ts';
 import type { OperationEntry } from '../store.ts';
 import { closeOnFailure, type Database, openReader, prepare } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS } from './migrations.ts';
+import { OPERATION_COLUMNS } from './operations.ts';
+import { fileOrigin } from './rows.ts';
 import { StateReads } from './state.ts';
 
 /** The key, kind and name of every app and group that is or was. */
@@ -43,11 +46,6 @@ interface ObjectsRow {
   blob: string | null;
 }
 
-interface OperationsRow extends Omit<OperationEntry, 'ids' | 'requestId'> {
-  request_id: string;
-  ids: string;
-}
-
 /** Everything in the store of this file; it is opened for reading only. */
 export function sqliteContents(path: string): Contents {
   try {
@@ -81,11 +79,9 @@ export class SqliteContents implements Contents {
   }
 
   async operations(after: number | null, limit: number): Promise<OperationEntry[]> {
-    const sql = 'SELECT * FROM operations WHERE id > ? ORDER BY id LIMIT ?';
-    const rows = prepare<OperationsRow>(this.#db, sql).all(after ?? 0, limit);
-    return rows.map(({ id, at, actor, action, name, request_id: requestId, ids }) => {
-      return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
-    });
+    const sql = `SELECT ${OPERATION_COLUMNS} FROM operations WHERE id > ? ORDER BY id LIMIT ?`;
+    const rows = prepare<OperationRow>(this.#db, sql).all(after ?? 0, limit);
+    return rows.map(operationEntry);
   }
 
   async reports(after: string | null, limit: number): Promise<ContentsReport[]> {
@@ -100,15 +96,14 @@ export class SqliteContents implements Contents {
 }
 
 function contentsObject(row: ObjectsRow): ContentsObject {
-  const { key, kind, name, oid, content, hash, path, blob } = row;
-  const origin = path === null || blob === null ? null : { path, blob };
+  const { key, kind, name, oid, content, hash } = row;
   return {
     key,
     kind,
     name,
     own: counter(row.last, row.floor, row.own_hash, row.changed),
     prune: counter(row.prune_last, row.prune_floor, null, row.prune_changed),
-    stored: oid === null ? null : { oid, content: content ?? '', hash: hash ?? '', origin },
+    stored: oid === null ? null : { oid, content: content ?? '', hash: hash ?? '', origin: fileOrigin(row) },
   };
 }
 

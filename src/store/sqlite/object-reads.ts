@@ -1,11 +1,10 @@
-import { inTurns, Pace } from '../../async/pace.ts';
+import { inTurns } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
-import { HoldfastError } from '../../errors.ts';
-import { appContent, groupContent, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
+import { appliedObject, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { findObject, TABLE_OF } from './rows.ts';
+import { fileOrigin, findObject, TABLE_OF } from './rows.ts';
 
 /** An object and where it came from, as its table holds them. */
 export interface AppliedRow {
@@ -54,55 +53,26 @@ export class ObjectReads {
     return row === undefined ? null : storedGroup(row);
   }
 
-  /** The group's apps as they are stored now, in no order and not parsed yet. */
+  /** The rows of a group's apps, in no order; one that is missing is left out. */
   members({ content }: StoredGroup): ObjectRow[] {
     return this.#members.all(JSON.stringify(content.apps));
   }
 
-  /**
-   * The group's apps in the order of its list, of what `members` read; gives way to others on its way. Rejects as
-   * `unavailable` where one is missing: a device that was told the rest would stop the missing app's containers.
-   */
-  async parseMembers(group: StoredGroup, rows: readonly ObjectRow[]): Promise<StoredApp[]> {
-    const byName = new Map(rows.map((row) => [row.name, row]));
-    const apps: StoredApp[] = [];
-    await inTurns(group.content.apps, (name) => {
-      const row = byName.get(name);
-      if (row === undefined) throw missingApp(name, group.name);
-      apps.push(storedApp(row, this.#defaults));
-    });
-    return apps;
-  }
-
-  /** All objects of one moment, not parsed yet. */
+  /** The rows of all objects. */
   all(): AppliedRow[] {
     return this.#all.all();
   }
 
-  /** Parses them, and gives way to others on its way. */
+  /** Parses rows; gives way to other work. */
   async parse(rows: readonly AppliedRow[]): Promise<AppliedObject[]> {
-    const pace = new Pace();
     const objects: AppliedObject[] = [];
-    for (const row of rows) {
-      objects.push(appliedObject(row, this.#defaults));
-      await pace.step();
-    }
+    await inTurns(rows, (row) => {
+      objects.push(appliedObject(row.kind, row.name, row.content, fileOrigin(row), this.#defaults));
+    });
     return objects;
   }
 }
 
-function missingApp(app: string, group: string): HoldfastError {
-  const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;
-  return new HoldfastError('unavailable', message, { app, device_group: group });
-}
-
 function names(db: Database, kind: Kind): Statement<{ name: string }> {
   return prepare(db, `SELECT name FROM ${TABLE_OF[kind]} ORDER BY name`);
-}
-
-function appliedObject(row: AppliedRow, defaults: AppDefaults): AppliedObject {
-  const { kind, name, path, blob } = row;
-  const origin = path === null || blob === null ? null : { path, blob };
-  if (kind === 'app') return { kind, name, origin, content: appContent(row.content, defaults) };
-  return { kind, name, origin, content: groupContent(row.content) };
 }

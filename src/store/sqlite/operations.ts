@@ -1,4 +1,4 @@
-import { OperationPage } from '../operation-page.ts';
+import { OperationPage, type OperationRow, operationEntry } from '../operation-page.ts';
 import type { NewOperation, OperationEntry } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -18,23 +18,18 @@ export class OperationLog {
   }
 }
 
-interface OperationRow {
-  id: number;
-  at: number;
-  actor: string;
-  action: OperationEntry['action'];
-  name: string | null;
-  request_id: string;
-  /** JSON. */
-  ids: string;
-}
+/** As they are named in an `OperationRow`. */
+export const OPERATION_COLUMNS = 'id, at, actor, action, name, request_id AS requestId, ids';
 
 /** Reads the operations log. */
 export class OperationReads {
   readonly #newest: Statement<OperationRow>;
 
   constructor(db: Database) {
-    this.#newest = prepare(db, 'SELECT * FROM operations WHERE id < ? ORDER BY id DESC LIMIT 1');
+    this.#newest = prepare(
+      db,
+      `SELECT ${OPERATION_COLUMNS} FROM operations WHERE id < ? ORDER BY id DESC LIMIT 1`,
+    );
   }
 
   /** See `Store.operations`. */
@@ -46,8 +41,7 @@ export class OperationReads {
   *#entries(before: number): Generator<OperationEntry> {
     let row = this.#newest.get(before);
     while (row !== undefined) {
-      const { request_id: requestId, ids, ...rest } = row;
-      yield { ...rest, requestId, ids: JSON.parse(ids) as Record<string, number> };
+      yield operationEntry(row);
       row = this.#newest.get(row.id);
     }
   }

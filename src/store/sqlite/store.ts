@@ -7,6 +7,7 @@ import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead } from '../rules/claim.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
+import { appsOfGroup } from '../rules/rows.ts';
 import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
@@ -140,7 +141,7 @@ export class SqliteStore implements Store {
       });
       if (found === null) return null;
       const { group, rows, revision } = found;
-      return { group, apps: await objects.parseMembers(group, rows), revision };
+      return { group, apps: await appsOfGroup(group, rows, this.#writes.defaults), revision };
     });
   }
 

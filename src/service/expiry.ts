@@ -10,7 +10,7 @@ const LONGEST_INTERVAL = 60_000;
  * Drops reports that arrived longer ago than `lifetime` milliseconds: ten times in that time, but at most each second and
  * at least each minute. Returns a function that stops this. `now` is Unix milliseconds, as arrivals are kept.
  */
-export function expireReports(
+export function startReportExpiry(
   store: ReportStore,
   lifetime: number,
   now: () => number,

@@ -13,7 +13,7 @@ import type { PollLease } from '../store/poll-lease.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { buildEngine, type Engine } from './engine.ts';
-import { expireReports } from './expiry.ts';
+import { startReportExpiry } from './expiry.ts';
 import { listen } from './listen.ts';
 import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
 import { createProgressLog, type Draw } from './observability/progress.ts';
@@ -103,7 +103,7 @@ async function serveFrom(
   // Whoever upgrades the program in its place takes its files away; from here on it needs none of them.
   await metrics.load();
   logger.debug('everything is loaded');
-  const stopExpiry = expireReports(store, config.REPORT_TTL * 1000, clock.now, logger);
+  const stopExpiry = startReportExpiry(store, config.REPORT_TTL * 1000, clock.now, logger);
   const running = { server, ...engine, source, lease, store, logger };
   const close = async (): Promise<void> => {
     stopExpiry();

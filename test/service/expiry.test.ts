@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
-import { expireReports } from '../../src/service/expiry.ts';
+import { startReportExpiry } from '../../src/service/expiry.ts';
 import { buildEngine, wrap } from '../support/engine.ts';
 
 const silent = pino({ level: 'silent' });
@@ -15,7 +15,7 @@ it('drops reports that arrived too long ago, whatever time they tell, and keeps 
     now - 120_000,
   );
   await store.insertReports([{ ...report, hostname: 'new' }], now);
-  const stop = expireReports(store, 60_000, Date.now, silent);
+  const stop = startReportExpiry(store, 60_000, Date.now, silent);
   const hosts = async () =>
     (await store.reports({ pageSize: 10 })).value.data.map((one) => one.report.hostname);
   await expect.poll(hosts, { timeout: 60_000 }).toEqual(['new']);
@@ -37,7 +37,7 @@ it('says why it could not, once for each reason, and when it can again', async (
     },
   });
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const stop = expireReports(away, 600_000, Date.now, logger);
+  const stop = startReportExpiry(away, 600_000, Date.now, logger);
   for (let minute = 1; minute < trouble.length; minute++) {
     await vi.advanceTimersByTimeAsync(60_000);
     await expect.poll(() => sweeps).toBe(minute + 1);
@@ -59,7 +59,7 @@ it('begins no sweep while one is under way', async () => {
   const slow = wrap(store, {
     expireReports: () => new Promise((resolve) => void ends.push(() => resolve(0))),
   });
-  const stop = expireReports(slow, 600_000, Date.now, silent);
+  const stop = startReportExpiry(slow, 600_000, Date.now, silent);
   await vi.advanceTimersByTimeAsync(300_000);
   expect(ends).toHaveLength(1);
   ends[0]?.();
@@ -83,7 +83,7 @@ it.each([
       return 0;
     },
   });
-  const stop = expireReports(counted, lifetime, Date.now, silent);
+  const stop = startReportExpiry(counted, lifetime, Date.now, silent);
   await vi.advanceTimersByTimeAsync(interval - 1);
   expect(sweeps).toBe(1);
   await vi.advanceTimersByTimeAsync(1);

@@ -14,6 +14,7 @@ import { MongoContents } from './contents.ts';
 import type { FleetHead } from './documents.ts';
 import { isDuplicateKey } from './errors.ts';
 import { reportToStore } from './report-queries.ts';
+import { reportDocument } from './reports.ts';
 import {
   COLLECTIONS,
   createIndexes,
@@ -78,12 +79,9 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
   }
 
   putReports(rows: readonly ContentsReport[]): Promise<void> {
-    const documents = rows.map(({ oid: _id, arrived, body }) => {
-      const { hostname, device_group, report_creation_time, updated } = JSON.parse(body) as Report;
-      const flag = typeof updated === 'boolean' ? { updated } : {};
-      const fields = { hostname, device_group, report_creation_time, ...flag };
-      return reportToStore({ _id, ...fields, holdfast: { arrived, body } });
-    });
+    const documents = rows.map(({ oid, arrived, body }) =>
+      reportToStore(reportDocument(oid, arrived, JSON.parse(body) as Report, body)),
+    );
     return this.#put(COLLECTIONS.reports, documents);
   }
 

@@ -55,7 +55,7 @@ export interface Documents {
   /** Reports that match, in ascending order of `_id`, from after `query.after`. */
   reports(query: ReportQuery, limit: number): Promise<FoundReports>;
   /** Drops some reports that arrived before `before`; resolves to how many, 0 when there are none left. */
-  expireReports(before: number): Promise<number>;
+  expireSomeReports(before: number): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -126,7 +126,7 @@ export class MongoDocuments implements Documents {
     return this.#run((db) => findReports(db, query, limit));
   }
 
-  expireReports(before: number): Promise<number> {
+  expireSomeReports(before: number): Promise<number> {
     return this.#run((db) => expireSome(db, before));
   }
 

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { HoldfastError } from '../../errors.ts';
 import { higherOid, type NewOid, objectIds } from '../object-id.ts';
 import { Report, type ReportPage, type ReportQuery, type StoredReport } from '../report.ts';
+import { dropAll } from '../report-expiry.ts';
+import { ReportIntake, type ReportList } from '../report-intake.ts';
 import type { Committer } from './committer.ts';
-import type { Change, Documents, FleetHead, FoundReport, ReportsHead } from './documents.ts';
+import type { Documents, FleetHead, FoundReport, ReportDocument, ReportsHead } from './documents.ts';
 
 /** What reports work with. */
 export interface ReportsOptions {
@@ -13,43 +14,22 @@ export interface ReportsOptions {
   random(size: number): Uint8Array;
 }
 
-/** A list of reports on its way, and whoever waits for it. */
-interface Waiting {
-  reports: readonly Report[];
-  /** JSON of each. */
-  bodies: string[];
-  at: number;
-  resolve(): void;
-  reject(error: unknown): void;
-}
-
-/** Reports that go into one write, at least one list. */
-const AT_ONCE = 1000;
-
 /** The reports of the API and those that others put into the same collection. */
 export class Reports {
   readonly #options: ReportsOptions;
-  #waiting: Waiting[] = [];
-  #intake: Promise<void> | null = null;
+  readonly #intake = new ReportIntake((take) => this.#write(take));
 
   constructor(options: ReportsOptions) {
     this.#options = options;
   }
 
-  /** Lists that wait are written together: devices come by the thousand, and a write is a few round trips. */
-  async insert(reports: readonly Report[], at: number): Promise<void> {
-    const bodies = reports.map((report) => JSON.stringify(report));
-    if (reports.length === 0) return;
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ reports, bodies, at, resolve, reject });
-      this.#intake ??= this.#takeIn();
-    });
+  insert(reports: readonly Report[], at: number): Promise<void> {
+    return this.#intake.insert(reports, at);
   }
 
-  /** Waits for the lists that were given before. */
-  async idle(): Promise<void> {
-    await this.#intake;
-    await this.#options.committer.idle();
+  /** Resolves when all lists that came before are written, or have failed. */
+  idle(): Promise<void> {
+    return this.#intake.idle();
   }
 
   /** One page, which large reports end early; what others put there and cannot be read as a report is passed over. */
@@ -62,48 +42,24 @@ export class Reports {
     });
   }
 
-  async expire(before: number): Promise<number> {
-    let total = 0;
-    let dropped: number;
-    do {
-      dropped = await this.#options.documents.expireReports(before);
-      total += dropped;
-      await setImmediate();
-    } while (dropped > 0);
-    return total;
+  expire(before: number): Promise<number> {
+    return dropAll(() => this.#options.documents.expireSomeReports(before));
   }
 
-  async #takeIn(): Promise<void> {
-    await setImmediate();
-    while (this.#waiting.length > 0) {
-      const lists = this.#nextLists();
-      try {
-        await this.#write(lists);
-        for (const list of lists) list.resolve();
-      } catch (error) {
-        for (const list of lists) list.reject(error);
-      }
-    }
-    this.#intake = null;
-  }
-
-  #nextLists(): Waiting[] {
-    let count = 0;
-    const after = this.#waiting.findIndex(({ reports }, index) => {
-      count += reports.length;
-      return index > 0 && count > AT_ONCE;
-    });
-    return this.#waiting.splice(0, after === -1 ? this.#waiting.length : after);
-  }
-
-  #write(lists: readonly Waiting[]): Promise<void> {
+  /** In a later turn of the event loop, so that all lists of this one are in the batch. */
+  async #write(take: () => readonly ReportList[]): Promise<void> {
     const { committer, fleet, random } = this.#options;
-    return committer.write(async ({ lastOid }) => {
+    await setImmediate();
+    const lists = take();
+    await committer.write(async ({ lastOid }) => {
       const newOid = objectIds(random, higherOid(lastOid, (await fleet.head()).lastOid));
-      const changes = lists.flatMap((list) => changesOf(list, newOid));
-      const last = changes.at(-1);
-      if (last?.in !== 'reports') throw new HoldfastError('internal', 'there are no reports to write');
-      return { fields: { lastOid: last.document._id }, changes, result: undefined };
+      const documents = lists.flatMap((list) => documentsOf(list, newOid));
+      const last = documents.at(-1);
+      return {
+        fields: last === undefined ? null : { lastOid: last._id },
+        changes: documents.map((document) => ({ in: 'reports', document })),
+        result: undefined,
+      };
     });
   }
 
@@ -137,18 +93,15 @@ function beforeIncomplete(rows: FoundReport[], lastOid: string | null): FoundRep
   return end === -1 ? rows : rows.slice(0, end);
 }
 
-function changesOf({ reports, bodies, at }: Waiting, newOid: NewOid): Change[] {
-  return reports.map(({ hostname, device_group, report_creation_time, updated }, index) => ({
-    in: 'reports',
-    document: {
-      _id: newOid(at),
-      hostname,
-      device_group,
-      report_creation_time,
-      ...(typeof updated === 'boolean' ? { updated } : {}),
-      holdfast: { arrived: at, body: bodies[index] ?? '' },
-    },
-  }));
+function documentsOf({ reports, at }: ReportList, newOid: NewOid): ReportDocument[] {
+  return reports.map((report) => reportDocument(newOid(at), at, report, JSON.stringify(report)));
+}
+
+/** `arrived` is Unix milliseconds, `body` the report as JSON. */
+export function reportDocument(_id: string, arrived: number, report: Report, body: string): ReportDocument {
+  const { hostname, device_group, report_creation_time, updated } = report;
+  const flag = typeof updated === 'boolean' ? { updated } : {};
+  return { _id, hostname, device_group, report_creation_time, ...flag, holdfast: { arrived, body } };
 }
 
 function readable({ oid, isOurs, report }: FoundReport): StoredReport[] {

@@ -4,6 +4,8 @@ import { Queue } from '../../async/queue.ts';
 import type { ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import { dropAll } from '../report-expiry.ts';
+import { ReportIntake, type ReportList } from '../report-intake.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead } from '../rules/claim.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
@@ -28,7 +30,6 @@ import type {
 } from '../store.ts';
 import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
-import { ReportIntake } from './intake.ts';
 import type { CheckPlace } from './place.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
@@ -64,7 +65,7 @@ export class SqliteStore implements Store {
     this.#reads = reads;
     this.#writes = writes;
     this.#checkPlace = checkPlace;
-    this.#intake = new ReportIntake(writes, (work) => this.#writeReports(work));
+    this.#intake = new ReportIntake((take) => this.#writeReports(take));
   }
 
   async ping(): Promise<void> {
@@ -74,7 +75,7 @@ export class SqliteStore implements Store {
   /** Waits for the writes that were asked for before. Every later call rejects, except `close` itself. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#intake.settle();
+    await this.#intake.idle();
     await this.#queue.run(() => closeConnections(this.#connections));
   }
 
@@ -195,7 +196,7 @@ export class SqliteStore implements Store {
   }
 
   insertReports(reports: readonly Report[], at: number): Promise<void> {
-    return this.#guard(() => this.#intake.take(reports, at));
+    return this.#guard(() => this.#intake.insert(reports, at));
   }
 
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {
@@ -205,15 +206,8 @@ export class SqliteStore implements Store {
     });
   }
 
-  async expireReports(before: number): Promise<number> {
-    let total = 0;
-    let dropped: number;
-    do {
-      dropped = await this.#write(() => this.#writes.reports.expireSome(before));
-      total += dropped;
-      await setImmediate();
-    } while (dropped > 0);
-    return total;
+  expireReports(before: number): Promise<number> {
+    return dropAll(() => this.#write(() => this.#writes.reports.expireSome(before)));
   }
 
   #read<T>(read: () => T): Promise<T> {
@@ -243,18 +237,29 @@ export class SqliteStore implements Store {
     );
   }
 
-  /**
-   * In a later turn of the event loop, which does not wait for the disk. Reports alone are written so, one transaction
-   * at a time.
-   */
-  async #writeReports(work: () => Promise<void>): Promise<void> {
+  /** In a later turn of the event loop. While another thread syncs the log, the next lists gather. */
+  async #writeReports(take: () => readonly ReportList[]): Promise<void> {
     this.#checkPlace();
     const { writer } = this.#connections;
+    const insert = this.#counted(() => this.#insertLists(take()));
     await withLogSynced(writer, () =>
-      this.#queue.run(() =>
-        setImmediate().then(() => inLongTransaction(writer, this.#counted(work), 'NORMAL')),
-      ),
+      this.#queue.run(() => setImmediate().then(() => inLongTransaction(writer, insert, 'NORMAL'))),
     );
+  }
+
+  /** Gives way to other work between reports. */
+  async #insertLists(lists: readonly ReportList[]): Promise<void> {
+    const { newOid, reports: table, state } = this.#writes;
+    const pace = new Pace();
+    let lastOid: string | null = null;
+    for (const { reports, at } of lists) {
+      for (const report of reports) {
+        lastOid = newOid(at);
+        table.insert(lastOid, report, at);
+        await pace.step();
+      }
+    }
+    if (lastOid !== null) state.setLastOid(lastOid);
   }
 
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {

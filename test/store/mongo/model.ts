@@ -205,7 +205,7 @@ export class ModelDocuments implements Documents {
     return Promise.resolve({ rows: [], isCut: false });
   }
 
-  expireReports(): Promise<number> {
+  expireSomeReports(): Promise<number> {
     return Promise.resolve(0);
   }
 

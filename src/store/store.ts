@@ -126,10 +126,21 @@ export interface CounterSeed extends CounterRow {
   floor: number;
 }
 
-/** Everything that raises an id without a commit. */
+/** What a start knows of ids that were given before. */
+export interface SeedBatch {
+  seeds: readonly CounterSeed[];
+  /** The store's `idSequence` ends above this one. */
+  idSequence: number;
+  /** The floor of every name without a counter, now and later: for a past that cannot name all that ever was. */
+  floorOfOthers?: number;
+  /** Which history the seeds are of; without it, what was said before stays. */
+  followed?: Followed;
+}
+
+/** What raises an id without a commit. */
 export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
 
-/** Who did what, when: everything that raises an id without a commit. */
+/** Who did what, when. */
 export interface OperationEntry {
   /** Grows with every entry. */
   id: number;
@@ -194,22 +205,13 @@ export interface IdStore extends StoreProgress {
   /**
    * Takes over what the past knows of ids, and marks the store as seeded. For each seed `last` and `floor`
    * become the higher of the stored and the given value. An object that is stored with an id below the seed's
-   * `last`, or with that very id while the seed has the hash of another content, is outdated: where its content
-   * has the seed's hash it gets `last` as its id, otherwise it is dropped, so that the next pass applies it again.
+   * `last`, or with that very id while the seed has the hash of another content, is outdated. If its content
+   * has the seed's hash, it gets `last` as its id; otherwise it is dropped, so that the next pass applies it again.
    * A stored group's prune id rises to the seed's `last`. The `hash` of an object that is not stored (any more)
-   * is kept for the next `apply` where the seed's `last` is the higher one. `floorOfOthers` is the floor of every
-   * name without a counter, now and later: for a past that cannot name all that ever was. `followed` says which history
-   * the seeds are of; without it, what was said before stays.
-   *
-   * Where something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
-   * The store's `idSequence` ends above the given one, and every counter counts as changed.
+   * is kept for the next `apply` if the seed's `last` is the higher one. Every counter counts as changed.
+   * If something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
    */
-  seedCounters(
-    seeds: readonly CounterSeed[],
-    idSequence: number,
-    floorOfOthers?: number,
-    followed?: Followed | null,
-  ): Promise<void>;
+  seedCounters(batch: SeedBatch): Promise<void>;
   /** The counters that changed after `idSequence`; 0 gives all. */
   counters(sinceIdSequence: number): Promise<CounterRow[]>;
 }

@@ -32,7 +32,10 @@ const ACTS: Record<string, (store: Store, n: number) => Promise<unknown>> = {
   prune: (store, n) => store.pruneGroup(pick(GROUPS, n), CONTEXT),
   // The record knows of a later id, and of the content that has it; the store drops what it has instead.
   'a seeding': (store, n) =>
-    store.seedCounters([{ kind: 'app', name: pick(APPS, n), last: n, floor: 0, hash: KNOWN }], 0),
+    store.seedCounters({
+      seeds: [{ kind: 'app', name: pick(APPS, n), last: n, floor: 0, hash: KNOWN }],
+      idSequence: 0,
+    }),
   'an app made again': async (store, n) => {
     const step = appStep(pick(APPS, n), app('x:0'));
     await pass(store, [{ ...step, after: null, origin: null }], revision());

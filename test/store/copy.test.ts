@@ -35,15 +35,15 @@ async function fillMuch(store: Store): Promise<void> {
 
 /** Something of every kind, and of each of its forms. */
 async function fillEveryKind(store: Store): Promise<void> {
-  await store.seedCounters(
-    [
+  await store.seedCounters({
+    seeds: [
       { kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' },
       { kind: 'prune', name: 'past', last: 3, floor: 1000, hash: null },
     ],
-    40,
-    3,
-    { line: 'fleet', source: 'aa', revision: null },
-  );
+    idSequence: 40,
+    floorOfOthers: 3,
+    followed: { line: 'fleet', source: 'aa', revision: null },
+  });
   await pass(store, [
     appStep('web', app('v1')),
     appStep('gone', app('x')),

@@ -158,7 +158,7 @@ async function seed(
   const seeds = await seedsOf(past, isTrusted, floor);
   const { isComplete } = history;
   const idSequence = Math.max(...[own, left].map((one) => one?.meta.idSequence ?? 0));
-  await store.seedCounters(seeds, idSequence, isComplete ? 0 : floor, followed);
+  await store.seedCounters({ seeds, idSequence, floorOfOthers: isComplete ? 0 : floor, followed });
   if (cause === 'other-history' && seeds.length === 0) return null;
   return {
     cause,

@@ -13,13 +13,12 @@ import type {
   AtRevision,
   ChangedObjects,
   CounterRow,
-  CounterSeed,
-  Followed,
   GivenId,
   GroupInfo,
   NewOperation,
   OperationContext,
   OperationEntry,
+  SeedBatch,
   Store,
   StoredApp,
   StoredGroup,
@@ -156,14 +155,9 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#reads.operations(before, limit));
   }
 
-  seedCounters(
-    seeds: readonly CounterSeed[],
-    idSequence: number,
-    floorOfOthers = 0,
-    followed: Followed | null = null,
-  ): Promise<void> {
-    const keys = seeds.map(({ kind, name }) => keyOf(kind === 'prune' ? 'device_group' : kind, name));
-    return this.#write(keys, (work) => seedCounters(work, seeds, idSequence, floorOfOthers, followed));
+  seedCounters(batch: SeedBatch): Promise<void> {
+    const keys = batch.seeds.map(({ kind, name }) => keyOf(kind === 'prune' ? 'device_group' : kind, name));
+    return this.#write(keys, (work) => seedCounters(work, batch));
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {

@@ -1,15 +1,10 @@
 import { Pace } from '../../async/pace.ts';
-import type { CounterSeed, Followed } from '../store.ts';
+import type { CounterSeed, SeedBatch } from '../store.ts';
 import type { Work } from './work.ts';
 
-/** `Store.seedCounters` as work on a store; gives way to others between seeds. */
-export async function seedCounters(
-  work: Work,
-  seeds: readonly CounterSeed[],
-  idSequence: number,
-  floorOfOthers: number,
-  followed: Followed | null,
-): Promise<void> {
+/** `Store.seedCounters` as work on a store; gives way to other work between seeds. */
+export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> {
+  const { seeds, idSequence, floorOfOthers = 0, followed = null } = batch;
   const changed = work.state.nextIdSequence(idSequence);
   const pace = new Pace();
   let hasDropped = false;

@@ -16,13 +16,12 @@ import type {
   ApplyBatch,
   AtRevision,
   CounterRow,
-  CounterSeed,
-  Followed,
   GivenId,
   GroupInfo,
   NewOperation,
   OperationContext,
   OperationEntry,
+  SeedBatch,
   Store,
   StoredApp,
   StoredGroup,
@@ -174,15 +173,8 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#reads.operations.before(before, limit));
   }
 
-  seedCounters(
-    seeds: readonly CounterSeed[],
-    idSequence: number,
-    floorOfOthers = 0,
-    followed: Followed | null = null,
-  ): Promise<void> {
-    return this.#writeMany(seeds.length, () =>
-      seedCounters(this.#writes, seeds, idSequence, floorOfOthers, followed),
-    );
+  seedCounters(batch: SeedBatch): Promise<void> {
+    return this.#writeMany(batch.seeds.length, () => seedCounters(this.#writes, batch));
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {

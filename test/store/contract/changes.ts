@@ -63,7 +63,10 @@ const ACTS: Record<string, (store: Store) => Promise<unknown>> = {
   'a prune of all': (store) => store.pruneAll(CONTEXT),
   'an attempt': (store) => store.markAttempted('r7', AT),
   'a seeding that drops an object': (store) =>
-    store.seedCounters([{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }], 0),
+    store.seedCounters({
+      seeds: [{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }],
+      idSequence: 0,
+    }),
 };
 
 export function changesContract(open: OpenStore): void {

@@ -43,10 +43,7 @@ async function recover(
   seeds: readonly CounterRow[],
   actions: readonly Action[],
 ): Promise<Served> {
-  await store.seedCounters(
-    seeds.map((row) => ({ ...row, floor: FLOOR })),
-    1000,
-  );
+  await store.seedCounters({ seeds: seeds.map((row) => ({ ...row, floor: FLOOR })), idSequence: 1000 });
   await pass(store, head(actions).map(stepOf));
   return servedBy(store);
 }

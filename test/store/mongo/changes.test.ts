@@ -41,7 +41,10 @@ describe('what changed in a store that many managers share', () => {
     const since = await mark();
     await store.restartApp('db', CONTEXT);
     await store.pruneGroup('edge', CONTEXT);
-    await store.seedCounters([{ kind: 'app', name: 'web', last: 90, floor: 0, hash: 'ab' }], 0);
+    await store.seedCounters({
+      seeds: [{ kind: 'app', name: 'web', last: 90, floor: 0, hash: 'ab' }],
+      idSequence: 0,
+    });
     expect(await changedSince(since)).toEqual([['app/db', 'device_group/edge'], ['app/web']]);
   });
 

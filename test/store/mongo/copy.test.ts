@@ -25,10 +25,15 @@ function configOf(env: Record<string, string>) {
 /** A store in which there is something of every kind. */
 async function fill(store: Store): Promise<void> {
   const origin = { path: 'apps/web.yaml', blob: 'aa' };
-  await store.seedCounters([{ kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' }], 40, 3, {
-    line: 'fleet',
-    source: 'aa',
-    revision: null,
+  await store.seedCounters({
+    seeds: [{ kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' }],
+    idSequence: 40,
+    floorOfOthers: 3,
+    followed: {
+      line: 'fleet',
+      source: 'aa',
+      revision: null,
+    },
   });
   await pass(store, [
     appStep('web', app('v1'), origin),

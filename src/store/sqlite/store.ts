@@ -33,11 +33,11 @@ import type { CheckPlace } from './place.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
   checkpoint,
+  inAsyncTransaction,
   inLargeTransaction,
-  inLightTransaction,
-  inLongTransaction,
   inSnapshot,
   inTransaction,
+  type Level,
   withLogSynced,
 } from './transaction.ts';
 
@@ -89,12 +89,14 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#reads.state.read());
   }
 
+  /** NORMAL: nobody is told of an attempt that a loss of power undoes. */
   markAttempted(revision: string, at: number): Promise<void> {
-    return this.#writeLight(() => this.#writes.state.setAttempted(revision, at));
+    return this.#write(() => this.#writes.state.setAttempted(revision, at), 'NORMAL');
   }
 
+  /** NORMAL: a claim counts only together with what is applied by it. */
   claimHead(expected: number, revision: string, at: number): Promise<number> {
-    return this.#writeLight(() => claimHead(this.#writes, expected, revision, at));
+    return this.#write(() => claimHead(this.#writes, expected, revision, at), 'NORMAL');
   }
 
   apply(batch: ApplyBatch): Promise<GivenId[]> {
@@ -162,7 +164,7 @@ export class SqliteStore implements Store {
   }
 
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>> {
-    return this.#writeLong(() => pruneAll(this.#writes, context));
+    return this.#writeAsync(() => pruneAll(this.#writes, context));
   }
 
   logOperation(entry: NewOperation): Promise<void> {
@@ -210,23 +212,14 @@ export class SqliteStore implements Store {
     return this.#read(() => ({ value: read(), revision: this.#reads.state.revision() }));
   }
 
-  #write<T>(work: () => T): Promise<T> {
-    return this.#guard(() =>
-      this.#queue.run(() => inTransaction(this.#connections.writer, this.#counted(work))),
-    );
+  #write<T>(work: () => T, level?: Level): Promise<T> {
+    const { writer } = this.#connections;
+    return this.#guard(() => this.#queue.run(() => inTransaction(writer, this.#counted(work), level)));
   }
 
-  /** A claim counts only together with what is applied by it, and nobody is told of an attempt that was lost. */
-  #writeLight<T>(work: () => T): Promise<T> {
-    return this.#guard(() =>
-      this.#queue.run(() => inLightTransaction(this.#connections.writer, this.#counted(work))),
-    );
-  }
-
-  #writeLong<T>(work: () => Promise<T>): Promise<T> {
-    return this.#guard(() =>
-      this.#queue.run(() => inLongTransaction(this.#connections.writer, this.#counted(work))),
-    );
+  #writeAsync<T>(work: () => Promise<T>): Promise<T> {
+    const { writer } = this.#connections;
+    return this.#guard(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work))));
   }
 
   /** In a later turn of the event loop. While another thread syncs the log, the next lists gather. */
@@ -235,7 +228,7 @@ export class SqliteStore implements Store {
     const { writer } = this.#connections;
     const insert = this.#counted(() => this.#insertLists(take()));
     await withLogSynced(writer, () =>
-      this.#queue.run(() => setImmediate().then(() => inLongTransaction(writer, insert, 'NORMAL'))),
+      this.#queue.run(() => setImmediate().then(() => inAsyncTransaction(writer, insert, 'NORMAL'))),
     );
   }
 
@@ -255,7 +248,7 @@ export class SqliteStore implements Store {
   }
 
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
-    if (changes < LARGE) return this.#writeLong(work);
+    if (changes < LARGE) return this.#writeAsync(work);
     const { writer } = this.#connections;
     return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
       () => {

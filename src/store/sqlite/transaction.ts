@@ -1,7 +1,13 @@
 import { open } from 'node:fs/promises';
 import { checkpointByItself, type Database, enlargeCache, shrinkCache } from './connection.ts';
 
-/** Runs `work` in one transaction of the writer: everything that it changes, or nothing when it throws. */
+/**
+ * The `synchronous` of a transaction. With FULL, its `COMMIT` waits until the log is on the disk. With NORMAL, a loss of
+ * power can undo it until a later one is on the disk: the log is written in order and synced as a whole.
+ */
+export type Level = 'FULL' | 'NORMAL';
+
+/** Runs `work` in one transaction: everything that it changes is kept, or nothing when it throws. */
 export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FULL'): T {
   begin(db, level);
   try {
@@ -14,19 +20,8 @@ export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FU
   }
 }
 
-/**
- * `inTransaction` without waiting for the disk. A loss of power can undo the transaction until a later one is on the
- * disk: the log is written in order and synced as a whole.
- */
-export function inLightTransaction<T>(db: Database, work: () => T): T {
-  return inTransaction(db, work, 'NORMAL');
-}
-
-/**
- * A transaction for work that gives way to others on its way. The caller sees to it that nothing else uses the
- * connection meanwhile.
- */
-export async function inLongTransaction<T>(
+/** `inTransaction` for work that gives way to other work. The caller lets nothing else use the connection meanwhile. */
+export async function inAsyncTransaction<T>(
   db: Database,
   work: () => Promise<T>,
   level: Level = 'FULL',
@@ -43,14 +38,14 @@ export async function inLongTransaction<T>(
 }
 
 /**
- * `inLongTransaction` for work that can change so much that its `COMMIT` would hold everything up. Its pages go to the
+ * `inAsyncTransaction` for work that can change so much that its `COMMIT` would hold everything up. Its pages go to the
  * log while it runs, and are on the disk before `COMMIT` asks for that. The caller calls `checkpoint` afterwards.
  */
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   shrinkCache(db);
   checkpointByItself(db, false);
   try {
-    return await inLongTransaction(db, async () => {
+    return await inAsyncTransaction(db, async () => {
       const result = await work();
       // `COMMIT` asks for the same again, and that one counts.
       await withLogSynced(db, async () => undefined).catch(() => undefined);
@@ -97,9 +92,6 @@ export function inSnapshot<T>(db: Database, read: () => T): T {
     rollBack(db);
   }
 }
-
-/** The `synchronous` of a transaction: with FULL, its `COMMIT` waits until the log is on the disk. */
-type Level = 'FULL' | 'NORMAL';
 
 /**
  * IMMEDIATE, so that a lock of another process is met here, before anything has changed. The level is set each time, so

@@ -59,6 +59,8 @@ export class DesiredState {
   /** By key: the paths of the files that claim the name. */
   readonly #paths: Entries<string, string[]>;
   readonly #groupsByApp: GroupsByApp;
+  /** Keys of names of which one file went away: the others may list some of its apps. */
+  readonly #unlisted = new Set<string>();
   /** Paths of the files that have problems. */
   readonly #faulty: Entries<string, true>;
   /** The problems at the last listing, in order; and the paths whose problems may have changed since. */
@@ -83,6 +85,7 @@ export class DesiredState {
    * Use it only until this state changes, since its changes would show in the trial.
    */
   trial(): DesiredState {
+    this.#listAgain();
     return new DesiredState(this);
   }
 
@@ -133,6 +136,7 @@ export class DesiredState {
 
   /** Names of the groups whose valid files list this app. */
   groupsListing(app: string): Iterable<string> {
+    this.#listAgain();
     return this.#groupsByApp.of(app);
   }
 
@@ -202,10 +206,8 @@ export class DesiredState {
     const key = keyOf(file.kind, file.name);
     const claimed = this.#paths.get(key) ?? [];
     const paths = claimed.toSpliced(claimed.indexOf(path), 1);
-    const members = membersIn(file);
-    for (const app of members) this.#groupsByApp.remove(app, file.name);
-    // The files that are left may list some of the same apps.
-    if (members.length > 0) for (const twin of paths) this.#listMembers(twin);
+    for (const app of membersIn(file)) this.#groupsByApp.remove(app, file.name);
+    if (paths.length > 0) this.#unlisted.add(key);
     this.#setPaths(key, paths);
     return key;
   }
@@ -215,6 +217,12 @@ export class DesiredState {
     else this.#paths.set(key, paths);
     if (paths.length > 1) this.#contested.add(key);
     else this.#markFiles(paths);
+  }
+
+  /** Once for each name, however many of its files went away. */
+  #listAgain(): void {
+    for (const key of this.#unlisted) for (const path of this.#paths.get(key) ?? []) this.#listMembers(path);
+    this.#unlisted.clear();
   }
 
   #listMembers(path: string): void {

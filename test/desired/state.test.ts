@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseKey } from '../../src/desired/name.ts';
-import { DesiredState } from '../../src/desired/state.ts';
+import type { ParsedFile } from '../../src/desired/parse.ts';
+import { DesiredState, type FileChange } from '../../src/desired/state.ts';
 import { anyCommit, appOf, changesOf, type Files, placeOf, stateFile, stateOf } from '../support/fleet.ts';
 
 const A = 'container_image: web:1\n';
@@ -156,6 +157,27 @@ describe('DesiredState', () => {
       expect([...state.groupsListing('a')]).toEqual(['g']);
       state.apply(changesOf({ 'device-groups/g.yaml': null }));
       expect([[...state.groupsListing('a')], [...state.groupsListing('b')]]).toEqual([[], ['g']]);
+    });
+
+    it('reads the lists of many groups of one name a few times each, when all of them change', () => {
+      const count = 200;
+      let reads = 0;
+      const content = {
+        get apps() {
+          reads += 1;
+          return ['a'];
+        },
+      };
+      const parsed: ParsedFile = { ok: true, content, memberPlaces: [] };
+      const change = (index: number, blob: string): FileChange => {
+        const path = `device-groups/${index}/g.yaml`;
+        return { path, file: { path, blob, kind: 'device_group', name: 'g', parsed } };
+      };
+      const state = new DesiredState();
+      for (const blob of ['1', '2'])
+        for (let index = 0; index < count; index += 1) state.apply([change(index, blob)]);
+      expect([...state.groupsListing('a')]).toEqual(['g']);
+      expect(reads).toBeLessThan(20 * count);
     });
   });
 

@@ -45,11 +45,8 @@ export interface Documents {
 
   /** The documents with these ids that are there; several commands where they are many. */
   objects(ids: readonly string[]): Promise<ObjectDocument[]>;
-  /**
-   * The documents with a version above `version`, of one kind or of both, not of one moment. Without `contents`
-   * their contents are empty and their origins null.
-   */
-  objectsSince(version: number, kind: Kind | null, contents: boolean): Promise<ObjectDocument[]>;
+  /** The documents with a version above `version`, not of one moment. */
+  objectsSince(version: number, scan?: ObjectScan): Promise<ObjectDocument[]>;
   /** Entries with an id below `before`, newest first. */
   operations(before: number, limit: number): Promise<OperationDocument[]>;
   /** Reports that match, in ascending order of `_id`, from after `query.after`. */
@@ -57,6 +54,15 @@ export interface Documents {
   /** Drops some reports that arrived before `before`; resolves to how many, 0 when there are none left. */
   expireSomeReports(before: number): Promise<number>;
   close(): Promise<void>;
+}
+
+/** What a scan of objects leaves out; by default nothing. */
+export interface ObjectScan {
+  kind?: Kind;
+  /** Only documents with a counter that changed after this id sequence. */
+  countersAfter?: number;
+  /** Without contents and origins, which are then not there. */
+  withoutContents?: boolean;
 }
 
 export type HeadId = 'fleet' | 'reports';

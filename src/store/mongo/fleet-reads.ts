@@ -16,7 +16,14 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type { CounterPart, Documents, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
+import type {
+  CounterPart,
+  Documents,
+  FleetHead,
+  ObjectDocument,
+  ObjectScan,
+  OperationDocument,
+} from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet work with. */
@@ -77,32 +84,32 @@ export class FleetReads {
   }
 
   async names(kind: Kind): Promise<AtRevision<string[]>> {
-    const { head, documents } = await this.#scan(kind, false);
+    const { head, documents } = await this.#scan({ kind, withoutContents: true });
     const value = documents.filter(({ stored }) => stored !== null).map(({ name }) => name);
     return { value: value.sort(), revision: revisionOf(head) };
   }
 
   async appliedObjects(): Promise<AppliedObject[]> {
-    const { documents } = await this.#scan(null, true);
+    const { documents } = await this.#scan();
     return (await this.#parse(documents)).objects;
   }
 
   async changedObjects(mark: string): Promise<ChangedObjects | null> {
     const since = versionOf(mark, await this.#committer.head());
     if (since === null) return null;
-    const { documents } = await this.#scan(null, true, since);
+    const { documents } = await this.#scan({}, since);
     return this.#parse(documents);
   }
 
   async changedForDevices({ mark }: StoreState): Promise<ObjectKey[] | null> {
     const since = mark === null ? null : versionOf(mark, await this.#committer.head());
     if (since === null) return null;
-    const { documents } = await this.#scan(null, false, since);
+    const { documents } = await this.#scan({ withoutContents: true }, since);
     return documents.map(({ kind, name }) => ({ kind, name }));
   }
 
   async counters(since: number): Promise<CounterRow[]> {
-    const { head, documents } = await this.#scan(null, false);
+    const { head, documents } = await this.#scan({ countersAfter: since, withoutContents: true });
     const hasChanged = (part: CounterPart | null): part is CounterPart =>
       part !== null && Math.max(part.changed, head.allChanged) > since;
     return documents.flatMap(({ kind, name, own, prune, stored }) => [
@@ -152,22 +159,22 @@ export class FleetReads {
    * All documents of one version of the head that are younger than version `after`. What changed on the way is read
    * after it, so that a read of everything ends also while others write.
    */
-  async #scan(
-    kind: Kind | null,
-    contents: boolean,
-    after = -1,
-  ): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
+  async #scan(scan: ObjectScan = {}, after = -1): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
     const found = new Map<string, ObjectDocument>();
     let since = after;
-    let foundIn: number | null = null;
+    let foundBy = '';
     return this.#committer.read(async (head, term) => {
-      // What a new primary has told can be older than the head that the one before it told.
-      if (term !== foundIn) {
+      const { countersAfter, ...rest } = scan;
+      const isFiltered = countersAfter !== undefined && head.allChanged <= countersAfter;
+      // What a new primary has told can be older than the head that the one before it told; a filter has left out what
+      // counts as changed since.
+      const by = `${term} ${isFiltered}`;
+      if (by !== foundBy) {
         found.clear();
         since = after;
-        foundIn = term;
+        foundBy = by;
       }
-      const changed = await this.#documents.objectsSince(since, kind, contents);
+      const changed = await this.#documents.objectsSince(since, isFiltered ? scan : rest);
       for (const document of changed) found.set(document._id, document);
       since = head.version;
       const documents = [...found.values()];

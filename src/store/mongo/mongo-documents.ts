@@ -3,10 +3,10 @@ import {
   type Collection,
   type Db,
   type Document,
+  type Filter,
   MongoBulkWriteError,
   type OptionalUnlessRequiredId,
 } from 'mongodb';
-import type { Kind } from '../../desired/name.ts';
 import type { ReportQuery } from '../report.ts';
 import type { Connection } from './connection.ts';
 import type {
@@ -17,6 +17,7 @@ import type {
   HeadId,
   LeaseDocument,
   ObjectDocument,
+  ObjectScan,
   OperationDocument,
   StagedChange,
 } from './documents.ts';
@@ -102,13 +103,17 @@ export class MongoDocuments implements Documents {
     return found;
   }
 
-  objectsSince(version: number, kind: Kind | null, contents: boolean): Promise<ObjectDocument[]> {
-    const filter = {
+  objectsSince(version: number, scan: ObjectScan = {}): Promise<ObjectDocument[]> {
+    const { kind, countersAfter: changed, withoutContents } = scan;
+    const filter: Filter<ObjectDocument> = {
       ...(version < 0 ? {} : { version: { $gt: version } }),
       // By the index of `_id`, where all of a kind stand together: a fleet has many more apps than groups.
-      ...(kind === null ? {} : { _id: { $gte: `${kind}/`, $lt: `${kind}0` } }),
+      ...(kind === undefined ? {} : { _id: { $gte: `${kind}/`, $lt: `${kind}0` } }),
+      ...(changed === undefined
+        ? {}
+        : { $or: [{ 'own.changed': { $gt: changed } }, { 'prune.changed': { $gt: changed } }] }),
     };
-    const projection = contents ? {} : { 'stored.content': 0, 'stored.origin': 0 };
+    const projection = withoutContents ? { 'stored.content': 0, 'stored.origin': 0 } : {};
     return this.#run((db) => objects(db).find(filter, { projection }).toArray());
   }
 

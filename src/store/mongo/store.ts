@@ -198,7 +198,7 @@ export class DocumentStore implements Store {
   /** The objects with these keys, or all groups. */
   #load(keys: readonly string[] | 'groups'): Promise<ObjectDocument[]> {
     return keys === 'groups'
-      ? this.#documents.objectsSince(-1, 'device_group', true)
+      ? this.#documents.objectsSince(-1, { kind: 'device_group' })
       : this.#documents.objects(keys);
   }
 

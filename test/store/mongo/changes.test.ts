@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/desired/name.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { wrap } from '../../support/engine.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep, pass } from '../contract/support.ts';
 import { calmStore, ModelDatabase } from './model.ts';
 
@@ -84,5 +85,48 @@ describe('what changed in a store that many managers share', () => {
     database.restore(before);
     await store.restartApp('db', CONTEXT);
     expect((await store.app('web')).value?.content.container_image).toBe('v2');
+  });
+});
+
+describe('counters that changed', () => {
+  it('are read alone, and all where each counts as changed', async () => {
+    let read: string[] = [];
+    const counting = calmStore(database, (documents) =>
+      wrap(documents, {
+        objectsSince: async (...scan) => {
+          const found = await documents.objectsSince(...scan);
+          read = found.map(({ _id }) => _id);
+          return found;
+        },
+      }),
+    );
+    const { idSequence } = await store.state();
+    await store.restartApp('db', CONTEXT);
+    expect(await counting.counters(idSequence)).toMatchObject([{ kind: 'app', name: 'db', last: 2 }]);
+    expect(read).toEqual(['app/db']);
+    await store.seedCounters({ seeds: [], idSequence: 0 });
+    expect(await counting.counters(idSequence + 1)).toHaveLength(4);
+    expect(read).toHaveLength(3);
+  });
+
+  it('are all there where a seeding comes between', async () => {
+    const { idSequence } = await store.state();
+    await store.restartApp('db', CONTEXT);
+    let isFirst = true;
+    const late = calmStore(database, (documents) =>
+      wrap(documents, {
+        objectsSince: async (...scan) => {
+          const found = await documents.objectsSince(...scan);
+          if (isFirst) {
+            isFirst = false;
+            const seed = { kind: 'app', name: 'db', last: 9, floor: 0, hash: null } as const;
+            await store.seedCounters({ seeds: [seed], idSequence: 0 });
+            return documents.objectsSince(...scan);
+          }
+          return found;
+        },
+      }),
+    );
+    expect(await late.counters(idSequence)).toHaveLength(4);
   });
 });

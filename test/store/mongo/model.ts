@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Scheduler } from 'fast-check';
 import { appDefaults } from '../../../src/desired/app.ts';
-import type { Kind } from '../../../src/desired/name.ts';
 import { HoldfastError } from '../../../src/errors.ts';
 import type {
   Change,
@@ -12,6 +11,7 @@ import type {
   HeadId,
   LeaseDocument,
   ObjectDocument,
+  ObjectScan,
   OperationDocument,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
@@ -184,11 +184,13 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  objectsSince(version: number, kind: Kind | null): Promise<ObjectDocument[]> {
+  objectsSince(version: number, { kind, countersAfter = -1 }: ObjectScan = {}): Promise<ObjectDocument[]> {
+    const isAsked = (one: ObjectDocument): boolean =>
+      one.version > version &&
+      (kind === undefined || one.kind === kind) &&
+      Math.max(one.own?.changed ?? 0, one.prune?.changed ?? 0) > countersAfter;
     return this.#read(({ objects }) =>
-      [...objects.values()]
-        .filter((one) => one.version > version && (kind === null || one.kind === kind))
-        .map((one) => structuredClone(one)),
+      [...objects.values()].filter(isAsked).map((one) => structuredClone(one)),
     );
   }
 

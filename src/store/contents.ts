@@ -23,8 +23,11 @@ export interface ContentsObject {
   key: string;
   kind: Kind;
   name: string;
+  /** The counter of `app_id` or `device_group_id`; while the object is stored, its id is `last`. */
   own: ContentsCounter | null;
+  /** The counter of a group's `prune_id`. */
   prune: ContentsCounter | null;
+  /** `content` is JSON: as text it keeps its order and every name of a key. */
   stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
 }
 

@@ -6,7 +6,8 @@ import { operationEntry } from '../operation-page.ts';
 import { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
-import type { CounterPart, FleetHead, ObjectDocument, OperationDocument, ReportsHead } from './documents.ts';
+import type { FleetHead, ObjectDocument, OperationDocument, ReportsHead } from './documents.ts';
+import { progressOf } from './fleet-reads.ts';
 import { MongoDocuments } from './mongo-documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
@@ -32,21 +33,9 @@ export class MongoContents implements Contents {
         'conflict',
         'a write is not in its places yet; start a manager, stop it, and copy again',
       );
-    const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
-    const { claimed, floorOfOthers, followed = null } = head;
-    return {
-      sequence,
-      attempted,
-      applied,
-      fleet,
-      rules,
-      seeded,
-      followed,
-      idSequence,
-      claimed,
-      floorOfOthers,
-      lastOid: higherOid(head.lastOid, reports?.lastOid ?? null),
-    };
+    const { claimed, floorOfOthers } = head;
+    const lastOid = higherOid(head.lastOid, reports?.lastOid ?? null);
+    return { ...progressOf(head), claimed, floorOfOthers, lastOid };
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {
@@ -104,7 +93,7 @@ function operations(db: Db): Collection<OperationDocument> {
   return db.collection<OperationDocument>(COLLECTIONS.operations);
 }
 
-function counter(part: CounterPart | null, allChanged: number): ContentsCounter | null {
+function counter(part: ContentsCounter | null, allChanged: number): ContentsCounter | null {
   if (part === null) return null;
   const { last, floor, hash, changed } = part;
   return { last, floor, hash, changed: Math.max(changed, allChanged) };

@@ -1,8 +1,7 @@
 import type { Kind } from '../../desired/name.ts';
-import type { FileOrigin } from '../../plan/step.ts';
+import type { ContentsObject } from '../contents.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
-import type { KeptCounter } from '../rules/work.ts';
 import type { Followed } from '../store.ts';
 
 /**
@@ -135,32 +134,12 @@ export interface StagedChange {
   change: Change;
 }
 
-export interface CounterPart extends KeptCounter {
-  /** The id sequence of its last change. */
-  changed: number;
-}
-
 /** An app or a group with its counters. It is never deleted: the counters outlive the object. */
-export interface ObjectDocument {
+export interface ObjectDocument extends Omit<ContentsObject, 'key'> {
   /** `keyOf` its kind and name. */
   _id: string;
-  kind: Kind;
-  name: string;
   /** The version of the head that wrote it. */
   version: number;
-  /** The counter of `app_id` or `device_group_id`; while the object is stored, its id is `last`. */
-  own: CounterPart | null;
-  /** The counter of a group's `prune_id`. */
-  prune: CounterPart | null;
-  stored: StoredPart | null;
-}
-
-interface StoredPart {
-  oid: string;
-  /** JSON: as text it keeps its order and every name of a key. */
-  content: string;
-  hash: string;
-  origin: FileOrigin | null;
 }
 
 /** `_id` is the version that it was written with. */

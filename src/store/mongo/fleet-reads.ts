@@ -1,6 +1,7 @@
 import { inTurns } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../desired/name.ts';
+import type { ContentsCounter } from '../contents.ts';
 import { OperationPage, operationEntry } from '../operation-page.ts';
 import { appliedObject, appsOfGroup, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type {
@@ -16,14 +17,7 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type {
-  CounterPart,
-  Documents,
-  FleetHead,
-  ObjectDocument,
-  ObjectScan,
-  OperationDocument,
-} from './documents.ts';
+import type { Documents, FleetHead, ObjectDocument, ObjectScan, OperationDocument } from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet work with. */
@@ -50,9 +44,7 @@ export class FleetReads {
 
   async state(): Promise<StoreState> {
     const head = await this.#committer.head();
-    const { sequence, attempted, applied, fleet, isSeeded: seeded, rules, idSequence } = head;
-    const followed = head.followed ?? null;
-    return { sequence, attempted, applied, fleet, seeded, followed, rules, idSequence, mark: markOf(head) };
+    return { ...progressOf(head), mark: markOf(head) };
   }
 
   async revision(): Promise<string | null> {
@@ -110,11 +102,13 @@ export class FleetReads {
 
   async counters(since: number): Promise<CounterRow[]> {
     const { head, documents } = await this.#scan({ countersAfter: since, withoutContents: true });
-    const hasChanged = (part: CounterPart | null): part is CounterPart =>
-      part !== null && Math.max(part.changed, head.allChanged) > since;
+    const row = (kind: CounterKind, name: string, part: ContentsCounter | null, hash: string | null) =>
+      part === null || Math.max(part.changed, head.allChanged) <= since
+        ? []
+        : [{ kind, name, last: part.last, hash }];
     return documents.flatMap(({ kind, name, own, prune, stored }) => [
-      ...(hasChanged(own) ? [counterRow(kind, name, own, stored?.hash ?? own.hash)] : []),
-      ...(hasChanged(prune) ? [counterRow('prune', name, prune, prune.hash)] : []),
+      ...row(kind, name, own, stored?.hash ?? own?.hash ?? null),
+      ...row('prune', name, prune, null),
     ]);
   }
 
@@ -184,6 +178,12 @@ export class FleetReads {
   }
 }
 
+/** How far the store has come, as its head says. */
+export function progressOf(head: FleetHead): Omit<StoreState, 'mark'> {
+  const { sequence, attempted, applied, fleet, rules, isSeeded: seeded, followed = null, idSequence } = head;
+  return { sequence, attempted, applied, fleet, rules, seeded, followed, idSequence };
+}
+
 function revisionOf({ applied }: FleetHead): string | null {
   return applied?.revision ?? null;
 }
@@ -197,10 +197,6 @@ function markOf({ version, writer }: FleetHead): string | null {
 function versionOf(mark: string, { recent }: FleetHead): number | null {
   const [version = '', writer = ''] = mark.split('/');
   return recent.includes(writer) ? Number(version) : null;
-}
-
-function counterRow(kind: CounterKind, name: string, { last }: CounterPart, hash: string | null): CounterRow {
-  return { kind, name, last, hash };
 }
 
 /** One by one: those that a page has no room for are not parsed. */

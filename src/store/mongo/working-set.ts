@@ -1,6 +1,7 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf } from '../../desired/name.ts';
 import { FRESH_COUNTER } from '../../plan/ids.ts';
+import type { ContentsCounter } from '../contents.ts';
 import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type {
@@ -12,7 +13,7 @@ import type {
   Work,
 } from '../rules/work.ts';
 import type { CounterKind, NewOperation } from '../store.ts';
-import type { Change, CounterPart, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
+import type { Change, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
 import { HeadWork } from './head-work.ts';
 
 /** What a working set starts from. */
@@ -92,7 +93,7 @@ export class WorkingSet implements Work {
   }
 
   #counterWork(): CounterWork {
-    const part = (kind: CounterKind, name: string): CounterPart | null => {
+    const part = (kind: CounterKind, name: string): ContentsCounter | null => {
       const document = this.#find(kind === 'prune' ? 'device_group' : kind, name);
       return (kind === 'prune' ? document?.prune : document?.own) ?? null;
     };

@@ -97,24 +97,15 @@ export class SqliteTarget implements ContentsTarget {
   }
 
   async putObjects(rows: readonly ContentsObject[]): Promise<void> {
-    const { db, puts } = this.#begun;
-    inTransaction(db, () => {
-      for (const row of rows) puts.object(row);
-    });
+    this.#put(rows, this.#begun.puts.object);
   }
 
   async putOperations(rows: readonly OperationEntry[]): Promise<void> {
-    const { db, puts } = this.#begun;
-    inTransaction(db, () => {
-      for (const row of rows) puts.operation(row);
-    });
+    this.#put(rows, this.#begun.puts.operation);
   }
 
   async putReports(rows: readonly ContentsReport[]): Promise<void> {
-    const { db, puts } = this.#begun;
-    inTransaction(db, () => {
-      for (const row of rows) puts.report(row);
-    });
+    this.#put(rows, this.#begun.puts.report);
   }
 
   async finish(head: ContentsHead): Promise<void> {
@@ -144,6 +135,12 @@ export class SqliteTarget implements ContentsTarget {
     const open = this.#open;
     this.#open = null;
     open?.db.close();
+  }
+
+  #put<Row>(rows: readonly Row[], put: (row: Row) => void): void {
+    inTransaction(this.#begun.db, () => {
+      for (const row of rows) put(row);
+    });
   }
 
   get #begun(): Open {

@@ -20,7 +20,7 @@ export interface CommitterOptions {
   inlineLimit: number;
 }
 
-/** Thrown by reads that met a document of a later version than the head they started from. */
+/** Thrown by reads that meet a document of a later version than their head. */
 class Overtaken extends Error {}
 
 /** Throws `Overtaken` where one of the documents is younger than the head. */
@@ -28,15 +28,15 @@ export function requireVersion(head: Head, documents: readonly { version: number
   if (documents.some(({ version }) => version > head.version)) throw new Overtaken('read it again');
 }
 
-/** How many writers a head remembers: so many writes later, an unknown outcome can still be told. */
+/** How many writers a head remembers: after this many more writes, an unknown outcome can still be looked up. */
 const RECENT = 64;
 /** How often a write begins again because another one was faster, and a read because it was overtaken. */
 const ATTEMPTS = 200;
 /** How often a swap of unknown outcome is asked for again. */
 const SWAPS = 5;
 /**
- * How often a head is read again that another server tells of, and that is older than one that was read before: about a
- * second. A new primary knows more by then; where a backup was restored, it stays so.
+ * How often a head is read again when another server returns one that is older than one read before: about a second. By
+ * then a new primary has caught up; if it has not, a backup was restored.
  */
 const OLDER_HEADS = 40;
 
@@ -62,8 +62,8 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * The head as it is; its changes need not be in their places. After an election it is none that is older than one
-   * before.
+   * The head as it is; its changes may not be in their places yet. After an election it is not older than one read
+   * before, unless a backup was restored.
    */
   async head(): Promise<H> {
     for (let count = 0; ; count += 1) {
@@ -89,7 +89,7 @@ export class Committer<H extends Head> {
     return this.#queue.run(() =>
       this.#again(async (head, term) => {
         const draft = await work(head);
-        // Drafted on documents that are older than the head, it would give ids again.
+        // A draft on documents that are older than the head would give ids again.
         this.#requireTerm(term);
         return this.#tryWrite(head, draft, term);
       }),
@@ -108,7 +108,7 @@ export class Committer<H extends Head> {
     });
   }
 
-  /** Waits for the writes that were asked for before. */
+  /** Waits for the writes that were called before. */
   async idle(): Promise<void> {
     await this.#queue.run(() => undefined);
   }
@@ -156,7 +156,7 @@ export class Committer<H extends Head> {
     };
     if (!isSmall) await this.#documents.stage(staged(next, changes));
     if (!(await this.#swap(head.version, next))) return null;
-    // It has happened. Where settling fails, whoever comes next does it.
+    // The write has happened. If settling fails, whoever comes next does it.
     if (!next.isSettled) await this.#settle(next, term).catch(() => undefined);
     return { value: result };
   }
@@ -202,7 +202,7 @@ export class Committer<H extends Head> {
   }
 }
 
-/** What became of a write that was to follow `version`, as a later look at the head tells. */
+/** What became of a write that was to follow `version`, as a later read of the head shows. */
 function fateOf({ version: now, recent }: Head, version: number, writer: string): 'won' | 'lost' | 'open' {
   if (recent.includes(writer)) return 'won';
   if (now === version) return 'open';

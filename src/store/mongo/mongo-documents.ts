@@ -160,7 +160,7 @@ function operations(db: Db): Collection<OperationDocument> {
   return db.collection<OperationDocument>(COLLECTIONS.operations);
 }
 
-/** So many documents go into one command: a second's work at most, far below the driver's limits. */
+/** Documents in one command: a second's work at most, far below the driver's limits. */
 const AT_ONCE = 1000;
 
 function parts<T>(all: readonly T[]): (readonly T[])[] {

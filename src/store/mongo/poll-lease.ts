@@ -13,7 +13,7 @@ export interface DocumentLeaseOptions {
   elapsed(): number;
 }
 
-/** So many intervals without a renewal, and another one takes the lease. */
+/** After this many intervals without a renewal, another manager takes the lease. */
 const PATIENCE = 3;
 /** How often giving up begins again because the lease was changed meanwhile. */
 const ATTEMPTS = 3;

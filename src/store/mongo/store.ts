@@ -46,8 +46,8 @@ export interface DocumentStoreOptions {
 const WRITER_BYTES = 12;
 
 /**
- * The store on documents that many managers share (docs/decisions/0007-one-head.md). It keeps nothing in memory, so
- * that every call sees what others did.
+ * The store that many managers share (docs/decisions/0007-one-head.md). It caches nothing, so every call sees what
+ * others did.
  */
 export class DocumentStore implements Store {
   readonly #options: DocumentStoreOptions;
@@ -202,7 +202,7 @@ export class DocumentStore implements Store {
       : this.#documents.objects(keys);
   }
 
-  /** Every call goes through here: turns it away once closed. */
+  /** Every call goes through here: rejects once closed. */
   async #call<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw closedError();
     return call();

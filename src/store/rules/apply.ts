@@ -11,12 +11,13 @@ import { requireSequence } from './claim.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
 import type { KeptCounter, Work } from './work.ts';
 
-/** The pass that is under way: the time of new objects, and the number that its changes of counters carry. */
+/** What the steps of one pass share. */
 interface Pass {
+  /** Unix milliseconds; the time of new objects. */
   at: number;
-  /** Taken from the state by the first change of a counter. */
+  /** The id sequence of this pass, which the first change of a counter takes from the state. */
   changed: () => number;
-  /** What is to become of the counters; each is changed once at the most. */
+  /** Counters to put once all objects are; each at most once. */
   counters: { kind: CounterKind; name: string; counter: KeptCounter }[];
   lastOid: string | null;
 }
@@ -25,10 +26,10 @@ interface Pass {
 type Wanted = Step & { after: Content };
 
 /**
- * `Store.apply` as work on a store; gives way to others between steps.
+ * `Store.apply` as work on a store; gives way to other work between steps.
  *
- * State first, then objects, then counters: what a large transaction of SQLite changes again after its log has got it makes
- * `COMMIT` read the log back and write all of it anew (4 of 6 ms with 10,000 steps).
+ * State first, then objects, then counters: when a large transaction of SQLite changes a page again that is already in
+ * the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
   requireSequence(work.state, batch.sequence);
@@ -109,7 +110,7 @@ function raiseCounter({ counters }: Work, kind: CounterKind, name: string, pass:
 }
 
 function putCounter(pass: Pass, kind: CounterKind, name: string, counter: KeptCounter): void {
-  // The number is kept in the state, which is written before anything else.
+  // This writes the state, which comes first.
   pass.changed();
   pass.counters.push({ kind, name, counter });
 }
@@ -118,7 +119,7 @@ function rowOf({ kind, after, origin }: Wanted) {
   return { content: JSON.stringify(after), hash: contentHash(kind, after), origin };
 }
 
-/** Whether devices see what the step wants already. */
+/** Whether devices already see what the step wants. */
 function isSame(stored: ObjectRow, { kind, after }: Wanted, defaults: AppDefaults): boolean {
   const json = JSON.stringify(after);
   if (stored.content === json) return true;

@@ -43,7 +43,7 @@ export function pruneGroup(
   return { value: { ...group, pruneId: id }, revision: work.state.revision() };
 }
 
-/** `Store.pruneAll` as work on a store; gives way to others between groups. */
+/** `Store.pruneAll` as work on a store; gives way to other work between groups. */
 export async function pruneAll(
   work: Work,
   context: OperationContext,

@@ -20,8 +20,8 @@ export interface KeptCounter extends Counter {
 }
 
 /**
- * What the rules of `Store` change, whatever the store is made of: they say what happens to objects, counters
- * and state, and the store sees to it that all of it happens or nothing.
+ * What the rules of `Store` change. The rules say what happens to objects, counters and state; each store makes it
+ * atomic.
  */
 export interface Work {
   state: StateWork;
@@ -30,7 +30,7 @@ export interface Work {
   operations: OperationWork;
   /** Makes the `_id` of objects; whoever uses it keeps the last one with `state.setLastOid`. */
   newOid: NewOid;
-  /** What stored apps lack that are older than a field. */
+  /** Values of fields that are younger than a stored app. */
   defaults: AppDefaults;
 }
 

@@ -24,7 +24,7 @@ export function prepare<Row>(db: Database, sql: string): Statement<Row> {
  */
 const BUSY_TIMEOUT = 1000;
 
-/** Both connections; the reader is not held up by the writer's transactions and does not see into them. */
+/** Both connections. The reader does not wait for the writer's transactions, and sees them when they are committed. */
 export interface Connections {
   writer: Database;
   reader: Database;
@@ -41,7 +41,7 @@ export function createFile(path: string): void {
 
 /** The connection that makes all changes; each is on the disk when its transaction ends. */
 export function openWriter(path: string): Database {
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
@@ -52,11 +52,11 @@ export function openWriter(path: string): Database {
 }
 
 /**
- * A connection that fills a file that nobody else reads. It has no write-ahead log, since that would keep the name that
- * the file has only until it is full.
+ * A connection that fills a file that nobody else reads. It uses no write-ahead log: the log would keep the name that
+ * the file has only until it is complete.
  */
 export function openFiller(path: string): Database {
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
     enlargeCache(db);
@@ -87,8 +87,8 @@ export function closeOnFailure<T>(db: Database, work: () => T): T {
 }
 
 /**
- * Undoes a transaction that was cut short while the file had no write-ahead log yet: a connection that can change
- * nothing is refused until then. What is wrong with the file is for those to say who read it next.
+ * Undoes a transaction that was interrupted while the file had no write-ahead log yet: until then, SQLite refuses a
+ * read-only connection. Whoever reads the file next reports what is wrong with it.
  */
 export function rollBack(path: string): void {
   if (!existsSync(`${path}-journal`)) return;
@@ -102,12 +102,12 @@ export function rollBack(path: string): void {
   }
 }
 
-/** A connection that can change nothing. It does not look into the file yet. */
+/** A read-only connection. It does not read the file yet. */
 export function openReader(path: string): Database {
   return new DatabaseSync(path, { timeout: BUSY_TIMEOUT, readOnly: true });
 }
 
-/** A connection that can change nothing, and sees what is in the file itself, without its log. */
+/** A read-only connection that sees the file without its log. */
 export function openAlone(path: string): Database {
   return new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true });
 }
@@ -115,7 +115,7 @@ export function openAlone(path: string): Database {
 /** 16 MiB of the log: a page that changes again and again, as those of indexes do, goes into the file once. */
 const CHECKPOINT_PAGES = 4000;
 
-/** Whether a commit that finds a long log brings it into the file. */
+/** Turns automatic checkpoints on or off. */
 export function checkpointByItself(db: Database, isOn: boolean): void {
   db.exec(`PRAGMA wal_autocheckpoint = ${isOn ? CHECKPOINT_PAGES : 0}`);
 }
@@ -125,12 +125,12 @@ export function enlargeCache(db: Database): void {
   db.exec('PRAGMA cache_size = -16384');
 }
 
-/** 2 MiB, for going through many pages that are not needed again soon: they neither stay nor pile up. */
+/** 2 MiB, for reading many pages that are not needed again soon. */
 export function shrinkCache(db: Database): void {
   db.exec('PRAGMA cache_size = -2048');
 }
 
-/** Runs a read that goes through whole tables. */
+/** Runs a read of whole tables. */
 export function withSmallCache<T>(db: Database, read: () => T): T {
   shrinkCache(db);
   try {
@@ -141,8 +141,8 @@ export function withSmallCache<T>(db: Database, read: () => T): T {
 }
 
 /**
- * Closes both, and leaves everything in the one file. The driver cannot finalize statements, so SQLite gives its
- * handles back, and drops the log, only when they are collected; until then the log is there, but empty.
+ * Closes both, and leaves everything in the one file. The driver cannot finalize statements, so SQLite releases its
+ * handles and deletes the log only when they are garbage-collected; until then the log is empty.
  */
 export function closeConnections({ reader, writer }: Connections): void {
   if (reader.isOpen) reader.close();
@@ -150,7 +150,7 @@ export function closeConnections({ reader, writer }: Connections): void {
   try {
     writer.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch {
-    // Nothing is lost: the next process finds the log beside the file.
+    // Nothing is lost: the next process reads the log.
   }
   writer.close();
 }

@@ -4,7 +4,7 @@ import type { KeptCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
-/** So many rows are read, or changed, in a turn. */
+/** Rows that are read, or changed, in one turn of the event loop. */
 const PAGE = 500;
 
 /** Changes the counters, inside the caller's transaction. `changed` is the transaction's id sequence. */
@@ -55,10 +55,10 @@ export class Counters {
 /** A row and its place in the order of changes. */
 type ChangedRow = CounterRow & { changed: number };
 
-/** From so many changes on, whoever asks for what changed may as well take everything for changed. */
+/** With more changes than this, the caller may as well take everything for changed. */
 const MOST_CHANGES = 1000;
 
-/** The driver makes a text of its own for each row, and the record keeps the rows. */
+/** The driver makes a new string for each row, and the record keeps the rows. */
 const LITERALS: Readonly<Record<CounterKind, CounterKind>> = {
   app: 'app',
   device_group: 'device_group',

@@ -6,7 +6,7 @@ import { closeOnFailure, createFile, enlargeCache, openReader, openWriter, rollB
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
-import { watchPlace } from './place.ts';
+import { watchFiles } from './open-files.ts';
 import { SqliteStore } from './store.ts';
 import { readsOn, writesOn } from './tables.ts';
 
@@ -48,7 +48,7 @@ function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
       const writes = writesOn(writer, defaults, random);
-      return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, watchPlace(path));
+      return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, watchFiles(path));
     });
   });
 }

@@ -29,7 +29,7 @@ import type {
 } from '../store.ts';
 import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
-import type { CheckPlace } from './place.ts';
+import type { CheckFiles } from './open-files.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
   checkpoint,
@@ -41,29 +41,29 @@ import {
   withLogSynced,
 } from './transaction.ts';
 
-/** From so many changes on, what a large transaction costs more is less than what it spares others. */
+/** From this many changes, the extra cost of a large transaction is less than what others would wait. */
 const LARGE = 500;
 /** Milliseconds from a large transaction until its log is brought into the file. */
 const CHECKPOINT_DELAY = 50;
 
 /**
- * The store in one SQLite file. Writes wait for one another in a queue; reads go by a connection of their own
- * and see what was committed last, also while a long write is under way.
+ * The store in one SQLite file. Writes run one after another. Reads use a connection of their own and see what was
+ * committed last, also during a long write.
  */
 export class SqliteStore implements Store {
   readonly #connections: Connections;
   readonly #reads: Reads;
   readonly #writes: Writes;
   readonly #queue = new Queue();
-  readonly #checkPlace: CheckPlace;
+  readonly #checkFiles: CheckFiles;
   readonly #intake: ReportIntake;
   #isClosed = false;
 
-  constructor(connections: Connections, reads: Reads, writes: Writes, checkPlace: CheckPlace) {
+  constructor(connections: Connections, reads: Reads, writes: Writes, checkFiles: CheckFiles) {
     this.#connections = connections;
     this.#reads = reads;
     this.#writes = writes;
-    this.#checkPlace = checkPlace;
+    this.#checkFiles = checkFiles;
     this.#intake = new ReportIntake((take) => this.#writeReports(take));
   }
 
@@ -71,20 +71,20 @@ export class SqliteStore implements Store {
     await this.state();
   }
 
-  /** Waits for the writes that were asked for before. Every later call rejects, except `close` itself. */
+  /** Waits for the writes that were called before. Every later call rejects, except `close` itself. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#intake.idle();
     await this.#queue.run(() => closeConnections(this.#connections));
   }
 
-  /** Once its files went away the store counts as away: passes, probes and looks for devices ask for its state first. */
+  /** Rejects as `unavailable` once the files are gone: passes, probes and replies to devices ask for the state first. */
   async state(): Promise<StoreState> {
-    this.#checkPlace();
+    this.#checkFiles();
     return this.lastState();
   }
 
-  /** The state also where the files went away: which ids were given until then has to be recorded all the more. */
+  /** The state, also when the files are gone: the ids that were given until then must be recorded. */
   lastState(): Promise<StoreState> {
     return this.#read(() => this.#reads.state.read());
   }
@@ -108,7 +108,7 @@ export class SqliteStore implements Store {
     return this.#guard(() => objects.parse(withSmallCache(this.#connections.reader, () => objects.all())));
   }
 
-  /** One process has this store: whoever does not know what it changed reads everything. */
+  /** Always null: no other process changes this store, so it keeps no marks. */
   changedObjects(): Promise<null> {
     return this.#guard(() => null);
   }
@@ -184,7 +184,7 @@ export class SqliteStore implements Store {
     return this.#reads.counters.since(sinceIdSequence, async (read) => {
       await pace.step();
       if (sinceIdSequence > 0) return this.#read(read);
-      // All of them: that goes through every app, too.
+      // All counters: this reads every app, too.
       return this.#read(() => withSmallCache(this.#connections.reader, read));
     });
   }
@@ -224,7 +224,7 @@ export class SqliteStore implements Store {
 
   /** In a later turn of the event loop. While another thread syncs the log, the next lists gather. */
   async #writeReports(take: () => readonly ReportList[]): Promise<void> {
-    this.#checkPlace();
+    this.#checkFiles();
     const { writer } = this.#connections;
     const insert = this.#counted(() => this.#insertLists(take()));
     await withLogSynced(writer, () =>
@@ -252,22 +252,22 @@ export class SqliteStore implements Store {
     const { writer } = this.#connections;
     return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
       () => {
-        // Some turns later: it takes about as long as the commit, and others wait since then.
+        // Some turns later: it takes about as long as the commit, and others have waited for that.
         setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
       },
     );
   }
 
-  /** Each transaction says that it is one more (`checkLog`), and is in files that the next start finds. */
+  /** Each transaction checks that its files are still in place, and counts itself (`checkLog`). */
   #counted<T>(work: () => T): () => T {
     return () => {
-      this.#checkPlace();
+      this.#checkFiles();
       this.#writes.log.advance();
       return work();
     };
   }
 
-  /** Every call goes through here: turns it away once closed, and words its failure. */
+  /** Every call goes through here: rejects once closed, and turns errors of SQLite into ours. */
   async #guard<T>(call: () => T | Promise<T>): Promise<T> {
     if (this.#isClosed) throw closedError();
     try {

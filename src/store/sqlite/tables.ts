@@ -20,7 +20,7 @@ export interface Writes {
   log: LogPosition;
   /** Makes the `_id` of objects and reports; whoever uses it keeps the last one with `state.setLastOid`. */
   newOid: NewOid;
-  /** What stored apps lack that are older than a field. */
+  /** Values of fields that are younger than a stored app. */
   defaults: AppDefaults;
 }
 

@@ -59,7 +59,7 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
 
 /**
  * Runs `work`, and then waits, without holding up the event loop, until what it wrote to the log is on the disk. The
- * log is opened first, for two reasons: where that fails, nothing is written; and a failed write is reported only to
+ * log is opened first, for two reasons: if that fails, nothing is written; and a failed write is reported only to
  * those who had the file open when it failed.
  */
 export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Promise<T> {
@@ -73,7 +73,7 @@ export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Pr
   }
 }
 
-/** Brings the log into the file, as far as readers let it. Where it cannot be done now, a later commit does it. */
+/** Copies the log into the file, as far as readers allow. What is left is done after a later commit. */
 export function checkpoint(db: Database): void {
   try {
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
@@ -82,7 +82,7 @@ export function checkpoint(db: Database): void {
   }
 }
 
-/** Runs reads that all see the same moment. */
+/** Runs reads that all see the same snapshot. */
 export function inSnapshot<T>(db: Database, read: () => T): T {
   rollBack(db);
   db.exec('BEGIN');
@@ -94,8 +94,8 @@ export function inSnapshot<T>(db: Database, read: () => T): T {
 }
 
 /**
- * IMMEDIATE, so that a lock of another process is met here, before anything has changed. The level is set each time, so
- * that a transaction that failed cannot leave a lower one behind.
+ * IMMEDIATE, so that a lock of another process fails here, before anything has changed. The level is set each time, so
+ * that a failed transaction cannot leave a lower one behind.
  */
 function begin(db: Database, level: Level): void {
   rollBack(db);
@@ -103,11 +103,11 @@ function begin(db: Database, level: Level): void {
   db.exec('BEGIN IMMEDIATE');
 }
 
-/** Some failures make SQLite roll back by itself; a rollback that fails is tried again before the next transaction. */
+/** After some failures SQLite has rolled back by itself; a rollback that fails is retried before the next transaction. */
 function rollBack(db: Database): void {
   try {
     if (db.isTransaction) db.exec('ROLLBACK');
   } catch {
-    // The failure that led here is the one to tell.
+    // The error that led here is the one to report.
   }
 }

@@ -1,22 +1,22 @@
 import { statSync } from 'node:fs';
 import { HoldfastError } from '../../errors.ts';
 
-/** Throws `unavailable` where what this process has open is not what the next start would find. */
-export type CheckPlace = () => void;
+/** Throws `unavailable` when the files that this process has open are not the ones that the next start would find. */
+export type CheckFiles = () => void;
 
 /**
- * Looks whether the store and its log are still the files that they were at this call. Somebody can delete a data
- * folder, put another one in its place or take its disk away under a running manager. SQLite would go on in files
- * without a name, and all that is answered from then on would be lost when the process ends. Costs a few microseconds.
+ * Checks that the store and its log are still the same files as at this call. Somebody can delete or replace the data
+ * folder, or unmount its disk, under a running manager. SQLite would go on in files that have no name any more, and
+ * everything that is acknowledged from then on would be lost when the process ends. A check takes a few microseconds.
  */
-export function watchPlace(path: string): CheckPlace {
+export function watchFiles(path: string): CheckFiles {
   const files = [path, `${path}-wal`].map((file) => ({ file, opened: identify(file) }));
   return () => {
     for (const { file, opened } of files) if (identify(file) !== opened) throw gone();
   };
 }
 
-/** What tells a file from all others that could have its name; null where none can be seen. */
+/** Identifies the file of this name, as opposed to a later one; null when there is none. */
 function identify(file: string): string | null {
   try {
     const { dev, ino } = statSync(file, { bigint: true });

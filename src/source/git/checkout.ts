@@ -10,7 +10,7 @@ import { createIdsRecord } from './record/ids-record.ts';
 import { followedBranch, followedHead } from './repository/followed.ts';
 import { clearLeftPacks } from './repository/leftovers.ts';
 import { createMaintenance, type Maintenance } from './repository/maintenance.ts';
-import { requireBranch, requireReadable } from './repository/missing-branch.ts';
+import { requireBranch } from './repository/missing-branch.ts';
 import { createRepository, dropUnfinished } from './repository/new-repository.ts';
 import { followReplaced } from './repository/replaced.ts';
 import { findRepository, type Machine, type Repository } from './repository/repository.ts';
@@ -69,10 +69,9 @@ export async function openCheckout(
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
-  const plain = createReader(repository, objects, () =>
+  const all = createReader(repository, objects, () =>
     fixed === null ? followedHead(repository) : followedBranch(repository, fixed),
   );
-  const all = requireReadable(plain, repository);
   const writer = openCommitWriter(repository);
   const drop = { command: commands.repackReached(), forget: writer.close };
   const maintenance = createMaintenance(repository, drop, onPacksLeft);

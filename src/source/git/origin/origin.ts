@@ -2,7 +2,7 @@ import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
 import { commands, NO_BRANCH, type ObjectFormat } from '../process/commands.ts';
 import { GitFailure, redact } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
-import { shortName } from '../repository/missing-branch.ts';
+import { shortName } from '../repository/refs.ts';
 import {
   MISMATCHED,
   NO_SERVER,

@@ -154,11 +154,6 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
-  /** The commit that a ref of ours or a branch is at. */
-  tip: (ref: string) =>
-    command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(ref)}^{commit}`),
-  /** The id that a ref names, whether there is such an object or not. */
-  named: (ref: string) => command('rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)),
   /** Makes few large packs of many small ones; what no ref reaches stays. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   /**
@@ -208,7 +203,7 @@ export const commands = {
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
   /** Lines of "<id><TAB><full name>", one for each branch that origin has. */
   originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
-  /** What refs of ours name, also where that is no commit. */
+  /** What refs of exactly these names name, also where that is no commit. */
   refTip: (...refs: string[]) =>
     command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
   /** The entry of one path, said by the tree that holds it: what it names may be damaged. */

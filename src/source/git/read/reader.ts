@@ -5,6 +5,7 @@ import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { GitFailure, runGit, saidNo } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
+import { unreadable } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { guarded } from './guarded.ts';
@@ -30,9 +31,12 @@ export function createReader(
 ): Reader {
   const { context } = repository;
   const differ = new Conversation(context, commands.diffTrees());
+  const close = async (): Promise<void> => {
+    await Promise.all([objects.close(), differ.close()]);
+  };
 
   return {
-    head: () => guarded(async () => readHead(objects, await follow())),
+    head: () => guarded(async () => readHead(objects, await follow(), close)),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
     changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
@@ -46,15 +50,25 @@ export function createReader(
     touched: (from, to) => guarded(() => readTouched(repository, from, to)),
     between: (from, to) => guarded(() => readBetween(repository, from, to)),
     visited: () => guarded(async () => readVisited(repository, await follow())),
-    close: async () => {
-      await Promise.all([objects.close(), differ.close()]);
-    },
+    close,
   };
 }
 
-async function readHead(objects: ObjectReader, { branch, at }: Followed): Promise<Head> {
-  const commit = await objects.info(`${at}^{commit}`);
-  return { branch, revision: commit?.id ?? null };
+/**
+ * A branch without a commit has no revision. One whose commit cannot be read (its objects are damaged, or in another
+ * repository whose disk is away) is not such a branch: rejects as `unavailable`.
+ */
+async function readHead(
+  objects: ObjectReader,
+  { branch, at }: Followed,
+  restart: () => Promise<void>,
+): Promise<Head> {
+  if (at === null) return { branch, revision: null };
+  const lookUp = () => objects.info(`${at}^{commit}`);
+  // A running git does not notice that a disk is back.
+  const commit = (await lookUp()) ?? (await restart().then(lookUp));
+  if (commit === null) throw unreadable(branch);
+  return { branch, revision: commit.id };
 }
 
 async function readList({ context }: Repository, tree: string): Promise<TreeEntry[]> {

@@ -3,9 +3,10 @@ import { HoldfastError, kindOf } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type RecordDraft } from '../../source.ts';
 import { readingTrouble, withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
+import { readTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
-import { moveRefs, RECORD_REF, readTips } from './refs.ts';
+import { moveRefs, RECORD_REF } from './refs.ts';
 import { readOfEach, readSection, sectionName, standAt } from './sections.ts';
 
 /** How often a version is made again because somebody else has put another one there meanwhile. */

@@ -1,11 +1,10 @@
 import { constants, existsSync } from 'node:fs';
-import { access, lstat, realpath } from 'node:fs/promises';
+import { access, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
-import { readSmallFile } from '../../../disk/read.ts';
 import { descriptorTrouble, HoldfastError, messageOf } from '../../../errors.ts';
-import { commands, type GitCommand } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
-import { type GitContext, GitFailure, runGit, saidNo } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit } from '../process/run.ts';
 
 /** A repository of this machine, and where in it the desired-state folder lies. */
 export interface Repository {
@@ -180,53 +179,4 @@ async function checkVersion(context: GitContext): Promise<void> {
     'invalid',
     `git ${major}.${minor} is too old; install git ${OLDEST_GIT.join('.')} or newer`,
   );
-}
-
-/** Names that stand for names: git itself follows no more of them. */
-const MOST_LINKS = 5;
-
-/**
- * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it
- * set (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
- */
-export async function realBranch(repository: Repository, name: string): Promise<string> {
-  let branch = name;
-  for (let links = 0; links < MOST_LINKS; links++) {
-    const text = await readSmallFile(`${repository.commonFolder}/${branch}`).catch(codeOf);
-    // A file in the place of a folder of refs says that they are in tables, which git alone reads.
-    if (text === 'ENOTDIR') return (await askBranch(repository, commands.symbolic(branch))) ?? branch;
-    const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
-    if (target === undefined) return branch;
-    branch = target;
-  }
-  return branch;
-}
-
-function codeOf({ code }: NodeJS.ErrnoException): string {
-  return code ?? '';
-}
-
-/**
- * The branch that HEAD names, `refs/heads/...`; null when it is detached, or names something else. The file is read
- * directly, since it is looked at in every pass; where it does not say (a ref table), git is asked.
- */
-export async function currentBranch(repository: Repository): Promise<string | null> {
-  const { gitFolder } = repository;
-  const head = await readSmallFile(`${gitFolder}/HEAD`);
-  const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
-  if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
-  // A link to the branch's file, as an older git made it, holds the branch's commit.
-  if (/^[0-9a-f]{40,64}\n?$/.test(head) && !(await lstat(`${gitFolder}/HEAD`)).isSymbolicLink()) return null;
-  return askBranch(repository, commands.symbolicHead());
-}
-
-/** The branch that a `symbolic-ref` tells; null where it tells none. */
-async function askBranch({ context }: Repository, command: GitCommand): Promise<string | null> {
-  try {
-    const name = (await runGit(context, command)).trim();
-    return name.startsWith('refs/heads/') ? name : null;
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
 }

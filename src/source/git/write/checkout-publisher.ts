@@ -5,7 +5,8 @@ import { type CommitDraft, type FileEdit, type Publisher, RepositoryConflict } f
 import { refName } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure } from '../process/run.ts';
-import { currentBranch, type Repository } from '../repository/repository.ts';
+import { currentBranch, tipOf } from '../repository/refs.ts';
+import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
 import {
@@ -17,16 +18,7 @@ import {
 import { createBaseOnDisk } from './base-on-disk.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
-import {
-  DIRTY,
-  type Move,
-  moveBranch,
-  movedOn,
-  recoverNoted,
-  tipOf,
-  UNMERGED,
-  type Undone,
-} from './move-branch.ts';
+import { DIRTY, type Move, moveBranch, movedOn, recoverNoted, UNMERGED, type Undone } from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
 import { openSwitchNotes } from './switch-note.ts';
 

@@ -1,9 +1,10 @@
 import { mapInLanes } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, noObjectLike } from '../process/commands.ts';
-import { GitFailure, runGit, saidNo } from '../process/run.ts';
-import { currentBranch, type Repository } from '../repository/repository.ts';
+import { noObjectLike } from '../process/commands.ts';
+import { GitFailure } from '../process/run.ts';
+import { currentBranch, tipOf } from '../repository/refs.ts';
+import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
@@ -43,16 +44,6 @@ export interface Move {
 
 export function movedOn(cause?: unknown): HoldfastError {
   return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
-}
-
-/** The commit that a branch is at; null where it has none. Rejects where git cannot say. */
-export async function tipOf({ context }: Repository, branch: string): Promise<string | null> {
-  try {
-    return (await runGit(context, commands.tip(branch))).trim();
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
 }
 
 /** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */

@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, noObjectLike } from '../process/commands.ts';
 import { runGit, saidNo } from '../process/run.ts';
+import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
 import { isBehindLink, isOnDisk, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
@@ -31,10 +32,10 @@ interface SwitchedPath {
  * ours, the one that is as the commit has it and the one that was begun.
  */
 export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Promise<boolean> {
-  const { repository, objects, locks } = checkout;
+  const { objects, locks } = checkout;
   // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
   await locks.settle();
-  const tip = (await objects.info('HEAD^{commit}'))?.id ?? repository.emptyTree;
+  const tip = await headOf(checkout);
   if ((await objects.info(`${note.to}^{commit}`)) === null) {
     await refuseUndecided(checkout, note, tip);
     return false;
@@ -59,6 +60,16 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
     paths.filter(({ path, indexed, to, now }) => ours.has(path) && (indexed === to || indexed === now)),
   );
   return true;
+}
+
+/** The commit that HEAD is at, or the empty tree on a branch without a commit. */
+async function headOf({ repository, objects }: Checkout): Promise<string> {
+  const branch = await currentBranch(repository);
+  const at = branch === null ? 'HEAD' : await tipOf(repository, branch);
+  if (at === null) return repository.emptyTree;
+  const commit = await objects.info(`${at}^{commit}`);
+  if (commit === null) throw unreadable(branch);
+  return commit.id;
 }
 
 async function isPublished({ repository }: Checkout, commit: string, tip: string): Promise<boolean> {

@@ -108,7 +108,7 @@ export function createCheckoutPublisher(
         throw publishError(error, [], prefix);
       }),
     close: async () => {
-      await Promise.all([writer.close(), refs.close(), notes.close(), checkout.launcher.close()]);
+      await Promise.all([writer.close(), refs.close(), checkout.launcher.close()]);
     },
   };
 }

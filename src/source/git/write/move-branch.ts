@@ -48,22 +48,25 @@ export function movedOn(cause?: unknown): HoldfastError {
 
 /** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */
 export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
-  const note = await notes.read();
-  if (note === null) return null;
-  checkout.faults.pass('undo-begins');
-  const quiet = await withoutFilters(checkout);
-  const isUndone = await holdingIndex(quiet, (held) => undoSwitch(held, note));
-  const { context, gitFolder } = checkout.repository;
-  await Promise.all([syncFiles(context.folder, Object.keys(note.files)), syncFolder(gitFolder)]);
-  checkout.faults.pass('undo-done');
-  await notes.clear();
-  return isUndone ? { commit: note.to } : null;
+  if ((await notes.read()) === null) return null;
+  return holdingIndex(await withoutFilters(checkout), async (held) => {
+    // What another manager was at has come to its end by now, or will never.
+    const note = await notes.read();
+    if (note === null) return null;
+    held.faults.pass('undo-begins');
+    const isUndone = await undoSwitch(held, note);
+    const { context, gitFolder } = held.repository;
+    await Promise.all([syncFiles(context.folder, Object.keys(note.files)), syncFolder(gitFolder)]);
+    held.faults.pass('undo-done');
+    await notes.clear();
+    return isUndone ? { commit: note.to } : null;
+  });
 }
 
 /**
  * Index and work tree first, then the branch; a note says so for as long as they are apart. The index is locked all the
- * time, so that no commit, reset or switch of a person comes in between; HEAD is looked at before and after each
- * step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
+ * time, so that no commit, reset or switch of a person comes in between, nor another manager; HEAD is looked at before
+ * and after each step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
  *
  * Rejects as `moved-on` where another branch is checked out by now, and with what git says; with `details.commits` once
  * the branch has moved.
@@ -75,12 +78,12 @@ export async function moveBranch(checkout: Checkout, movers: Movers, move: Move)
     faults.pass('tree-switched');
     await moveRef(held, movers, move);
     faults.pass('branch-moved');
-    await sayingPublished(move, () => followHead(held, movers, move));
-  });
-  await sayingPublished(move, async () => {
-    await syncRef(repository, move.branch);
-    faults.pass('branch-synced');
-    if (move.isCheckedOut) await movers.notes.clear();
+    await sayingPublished(move, async () => {
+      await followHead(held, movers, move);
+      await syncRef(repository, move.branch);
+      faults.pass('branch-synced');
+      if (move.isCheckedOut) await movers.notes.clear();
+    });
   });
   faults.pass('publish-done');
 }
@@ -134,14 +137,14 @@ async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Mov
   if (move.isCheckedOut) return void (await recoverNoted(held, notes));
   try {
     await switchNoted(held, notes, move);
-    await syncRef(held.repository, move.branch);
-    await notes.clear();
   } catch (error) {
     // A person's work is in the way: without the write it is as if they had switched a moment earlier.
     const before = move.from ?? noObjectLike(tipAfter(move));
     await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
     throw new TakenBack(error);
   }
+  await syncRef(held.repository, move.branch);
+  await notes.clear();
 }
 
 /** The branch is where it was. */

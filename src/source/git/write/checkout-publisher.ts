@@ -9,12 +9,7 @@ import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
-import {
-  dirtyFiles,
-  namedPaths,
-  refuseCheckedOutElsewhere,
-  refuseDirtyFiles,
-} from '../work-tree/work-tree.ts';
+import { dirtyFiles, namedPaths, refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
 import { createBaseOnDisk } from './base-on-disk.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
@@ -128,33 +123,21 @@ async function allOver<T extends readonly unknown[]>(
   return (await Promise.all(all)) as unknown as T;
 }
 
-/** What the move needs to know, and to have started, before it begins. Rejects as `refuseMove` does. */
+/** What the move needs to know, and to have started, before it begins. Rejects as `refuseCheckedOutElsewhere` does. */
 async function readyToMove(
   checkout: Checkout,
   branch: string,
   base: string | null,
   drafts: readonly CommitDraft[],
-): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'standing'>> {
+): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'written'>> {
+  const { repository } = checkout;
   const quiet = await withoutFilters(checkout);
   prepareIndex(quiet);
-  return { quiet, ...(await refuseMove(quiet, branch, base, drafts)) };
-}
-
-/** Rejects as `conflict` what would overwrite a person's work. */
-async function refuseMove(
-  checkout: Checkout,
-  branch: string,
-  base: string | null,
-  drafts: readonly CommitDraft[],
-): Promise<Pick<Move, 'isCheckedOut' | 'standing'>> {
-  const { repository } = checkout;
   const isCheckedOut = (await currentBranch(repository)) === branch;
-  if (isCheckedOut) {
-    const tree = base ?? repository.emptyTree;
-    return { isCheckedOut, standing: await refuseDirtyFiles(checkout, tree, lastEdits(drafts)) };
-  }
-  await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
-  return { isCheckedOut, standing: new Map() };
+  if (!isCheckedOut)
+    await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
+  const edits = isCheckedOut ? lastEdits(drafts) : [];
+  return { quiet, isCheckedOut, written: await writtenFiles(quiet, base ?? repository.emptyTree, edits) };
 }
 
 /** A person who switches to the branch just now holds it in this very work tree: the write is made again. */

@@ -8,7 +8,7 @@ import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
-import { LOOKS, refuseNewerWork, type Standing, switchTree } from '../work-tree/work-tree.ts';
+import { LOOKS, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
 import { withoutFilters } from './filters.ts';
 import type { RefMover } from './ref-mover.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
@@ -38,8 +38,8 @@ export interface Move {
   /** Paths from the top of the work tree. */
   paths: string[];
   isCheckedOut: boolean;
-  /** What stood at the paths when uncommitted work was looked for, before the index was locked. */
-  standing: Standing;
+  /** None where the branch is not checked out. */
+  written: WrittenFiles;
 }
 
 export function movedOn(cause?: unknown): HoldfastError {
@@ -171,7 +171,7 @@ function tipAfter({ commits }: Move): string {
 
 async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
   const { repository, faults } = held;
-  const { from, paths } = move;
+  const { from, paths, written } = move;
   const { folder } = repository.context;
   const marks = await mapInLanes(
     LOOKS,
@@ -179,13 +179,13 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
     async (path) => [path, await fileMark(`${folder}/${path}`)] as const,
   );
   const files: SwitchNote['files'] = Object.fromEntries(marks);
-  await refuseNewerWork(repository, move.standing, (path) => files[path] !== NO_FILE);
+  const existed = (path: string): boolean => files[path] !== NO_FILE;
+  await refuseDirtyFiles(repository, paths, written, existed);
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');
   try {
     await switchTree(held, from ?? repository.emptyTree, tipAfter(move));
     // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
-    const existed = (path: string): boolean => files[path] !== NO_FILE;
     await Promise.all([syncChanged(folder, paths, existed), syncFolder(repository.gitFolder)]);
   } catch (error) {
     if (isRefusal(error)) await notes.clear();

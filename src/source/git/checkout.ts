@@ -96,7 +96,7 @@ export async function openCheckout(
     publisher,
     record: joiningPacks(createIdsRecord(repository), maintenance),
     origin: null,
-    isFolderMade: () => isFolder(folder),
+    isFolderMade: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
       await locks.clear();
       await clearLeftPacks(repository);
@@ -142,11 +142,4 @@ async function findOrMake(
   if (/[\r\n]/.test(repository.prefix))
     throw new HoldfastError('invalid', 'the folder has a line break in its name');
   return { repository, isNew: found === null };
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
 }

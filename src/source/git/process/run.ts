@@ -58,6 +58,14 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
   return textOf(pieces);
 }
 
+/** The same for a question: null where git answers no. */
+export async function askGit(context: GitContext, command: GitCommand): Promise<string | null> {
+  return runGit(context, command).catch((error) => {
+    if (saidNo(error)) return null;
+    throw error;
+  });
+}
+
 /** The same, for whoever takes the output as it comes. `hear` tells whether what it has kept of it is not too much. */
 export async function hearGit(
   context: GitContext,

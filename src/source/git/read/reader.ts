@@ -3,7 +3,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
-import { GitFailure, runGit, saidNo } from '../process/run.ts';
+import { askGit, GitFailure, runGit } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
 import { unreadable } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -139,13 +139,7 @@ async function readIsAncestor(
   if (settled(known) === null) return false;
   // The usual case, without a process of its own: one commit further.
   if (settled(commit).parents.includes(ancestor)) return true;
-  try {
-    await runGit(context, commands.isAncestor(ancestor, revision));
-    return true;
-  } catch (error) {
-    if (saidNo(error)) return false;
-    throw error;
-  }
+  return (await askGit(context, commands.isAncestor(ancestor, revision))) !== null;
 }
 
 /** The commit at which two commits parted; null where they have none in common, or one of them is not there. */
@@ -162,12 +156,7 @@ export async function readCommonAncestor(
   if (known.some((each) => settled(each) === null)) return null;
   // The usual case, without a process of its own: one commit further.
   if (one === other || settled(commit).parents.includes(one)) return one;
-  try {
-    return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
+  return (await askGit(context, commands.commonAncestor(one, other)))?.split('\n')[0] || null;
 }
 
 function settled<T>(outcome: PromiseSettledResult<T>): T {

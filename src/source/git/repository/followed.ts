@@ -1,4 +1,4 @@
-import { readIfThere } from './read-file.ts';
+import { readIfThere } from '../../../disk/read.ts';
 import { currentBranch, realBranch, tipOf } from './refs.ts';
 import type { Repository } from './repository.ts';
 

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { askGit } from '../process/run.ts';
 import { createTransfers, type Transfers } from '../process/transfer.ts';
 import { createDropping, type Drop, type Dropping } from './dropping.ts';
 import { clearFailedJoin } from './leftovers.ts';
@@ -195,10 +195,9 @@ async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
 async function isSettled({ context, commonFolder }: Repository): Promise<boolean> {
   if ((await stat(`${commonFolder}/info/grafts`).catch(() => null)) !== null) return true;
   try {
-    const lines = (await runGit(context, commands.cleanUpSettings())).split('\n');
+    const lines = (await askGit(context, commands.cleanUpSettings()))?.split('\n') ?? [];
     return lines.some((line) => /^(local|worktree)\t(gc\.(auto|pruneexpire)|maintenance\.auto)$/.test(line));
-  } catch (error) {
-    // Exit code 1: there is no such setting.
-    return !(error instanceof GitFailure && error.exitCode === 1);
+  } catch {
+    return true;
   }
 }

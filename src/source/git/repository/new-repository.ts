@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { syncFolder } from '../../../disk/sync.ts';
+import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import { commands } from '../process/commands.ts';
@@ -59,11 +60,8 @@ async function refuseOther(folder: string): Promise<void> {
 export async function dropUnfinished(folder: string): Promise<void> {
   // Cut short before it could be marked; a folder with anything in it stays.
   await rmdir(`${folder}/.git`).catch(() => undefined);
-  const isUnfinished = await stat(`${folder}/.git/${UNFINISHED}`).then(
-    () => true,
-    () => false,
-  );
-  if (isUnfinished) await rm(`${folder}/.git`, { recursive: true, force: true });
+  if (await isThere(`${folder}/.git/${UNFINISHED}`))
+    await rm(`${folder}/.git`, { recursive: true, force: true });
 }
 
 async function markUnfinished(path: string): Promise<void> {

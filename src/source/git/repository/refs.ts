@@ -1,9 +1,8 @@
 import { lstat } from 'node:fs/promises';
-import { readSmallFile } from '../../../disk/read.ts';
+import { readIfThere, readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type GitCommand, objectId } from '../process/commands.ts';
-import { runGit, saidNo } from '../process/run.ts';
-import { readIfThere } from './read-file.ts';
+import { askGit, runGit } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 
 /** What refs name, of whatever type; null for each that is not there. */
@@ -86,11 +85,6 @@ export async function currentBranch(repository: Repository): Promise<string | nu
 
 /** The branch that a `symbolic-ref` tells; null where it tells none. */
 async function askBranch({ context }: Repository, command: GitCommand): Promise<string | null> {
-  try {
-    const name = (await runGit(context, command)).trim();
-    return name.startsWith('refs/heads/') ? name : null;
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
+  const name = (await askGit(context, command))?.trim();
+  return name?.startsWith('refs/heads/') ? name : null;
 }

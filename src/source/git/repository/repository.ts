@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
+import { mayRead } from '../../../disk/there.ts';
 import { descriptorTrouble, HoldfastError, messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
@@ -125,11 +126,8 @@ export function emptyTreeOf(format: string): string {
  * Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. Git goes by nothing else
  * than this file either.
  */
-export async function isShallow({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<boolean> {
-  return access(`${commonFolder}/shallow`, constants.R_OK).then(
-    () => true,
-    () => false,
-  );
+export function isShallow({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<boolean> {
+  return mayRead(`${commonFolder}/shallow`);
 }
 
 /** The nearest folder that is there, by its real path, and what of the path is not. */

@@ -66,17 +66,19 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
   };
   const wait = async <T>(act: () => Promise<T>): Promise<T> => {
     const deadline = performance.now() + PATIENCE;
-    for (let looked = -Infinity; ; ) {
-      const result = await tryOnce(act);
-      if ('value' in result) return result.value;
-      const now = performance.now();
-      if (now > deadline) throw result.error;
-      if (now - looked > LOOK_INTERVAL) {
-        looked = now;
-        await clear();
-      }
-      await sleep(INTERVAL);
-    }
+    let looked = -Infinity;
+    const attempt = (): Promise<T> =>
+      act().catch(async (error: unknown) => {
+        const now = performance.now();
+        if (!isLocked(error) || now > deadline) throw error;
+        if (now - looked > LOOK_INTERVAL) {
+          looked = now;
+          await clear();
+        }
+        await sleep(INTERVAL);
+        return attempt();
+      });
+    return attempt();
   };
   const settle = async (): Promise<void> => {
     const deadline = performance.now() + PATIENCE;
@@ -132,27 +134,16 @@ export async function allFoldersOf(folders: Folders): Promise<string[]> {
   return [...foldersOf(folders), ...tops];
 }
 
-/** The result, or the error of a lock that was in the way; any other error is thrown. */
-async function tryOnce<T>(act: () => Promise<T>): Promise<{ value: T } | { error: unknown }> {
-  try {
-    return { value: await act() };
-  } catch (error) {
-    if (isLocked(error)) return { error };
-    throw error;
-  }
-}
-
 async function clearDeadLocks(repository: Repository): Promise<string[]> {
   const { commonFolder, gitFolder } = repository;
   const cleared: string[] = [];
   for (const path of await lockFiles(repository)) {
     if (!(await isDead(path, repository))) continue;
-    const isGone = await unlink(path).then(
-      () => true,
-      () => false,
-    );
     const folder = path.startsWith(`${gitFolder}/`) ? gitFolder : commonFolder;
-    if (isGone) cleared.push(path.slice(folder.length + 1));
+    await unlink(path).then(
+      () => cleared.push(path.slice(folder.length + 1)),
+      () => undefined,
+    );
   }
   return cleared;
 }

@@ -143,14 +143,6 @@ async function deletedOf({ context }: Repository, absent: readonly string[]): Pr
   return absent.filter((path) => deleted.has(path));
 }
 
-/** Whether anything is there, a link among them. */
-export async function isOnDisk(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** What lies behind a link is not in the work tree at `top`; `path` is from there. */
 export async function isBehindLink(top: string, path: string, look = isLink): Promise<boolean> {
   const folders: string[] = [];

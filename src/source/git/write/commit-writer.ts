@@ -1,7 +1,7 @@
-import { stat } from 'node:fs/promises';
 import { Pace } from '../../../async/pace.ts';
 import { Queue } from '../../../async/queue.ts';
 import { syncFolder } from '../../../disk/sync.ts';
+import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
@@ -82,13 +82,6 @@ export function openCommitWriter(place: Place): CommitWriter {
       return queue.run(close);
     },
   };
-}
-
-async function isThere(folder: string): Promise<boolean> {
-  return stat(folder).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function writeCommit(

@@ -1,6 +1,7 @@
 import { lstat, open, readFile, stat, truncate } from 'node:fs/promises';
 import * as z from 'zod';
 import { syncFolder } from '../../../disk/sync.ts';
+import { ignoreMissing } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Repository } from '../repository/repository.ts';
 
@@ -63,10 +64,6 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
 }
 
 const CUT_SHORT = 'a write of another manager was cut short meanwhile';
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
-}
 
 /** Half a note was never on the disk whole, so nothing was begun after it. */
 function parseNote(text: string): SwitchNote | null {

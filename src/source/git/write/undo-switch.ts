@@ -1,11 +1,12 @@
-import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
+import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, noObjectLike } from '../process/commands.ts';
-import { runGit, saidNo } from '../process/run.ts';
+import { askGit, runGit } from '../process/run.ts';
 import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
-import { isBehindLink, isOnDisk, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
+import { isBehindLink, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
@@ -75,13 +76,7 @@ async function headOf({ repository, objects }: Checkout): Promise<string> {
 async function isPublished({ repository }: Checkout, commit: string, tip: string): Promise<boolean> {
   if (tip === commit) return true;
   if (tip === repository.emptyTree) return false;
-  try {
-    await runGit(repository.context, commands.isAncestor(commit, tip));
-    return true;
-  } catch (error) {
-    if (saidNo(error)) return false;
-    throw error;
-  }
+  return (await askGit(repository.context, commands.isAncestor(commit, tip))) !== null;
 }
 
 /**
@@ -97,7 +92,7 @@ async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, ti
   for (const [path, markBefore] of Object.entries(files)) {
     const isAsIndexed = index.has(path)
       ? !changed.includes(path)
-      : !(await isOnDisk(`${context.folder}/${path}`));
+      : !(await isThere(`${context.folder}/${path}`));
     const isNotOurs = isAsIndexed || (await fileMark(`${context.folder}/${path}`)) === markBefore;
     if (index.get(path) !== now.get(path) || !isNotOurs) left.push(path);
   }
@@ -154,7 +149,7 @@ async function filesOfOurs(
     const { path, to } = switched;
     if (await isBehindLink(context.folder, path)) continue;
     const isAsCommitted =
-      to === undefined ? !(await isOnDisk(`${context.folder}/${path}`)) : !changed.includes(path);
+      to === undefined ? !(await isThere(`${context.folder}/${path}`)) : !changed.includes(path);
     const isOurs =
       (isWhole && isAsCommitted) || (canBeTorn && (await isBegun(checkout, switched, note.files[path])));
     if (isOurs) ours.add(path);
@@ -170,7 +165,7 @@ async function isBegun(
 ): Promise<boolean> {
   const file = `${context.folder}/${path}`;
   if ((await fileMark(file)) === markBefore) return false;
-  if (!(await isOnDisk(`${context.folder}/${path}`))) return true;
+  if (!(await isThere(`${context.folder}/${path}`))) return true;
   if (to === undefined) return false;
   const id = to.split(' ')[1] ?? '';
   const found = (await lstat(file)).isFile() ? await readFile(file) : null;
@@ -200,23 +195,15 @@ async function restoreFiles(checkout: HeldCheckout, paths: readonly SwitchedPath
   const kept = paths.filter(({ now }) => now !== undefined).map(({ path }) => `${path}\0`);
   if (kept.length > 0) await changeIndex(checkout, commands.checkOutFiles(), kept.join(''));
   for (const { path } of paths.filter(({ now }) => now === undefined)) {
-    await unlink(`${context.folder}/${path}`).catch(ignoreMissing);
+    await rm(`${context.folder}/${path}`, { force: true });
     await dropEmptyFolders(context.folder, posix.dirname(path));
   }
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
-}
-
 async function dropEmptyFolders(top: string, path: string): Promise<void> {
-  for (let folder = path; folder !== '.'; folder = posix.dirname(folder)) {
-    if (
-      !(await rmdir(`${top}/${folder}`).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return;
+  try {
+    for (let folder = path; folder !== '.'; folder = posix.dirname(folder)) await rmdir(`${top}/${folder}`);
+  } catch {
+    // One has something in it.
   }
 }

@@ -73,8 +73,7 @@ export async function hearGit(
   hear: (piece: Buffer) => boolean,
   input = '',
 ): Promise<void> {
-  const child = startGit(context, command);
-  const end = endOf(child);
+  const { child, end } = startGit(context, command);
   if (!hasPipes(child))
     throw new GitFailure(command, null, (await end).error ?? 'EMFILE: it was not started');
   const watch = watchLimits(child, command, context.timeLimit);
@@ -90,9 +89,24 @@ export async function hearGit(
   if (code !== 0) throw new GitFailure(command, code, error ?? textOf(err));
 }
 
-/** The one place where a short git command becomes a process; nothing but the context's environment reaches it. */
-function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithoutNullStreams {
-  return spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
+/** A process of git; `end` resolves when it has ended and said all, or could not be started. */
+interface Started {
+  child: ChildProcessWithoutNullStreams;
+  end: Promise<{ code: number | null; error?: string }>;
+}
+
+/**
+ * The one place where a git command becomes a process of its own, as the leader of a group where `detached`; nothing
+ * but the context's environment reaches it.
+ */
+export function startGit(context: GitContext, { args }: GitCommand, detached = false): Started {
+  const options = { cwd: context.folder, env: { ...context.env }, stdio: 'pipe', detached } as const;
+  const child = spawn('git', [...args], options);
+  const end = new Promise<{ code: number | null; error?: string }>((resolve) => {
+    child.once('error', (error) => resolve({ code: null, error: String(error) }));
+    child.once('close', (code) => resolve({ code }));
+  });
+  return { child, end };
 }
 
 /**
@@ -114,14 +128,6 @@ function collecting(pieces: Buffer[]): (piece: Buffer) => boolean {
 
 function textOf(pieces: readonly Buffer[]): string {
   return Buffer.concat(pieces).toString();
-}
-
-/** Resolves when the process has ended and said all, or could not be started. */
-function endOf(child: ChildProcessWithoutNullStreams): Promise<{ code: number | null; error?: string }> {
-  return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ code: null, error: String(error) }));
-    child.once('close', (code) => resolve({ code }));
-  });
 }
 
 interface LimitWatch {

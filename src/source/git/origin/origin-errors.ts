@@ -2,7 +2,7 @@ import { descriptorTrouble, HoldfastError, SHUTTING_DOWN } from '../../../errors
 import { RepositoryConflict } from '../../source.ts';
 import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
+import { saidBy } from '../process/run.ts';
 import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
@@ -108,7 +108,7 @@ const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
 /** Why origin could not be asked, in words that say what to look at. */
 export function unreachable(error: unknown): OriginUnavailable {
-  const text = textOf(error);
+  const text = saidBy(error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
@@ -134,8 +134,3 @@ export function unreachable(error: unknown): OriginUnavailable {
 
 /** What the other side says of itself. */
 const OF_ORIGIN = /^(?:remote: |fatal: remote error: ).*$/gm;
-
-/** What git said. */
-export function textOf(error: unknown): string {
-  return error instanceof GitFailure ? error.stderr : String(error);
-}

@@ -1,6 +1,6 @@
 import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
 import { commands, NO_BRANCH, type ObjectFormat } from '../process/commands.ts';
-import { GitFailure, redact } from '../process/run.ts';
+import { GitFailure, redact, saidBy } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 import { shortName } from '../repository/refs.ts';
 import {
@@ -9,7 +9,6 @@ import {
   OriginLocked,
   OriginUnavailable,
   OtherFormat,
-  textOf,
   unreachable,
 } from './origin-errors.ts';
 
@@ -103,7 +102,7 @@ async function requireFormat(
  */
 async function failToFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
   const failure = unreachable(error);
-  const mismatch = MISMATCHED.exec(textOf(error));
+  const mismatch = MISMATCHED.exec(saidBy(error));
   if (mismatch === null) throw failure;
   const own = await ownFormat(transfers, limit).catch(() => null);
   if (own === null) throw failure;
@@ -215,7 +214,7 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
 
 /** Whether git would have moved another ref, or did not know which one is meant. */
 function isForAnother(error: unknown, ref: string): boolean {
-  const text = textOf(error);
+  const text = saidBy(error);
   const [, leased = ref] = LEASED.exec(text) ?? [];
   return AMBIGUOUS.test(text) || leased !== ref;
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { messageOf } from '../../../errors.ts';
 import type { GitCommand } from './commands.ts';
 
 /** How to run git: in which folder, with which environment, and for how long at the most. */
@@ -26,6 +27,11 @@ export class GitFailure extends Error {
     this.exitCode = exitCode;
     this.stderr = redact(stderr);
   }
+}
+
+/** What git said, or the message of another error. */
+export function saidBy(error: unknown): string {
+  return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
 /** Whether git came to its end and said no, which most commands do by 1; mistakes and damage end with other codes. */

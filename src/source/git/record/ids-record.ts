@@ -2,19 +2,14 @@ import { createHash } from 'node:crypto';
 import { HoldfastError, kindOf } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type RecordDraft } from '../../source.ts';
 import { readingTrouble, withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
-import { readTips } from '../repository/refs.ts';
+import { isElsewhere, readTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
 import { moveRefs, RECORD_REF } from './refs.ts';
-import { readOfEach, readSection, sectionName, standAt } from './sections.ts';
+import { readOfEach, readSection, sectionAt, sectionName } from './sections.ts';
 
 /** How often a version is made again because somebody else has put another one there meanwhile. */
 const MAX_TRIES = 8;
-
-/** A ref that is broken cannot be resolved either, but says so behind its name. */
-const MOVED =
-  /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
 
 const OTHER_VERSION = 'another process wrote the record of ids';
 
@@ -27,7 +22,7 @@ export interface RecordTips {
 }
 
 /** Where the record stands. */
-export interface RecordPlace {
+export interface RecordRefs {
   /** What stands there. `versionAt` tells versions of the section apart that is asked for. */
   look(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
   /**
@@ -46,7 +41,7 @@ interface Keeper {
   branch: string | null;
   /** Of the repository. */
   address: string;
-  stand: RecordPlace;
+  refs: RecordRefs;
 }
 
 /**
@@ -55,22 +50,22 @@ interface Keeper {
  */
 export function createIdsRecord(
   repository: Repository,
-  keeper: Keeper = { branch: null, address: repository.commonFolder, stand: localPlace(repository) },
+  keeper: Keeper = { branch: null, address: repository.commonFolder, refs: localRefs(repository) },
 ): IdsRecord {
-  const { branch, address, stand } = keeper;
+  const { branch, address, refs } = keeper;
   const place = repository.prefix;
   const line = lineOf({ place, branch });
   const section = sectionName(line);
   const look = (of = section): Promise<RecordTips> =>
-    stand.look(async (tip) => (await standAt(repository, tip, of)).version);
+    refs.look(async (tip) => (await sectionAt(repository, tip, of)).version);
   return {
     place,
     branch,
     line,
     // An address can hold a password.
     source: createHash('sha256').update(address).digest('hex').slice(0, 32),
-    isCurrent: stand.isCurrent,
-    aside: stand.aside,
+    isCurrent: refs.isCurrent,
+    aside: refs.aside,
     read: (other = line) =>
       guarded('read', async () => {
         const of = sectionName(other);
@@ -81,12 +76,12 @@ export function createIdsRecord(
         const { own, others } = await look();
         return readOfEach(repository, [own, others], file);
       }),
-    write: (draft) => writeSection({ repository, section, look, stand }, draft),
+    write: (draft) => writeSection({ repository, section, look, refs }, draft),
   };
 }
 
 /** The ref of this repository, which nobody else has. */
-function localPlace(repository: Repository): RecordPlace {
+function localRefs(repository: Repository): RecordRefs {
   return {
     look: async () => {
       const [tip = null] = await readTips(repository, [RECORD_REF]);
@@ -103,7 +98,7 @@ interface Writing {
   repository: Repository;
   section: string;
   look(): Promise<RecordTips>;
-  stand: RecordPlace;
+  refs: RecordRefs;
 }
 
 /** What others write meanwhile in sections of theirs is no reason to judge anything anew. */
@@ -124,13 +119,13 @@ class Outdated extends HoldfastError {
   }
 }
 
-async function writeOnce({ repository, section, look, stand }: Writing, draft: RecordDraft): Promise<string> {
+async function writeOnce({ repository, section, look, refs }: Writing, draft: RecordDraft): Promise<string> {
   const tips = await look();
-  const others = await standAt(repository, tips.others, section);
-  const own = tips.own === tips.others ? others : await standAt(repository, tips.own, section);
+  const others = await sectionAt(repository, tips.others, section);
+  const own = tips.own === tips.others ? others : await sectionAt(repository, tips.own, section);
   if (own.version !== draft.expected) throw new Outdated();
   const { tip, version } = await makeVersion(repository, others.root, section, draft);
-  await stand.put(tip, tips, others.root !== null);
+  await refs.put(tip, tips, others.root !== null);
   return version;
 }
 
@@ -139,8 +134,7 @@ async function guarded<T>(what: 'read' | 'write', work: () => Promise<T>): Promi
     return await work();
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
-    if (error instanceof GitFailure && MOVED.test(error.stderr))
-      throw new HoldfastError('moved-on', OTHER_VERSION, {}, error);
+    if (isElsewhere(error)) throw new HoldfastError('moved-on', OTHER_VERSION, {}, error);
     const trouble = what === 'read' ? readingTrouble : withTrouble;
     const message = trouble(`git could not ${what} the record of ids`, error);
     throw new HoldfastError('unavailable', message, {}, error);

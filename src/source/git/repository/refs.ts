@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises';
 import { readIfThere, readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type GitCommand, objectId } from '../process/commands.ts';
-import { askGit, runGit } from '../process/run.ts';
+import { askGit, runGit, saidBy } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 
 /** What refs name, of whatever type; null for each that is not there. */
@@ -12,6 +12,15 @@ export async function readTips({ context }: Repository, refs: readonly string[])
     const line = lines.find((one) => one.endsWith(` ${ref}`));
     return line === undefined ? null : objectId(line.slice(0, line.indexOf(' ')));
   });
+}
+
+/** A ref that is broken cannot be resolved either, but git says so behind its name. */
+const ELSEWHERE =
+  /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
+
+/** Whether git did not move a ref because it is not where it was expected to be. */
+export function isElsewhere(error: unknown): boolean {
+  return ELSEWHERE.test(saidBy(error));
 }
 
 /**

@@ -2,10 +2,10 @@ import { constants, existsSync } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { mayRead } from '../../../disk/there.ts';
-import { descriptorTrouble, HoldfastError, messageOf } from '../../../errors.ts';
+import { descriptorTrouble, HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
-import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit, saidBy } from '../process/run.ts';
 
 /** A repository of this machine, and where in it the desired-state folder lies. */
 export interface Repository {
@@ -151,7 +151,7 @@ async function requireEntry(folder: string): Promise<void> {
 
 /** Git itself was not started, or does not answer: says why, since not only a missing git does that. */
 export function gitCannotRun(error: unknown): HoldfastError {
-  const said = error instanceof GitFailure ? error.stderr : messageOf(error);
+  const said = saidBy(error);
   const trouble = descriptorTrouble(said);
   if (trouble !== null) return new HoldfastError('unavailable', `git cannot be run: ${trouble}`, {}, error);
   const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];

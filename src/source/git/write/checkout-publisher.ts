@@ -4,8 +4,8 @@ import { type ErrorKind, HoldfastError } from '../../../errors.ts';
 import { type CommitDraft, type FileEdit, type Publisher, RepositoryConflict } from '../../source.ts';
 import { refName } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
-import { currentBranch, tipOf } from '../repository/refs.ts';
+import { GitFailure, saidBy } from '../process/run.ts';
+import { currentBranch, isElsewhere, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
@@ -17,7 +17,6 @@ import { DIRTY, type Move, moveBranch, movedOn, recoverNoted, UNMERGED, type Und
 import { openRefMover } from './ref-mover.ts';
 import { openSwitchNotes } from './switch-note.ts';
 
-const MOVED = /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve)/;
 /** What else git says of a checkout that it cannot bring to a commit: what that is, and what to do. */
 const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   [
@@ -90,8 +89,7 @@ export function createCheckoutPublisher(
     } catch (error) {
       const refusal = publishError(error, paths, prefix);
       // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
-      const isOvertaken =
-        refusal.kind === 'conflict' && (await isElsewhere(repository, branch, base.revision));
+      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(repository, branch, base.revision));
       throw isOvertaken ? movedOn(error) : refusal;
     }
   };
@@ -159,7 +157,7 @@ async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Pr
   }
 }
 
-async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {
+async function hasMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
   const tip = await tipOf(repository, branch).catch(() => base);
   return tip !== base;
 }
@@ -171,8 +169,8 @@ function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
 
 function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
-  const text = error instanceof GitFailure ? error.stderr : String(error);
-  if (MOVED.test(text)) return movedOn(error);
+  const text = saidBy(error);
+  if (isElsewhere(error)) return movedOn(error);
   const named = namedPaths(text, paths, prefix);
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {

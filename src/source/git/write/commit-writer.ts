@@ -164,8 +164,8 @@ async function finish(git: Conversation, count: number): Promise<string[]> {
   });
 }
 
-/** Exactly these bytes, whatever they are. */
-function data(text: string): string {
+/** A text as `fast-import` reads it: exactly these bytes, whatever they are. */
+export function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}`;
 }
 

@@ -4,6 +4,7 @@ import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, noObjectLike } from '../process/commands.ts';
 import { askGit, runGit } from '../process/run.ts';
+import { parseLines } from '../read/tree.ts';
 import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
 import { isBehindLink, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
@@ -114,24 +115,14 @@ async function switchedPaths(checkout: Checkout, note: SwitchNote, tip: string):
 }
 
 async function treeEntries({ repository: { context } }: Checkout, tree: string): Promise<Entries> {
-  return parseEntries(await runGit(context, commands.listTree(tree)), /^(\d+) \w+ (\w+)\t/);
+  const listed = await runGit(context, commands.listTree(tree));
+  return new Map(parseLines(listed, ([mode, , id], path) => [path, `${mode} ${id}`]));
 }
 
+/** A path in conflict has several entries; the last one counts: it is none of ours. */
 async function indexEntries({ repository: { context } }: Checkout): Promise<Entries> {
-  return parseEntries(await runGit(context, commands.listIndex()), /^(\d+) (\w+) \d\t/);
-}
-
-/** Lines end with NUL and a path; a path in conflict has several, and then the last one: none of ours. */
-function parseEntries(output: string, pattern: RegExp): Map<string, string> {
-  return new Map(
-    output
-      .split('\0')
-      .filter(Boolean)
-      .map((line) => {
-        const [start = '', mode = '', id = ''] = pattern.exec(line) ?? [];
-        return [line.slice(start.length), `${mode} ${id}`];
-      }),
-  );
+  const listed = await runGit(context, commands.listIndex());
+  return new Map(parseLines(listed, ([mode, id], path) => [path, `${mode} ${id}`]));
 }
 
 /** The paths whose files the switch wrote or removed, and nobody has changed since. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { commands, objectId, refName } from '../../../src/source/git/process/commands.ts';
+import { commands, emptyTreeLike, objectId, refName } from '../../../src/source/git/process/commands.ts';
+import { newRepository } from './support.ts';
 
 const ID = 'a'.repeat(40);
 const LONG_ID = '0123456789abcdef'.repeat(4);
@@ -91,6 +92,12 @@ describe('refName', () => {
       expect.objectContaining({ message: expect.stringMatching(/^.{0,300}$/) }),
     );
   });
+});
+
+it.each(['sha1', 'sha256'])('the empty tree of %s is known', async (format) => {
+  const { git } = await newRepository(`--object-format=${format}`);
+  const tree = await git('write-tree');
+  expect(emptyTreeLike(tree)).toBe(tree);
 });
 
 /** Every command, with the texts that it takes; the place of each text is found by calling it with markers. */

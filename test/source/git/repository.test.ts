@@ -109,16 +109,6 @@ describe('findRepository', () => {
     expect(await findRepository(join(inner.folder, 'ds'), MACHINE)).toMatchObject({ prefix: 'ds' });
   });
 
-  it.each([
-    { name: 'sha1', length: 40 },
-    { name: 'sha256', length: 64 },
-  ])('knows the empty tree of $name', async ({ name, length }) => {
-    const { folder, git } = await newRepository(`--object-format=${name}`);
-    const found = await findRepository(folder, MACHINE);
-    expect(found?.emptyTree).toHaveLength(length);
-    expect(found?.emptyTree).toBe(await git('write-tree'));
-  });
-
   it('has null for a folder in no repository', async () => {
     expect(await findRepository(await temporaryFolder(), MACHINE)).toBeNull();
   });

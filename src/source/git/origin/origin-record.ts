@@ -52,7 +52,7 @@ export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   const refs: RecordRefs = {
     look: async (versionAt) => {
       const versions = await readVersions(repository);
-      const own = await countingTip(versions, versionAt);
+      const own = await validTip(versions, versionAt);
       const isAtOrigin = own === versions.seen;
       aside = isAtOrigin ? null : (aside ?? asideFor(NOT_TAKEN));
       return { own, others: versions.seen };
@@ -84,7 +84,7 @@ async function readVersions(repository: Repository): Promise<Versions> {
  * The version whose section counts. Of two that nothing connects it is the one at origin: there others see it, too.
  * What other managers have written there in sections of theirs since connects the two all the same.
  */
-async function countingTip(
+async function validTip(
   { own, seen, base }: Versions,
   versionAt: (tip: string | null) => Promise<string | null>,
 ): Promise<string | null> {

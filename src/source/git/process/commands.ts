@@ -102,6 +102,16 @@ export function noObjectLike(id: string): string {
   return '0'.repeat(id.length);
 }
 
+const EMPTY_TREES: readonly string[] = [
+  '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
+  '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
+];
+
+/** The id of the tree without entries, where ids are as long as this one. */
+export function emptyTreeLike(id: string): string {
+  return EMPTY_TREES.find((tree) => tree.length === objectId(id).length) as string;
+}
+
 /** Checks the full name of a ref: a branch, or a ref of ours. */
 export function refName(text: string): string {
   if (REF.test(text)) return text;
@@ -115,16 +125,9 @@ export function trackingRef(branch: string): string {
 
 export const commands = {
   version: () => command('version'),
-  /** The object format of the repository of the current folder, and where it keeps its things. */
+  /** Where the repository of the current folder keeps its things. */
   locate: () =>
-    command(
-      'rev-parse',
-      '--show-object-format',
-      '--path-format=absolute',
-      '--show-toplevel',
-      '--git-dir',
-      '--git-common-dir',
-    ),
+    command('rev-parse', '--path-format=absolute', '--show-toplevel', '--git-dir', '--git-common-dir'),
   objectFormat: () => command('rev-parse', '--show-object-format'),
   /** The same; reads the list of shallow commits too, which can be damaged. */
   checkMirror: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),

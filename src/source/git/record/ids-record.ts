@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { HoldfastError, kindOf } from '../../../errors.ts';
+import { HoldfastError } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type RecordDraft } from '../../source.ts';
-import { readingTrouble, withTrouble } from '../process/disk-trouble.ts';
-import { isElsewhere, readTips } from '../repository/refs.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
+import { guarded } from '../read/guarded.ts';
+import { isRefElsewhere, readTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
 import { moveRefs, RECORD_REF } from './refs.ts';
@@ -11,6 +12,7 @@ import { readOfEach, readSection, sectionAt, sectionName } from './sections.ts';
 /** How often a version is made again because somebody else has put another one there meanwhile. */
 const MAX_TRIES = 8;
 
+const UNREAD = 'git could not read the record of ids';
 const OTHER_VERSION = 'another process wrote the record of ids';
 
 /** The versions of the record that count, of whatever type; null where there is none. */
@@ -67,15 +69,15 @@ export function createIdsRecord(
     isCurrent: refs.isCurrent,
     aside: refs.aside,
     read: (other = line) =>
-      guarded('read', async () => {
+      guarded(async () => {
         const of = sectionName(other);
         return readSection(repository, (await look(of)).own, of);
-      }),
+      }, UNREAD),
     readOfEach: (file) =>
-      guarded('read', async () => {
+      guarded(async () => {
         const { own, others } = await look();
         return readOfEach(repository, [own, others], file);
-      }),
+      }, UNREAD),
     write: (draft) => writeSection({ repository, section, look, refs }, draft),
   };
 }
@@ -105,9 +107,10 @@ interface Writing {
 async function writeSection(writing: Writing, draft: RecordDraft): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {
-      return await guarded('write', () => writeOnce(writing, draft));
+      return await writeOnce(writing, draft);
     } catch (error) {
-      if (error instanceof Outdated || kindOf(error) !== 'moved-on' || tries === MAX_TRIES) throw error;
+      const failure = writeFailure(error);
+      if (failure instanceof Outdated || failure.kind !== 'moved-on' || tries === MAX_TRIES) throw failure;
     }
   }
 }
@@ -129,14 +132,9 @@ async function writeOnce({ repository, section, look, refs }: Writing, draft: Re
   return version;
 }
 
-async function guarded<T>(what: 'read' | 'write', work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    if (isElsewhere(error)) throw new HoldfastError('moved-on', OTHER_VERSION, {}, error);
-    const trouble = what === 'read' ? readingTrouble : withTrouble;
-    const message = trouble(`git could not ${what} the record of ids`, error);
-    throw new HoldfastError('unavailable', message, {}, error);
-  }
+function writeFailure(error: unknown): HoldfastError {
+  if (error instanceof HoldfastError) return error;
+  if (isRefElsewhere(error)) return new HoldfastError('moved-on', OTHER_VERSION, {}, error);
+  const message = withTrouble('git could not write the record of ids', error);
+  return new HoldfastError('unavailable', message, {}, error);
 }

@@ -3,7 +3,7 @@ import { syncFolder } from '../../../disk/sync.ts';
 import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import { commands } from '../process/commands.ts';
+import { commands, emptyTreeLike } from '../process/commands.ts';
 import { type GitContext, runGit } from '../process/run.ts';
 import { contextOf, findRepository, type Machine, type Repository } from './repository.ts';
 
@@ -75,7 +75,7 @@ async function commitAll(context: GitContext, folder: string, machine: Machine):
   const tree = (await runGit(context, commands.writeTree())).trim();
   const repository = await findRepository(folder, machine);
   if (repository === null) throw new HoldfastError('unavailable', 'git init made no repository');
-  if (tree !== repository.emptyTree) await commitFirst(repository, tree);
+  if (tree !== emptyTreeLike(tree)) await commitFirst(repository, tree);
   return repository;
 }
 

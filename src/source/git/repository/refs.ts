@@ -19,7 +19,7 @@ const ELSEWHERE =
   /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
 
 /** Whether git did not move a ref because it is not where it was expected to be. */
-export function isElsewhere(error: unknown): boolean {
+export function isRefElsewhere(error: unknown): boolean {
   return ELSEWHERE.test(saidBy(error));
 }
 

@@ -17,8 +17,6 @@ export interface Repository {
   commonFolder: string;
   /** Path of the desired-state folder inside the repository: "" or "desired-state", without slashes at its ends. */
   prefix: string;
-  /** Id of the tree without entries, in this repository's hash. */
-  emptyTree: string;
 }
 
 /** What opening needs of the machine. */
@@ -27,11 +25,6 @@ export interface Machine {
   /** Milliseconds that one git call may take. */
   timeLimit: number;
 }
-
-const EMPTY_TREES: Readonly<Record<string, string>> = {
-  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
-  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
-};
 
 /** `cat-file --batch-command` and `core.fsync` came with this version. */
 const OLDEST_GIT = [2, 36] as const;
@@ -53,18 +46,18 @@ export async function findRepository(folder: string, machine: Machine): Promise<
     const message = `the path of ${existing} has a line break in it, or that of its repository; use another one`;
     throw new HoldfastError('invalid', message);
   }
-  const [format = '', top = '', gitFolder = '', commonFolder = ''] = lines;
+  const [top = '', gitFolder = '', commonFolder = ''] = lines;
   // Such a one has its settings beside its files; and nothing of a fleet is in `.git`. A work tree can stand in there,
   // though.
   const isInside = isIn(existing, gitFolder) && (top === gitFolder || !isIn(top, gitFolder));
   if (isInside || !isIn(existing, top)) throw withoutWorkTree(existing);
   const prefix = [relative(top, existing), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
-  return { context, gitFolder, commonFolder, prefix, emptyTree: emptyTreeOf(format) };
+  return { context, gitFolder, commonFolder, prefix };
 }
 
-/** What git says of a repository: four lines, and nothing after the last one. */
-const LOCATED_LINES = 5;
+/** What git says of a repository: three lines, and nothing after the last one. */
+const LOCATED_LINES = 4;
 
 /** Whether a path is that of a folder or of something in it; both are real. */
 function isIn(path: string, folder: string): boolean {
@@ -113,13 +106,6 @@ function refuseDamaged(folder: string, cause: GitFailure): void {
 /** Runs git in a folder; `safe` are the folders whose repositories may belong to somebody else. */
 export function contextOf(folder: string, machine: Machine, safe: readonly string[]): GitContext {
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
-}
-
-/** The id of the tree without entries in a repository of this object format. */
-export function emptyTreeOf(format: string): string {
-  const emptyTree = EMPTY_TREES[format];
-  if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
-  return emptyTree;
 }
 
 /**

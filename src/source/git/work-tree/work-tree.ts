@@ -74,12 +74,13 @@ const MANY = 32;
  */
 export async function writtenFiles(
   { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
-  base: string,
+  base: string | null,
   edits: readonly FileEdit[],
 ): Promise<WrittenFiles> {
   // Of a name with a line break git cannot be asked.
   const written = edits.filter(({ path, text }) => text !== null && !path.includes('\n'));
   const paths = written.map(({ path }) => posix.join(repository.prefix, path));
+  if (base === null) return new Map(paths.map((path) => [path, false]));
   const counts = new Map<string, number>();
   for (const folder of paths.map(posix.dirname)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
   const listed = new Map<string, ReadonlySet<string>>();

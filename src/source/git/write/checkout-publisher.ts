@@ -5,7 +5,7 @@ import { type CommitDraft, type FileEdit, type Publisher, RepositoryConflict } f
 import { refName } from '../process/commands.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { GitFailure, saidBy } from '../process/run.ts';
-import { currentBranch, isElsewhere, tipOf } from '../repository/refs.ts';
+import { currentBranch, isRefElsewhere, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { isLocked } from '../work-tree/locks.ts';
@@ -135,7 +135,7 @@ async function readyToMove(
   if (!isCheckedOut)
     await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
   const edits = isCheckedOut ? lastEdits(drafts) : [];
-  return { quiet, isCheckedOut, written: await writtenFiles(quiet, base ?? repository.emptyTree, edits) };
+  return { quiet, isCheckedOut, written: await writtenFiles(quiet, base, edits) };
 }
 
 /** A person who switches to the branch just now holds it in this very work tree: the write is made again. */
@@ -170,7 +170,7 @@ function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
 function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = saidBy(error);
-  if (isElsewhere(error)) return movedOn(error);
+  if (isRefElsewhere(error)) return movedOn(error);
   const named = namedPaths(text, paths, prefix);
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {

@@ -1,7 +1,7 @@
 import { mapInLanes } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { noObjectLike } from '../process/commands.ts';
+import { emptyTreeLike, noObjectLike } from '../process/commands.ts';
 import { GitFailure } from '../process/run.ts';
 import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -184,7 +184,7 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');
   try {
-    await switchTree(held, from ?? repository.emptyTree, tipAfter(move));
+    await switchTree(held, from ?? emptyTreeLike(tipAfter(move)), tipAfter(move));
     // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
     await Promise.all([syncChanged(folder, paths, existed), syncFolder(repository.gitFolder)]);
   } catch (error) {

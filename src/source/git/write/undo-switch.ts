@@ -2,7 +2,7 @@ import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, noObjectLike } from '../process/commands.ts';
+import { commands, emptyTreeLike, noObjectLike } from '../process/commands.ts';
 import { askGit, runGit } from '../process/run.ts';
 import { parseLines } from '../read/tree.ts';
 import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
@@ -37,7 +37,7 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   const { objects, locks } = checkout;
   // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
   await locks.settle();
-  const tip = await headOf(checkout);
+  const tip = (await headOf(checkout)) ?? emptyTreeLike(note.to);
   if ((await objects.info(`${note.to}^{commit}`)) === null) {
     await refuseUndecided(checkout, note, tip);
     return false;
@@ -64,11 +64,11 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   return true;
 }
 
-/** The commit that HEAD is at, or the empty tree on a branch without a commit. */
-async function headOf({ repository, objects }: Checkout): Promise<string> {
+/** The commit that HEAD is at; null on a branch without a commit. */
+async function headOf({ repository, objects }: Checkout): Promise<string | null> {
   const branch = await currentBranch(repository);
   const at = branch === null ? 'HEAD' : await tipOf(repository, branch);
-  if (at === null) return repository.emptyTree;
+  if (at === null) return null;
   const commit = await objects.info(`${at}^{commit}`);
   if (commit === null) throw unreadable(branch);
   return commit.id;
@@ -76,7 +76,7 @@ async function headOf({ repository, objects }: Checkout): Promise<string> {
 
 async function isPublished({ repository }: Checkout, commit: string, tip: string): Promise<boolean> {
   if (tip === commit) return true;
-  if (tip === repository.emptyTree) return false;
+  if (tip === emptyTreeLike(commit)) return false;
   return (await askGit(repository.context, commands.isAncestor(commit, tip))) !== null;
 }
 

@@ -32,16 +32,16 @@ export interface CheckoutSource extends Source {
   recover(): Promise<Undone | null>;
 }
 
-/** What the manager adds; without it nobody is told. */
+/** What the manager adds. */
 export interface CheckoutOptions {
   faults: Faults;
   /** Whether a folder that is in no repository gets one; not where commits were served from there before. */
   mayCreate(): Promise<boolean>;
-  /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
+  /** Called with the locks of dead processes that were removed, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
-  /** Told of what an earlier write left half done, and a later one undid. */
+  /** Called when a write has undone an earlier one that was unfinished. */
   onUndone(undone: Undone): void;
-  /** Told, once until there are few again, why packs are not joined; null then. */
+  /** Called once with the reason why packs are not joined, and with null when there are few again. */
   onPacksLeft(reason: string | null): void;
 }
 

@@ -25,11 +25,11 @@ export interface MirrorStateParts {
 export interface MirrorState {
   /** Rejects as `unavailable` where origin was never reached: what was never fetched is not an empty branch. */
   requireReached(): Promise<void>;
-  /** Whether this process has brought the mirror to where origin is. */
+  /** Whether this process has fetched yet. */
   isReached(): boolean;
-  /** A failure to read may mean that the mirror is damaged: the next look finds out. */
+  /** A failure to read may mean that the mirror is damaged: the next `look` checks that. */
   suspect(): void;
-  /** Brings the mirror to where origin is, within the usual time. */
+  /** Fetches into the mirror, within the usual time. */
   fetch(): Promise<void>;
   /**
    * The same with all the time that it takes: makes a new mirror first, where it is damaged, and has patience after a

@@ -61,7 +61,7 @@ export async function openMirror(options: MirrorOptions, tracking: string): Prom
   });
 }
 
-/** Files of an earlier manager can belong to another user: an error of Node says with its code what must be looked at. */
+/** Files of an earlier manager can belong to another user: the message then names the file and the error code. */
 async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();

@@ -175,13 +175,13 @@ const TOLD = /^(?:remote: |error: remote unpack failed: )(.*\S)\s*$/gm;
 /** Where on its machine origin could not write. */
 const PATH_THERE = / '\/[^']*'/g;
 
-/** Said of a ref whose lock stays for longer than git waits for one. */
+/** git's message for a ref that stays locked for longer than git waits. */
 const LOCKED = /cannot lock ref '(refs\/[^']*)': Unable to create '[^']*\.lock': File exists/;
 
 /** The same of an origin that keeps its refs in tables. */
 const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 
-/** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
+/** git's message for a ref that cannot be made: another one is below its name, or has the name of a folder of it. */
 const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
 /** Said before anything is sent: git takes a branch or tag whose name ends with a full name for one of that name, too. */

@@ -44,7 +44,7 @@ const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:*refs/holdfast/origin-ids', '^refs/h
 /** What git says of each ref that it leaves out for that; the beginning of the first line can be cut off. */
 export const LEFT_OUT = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
 
-/** Where origin itself is a clone made with a depth, git would bring nothing, and say nothing. */
+/** `--update-shallow`: from an origin that is itself a shallow clone git would otherwise fetch nothing, silently. */
 function fetchArguments(isTalkative: boolean): string[] {
   return [
     'fetch',
@@ -157,7 +157,7 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
-  /** Makes few large packs of many small ones; what no ref reaches stays. */
+  /** Repacks many small packs into few large ones; unreachable objects stay. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   /**
    * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks.
@@ -166,7 +166,7 @@ export const commands = {
   repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
   /** The same, without what is older than a day: for where nobody else works. */
   repackReachedOfDay: () => command(...REPACK_REACHED, '--cruft-expiration=1.day.ago'),
-  /** Lists the commits that refs reach anew, where git looks for them first. */
+  /** Writes the commit-graph again. */
   writeCommitGraph: () => command('commit-graph', 'write', '--reachable', '--no-progress'),
   /** Lines of `<scope> TAB <name>` for all settings of clean-ups. */
   cleanUpSettings: () =>

@@ -21,8 +21,7 @@ const END_OF_DIFF = 'end';
 const MOST_CHANGES = 1_000_000;
 
 /**
- * Reads the folder of a repository; closes `objects` with itself. `follow` tells, for every look, what is
- * followed.
+ * Reads the folder of a repository; closes `objects` with itself. `follow` is asked at every look at the head.
  */
 export function createReader(
   repository: Repository,

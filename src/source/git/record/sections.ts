@@ -40,7 +40,7 @@ export interface Root {
   isUndivided: boolean;
 }
 
-/** What a version of the record is to one line. */
+/** What a version of the record holds for one line. */
 export interface SectionState {
   /** Null where nothing stands there, or nothing that has sections. */
   root: Root | null;
@@ -80,7 +80,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof GitFailure && error.exitCode !== null;
 }
 
-/** What a version is to the line of a section; sections of others are not looked at. */
+/** What a version holds for a line; the sections of others are not read. */
 export async function sectionAt(
   repository: Repository,
   tip: string | null,

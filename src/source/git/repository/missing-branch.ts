@@ -6,7 +6,7 @@ import { guarded } from '../read/guarded.ts';
 import { shortName } from './refs.ts';
 import type { Repository } from './repository.ts';
 
-/** So many branches are named to who looks for another one. */
+/** Most branches that the error for a missing one names. */
 const MOST_NAMES = 5;
 
 /**

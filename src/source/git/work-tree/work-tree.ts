@@ -48,7 +48,7 @@ function isOutdated(error: unknown): error is GitFailure {
   return error instanceof GitFailure && /not uptodate/.test(error.stderr);
 }
 
-/** A file that was only touched looks changed until the index has looked at it again. */
+/** Refreshes the index: until then, a file that was only touched looks changed. */
 export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
   await changeIndex(checkout, commands.refreshIndex()).catch(ignoreDirty);
 }
@@ -59,7 +59,7 @@ function ignoreDirty(error: unknown): string {
   throw error;
 }
 
-/** How many files are looked at at once: thousands of looks that begin together hold everything else up. */
+/** How many files are looked at at once: thousands of calls that begin together hold everything else up. */
 export const LOOKS = 16;
 
 /** The files that a write leaves behind, by their paths from the top of the work tree, and whether the base has each. */

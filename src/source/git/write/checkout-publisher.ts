@@ -17,7 +17,7 @@ import { DIRTY, type Move, moveBranch, movedOn, recoverNoted, UNMERGED, type Und
 import { openRefMover } from './ref-mover.ts';
 import { openSwitchNotes } from './switch-note.ts';
 
-/** What else git says of a checkout that it cannot bring to a commit: what that is, and what to do. */
+/** git's other messages for a checkout that it cannot switch to a commit: what is wrong, and what to do. */
 const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   [
     /invalid path '|File name too long/,
@@ -31,7 +31,7 @@ const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   ],
 ];
 
-/** Said of an object that is missing, or of the pack that was to have it. */
+/** git's messages for a missing object, or for the missing pack that had it. */
 const MISSING =
   /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
 
@@ -113,7 +113,7 @@ function requireDescriptors(): void {
   throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
 }
 
-/** All, once all are over: what failed must not leave the others at work. Rejects with the first failure. */
+/** `Promise.all` that settles once all have settled: a failure must not leave the others at work. */
 async function allOver<T extends readonly unknown[]>(
   ...all: { [Key in keyof T]: Promise<T[Key]> }
 ): Promise<T> {
@@ -145,7 +145,7 @@ function unlessHere(repository: Repository, branch: string): (error: unknown) =>
   };
 }
 
-/** A writer may count on an object that it has met, and that a clean-up took away since; a new one writes it again. */
+/** `fast-import` relies on objects that it has met, and a `git gc` may have dropped one; a new one writes it again. */
 async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -14,12 +14,12 @@ import type { RefMover } from './ref-mover.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { undoSwitch } from './undo-switch.ts';
 
-/** Said of an index in the middle of a merge. */
+/** git's message for an index in the middle of a merge. */
 export const UNMERGED = /resolve your current index first/;
-/** Said of uncommitted work that is in the way. */
+/** git's messages for uncommitted work that is in the way. */
 export const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
-/** What an earlier write left half done in the checkout was undone; `commit` is not published. */
+/** An unfinished write of the checkout was undone; its `commit` is not published. */
 export interface Undone {
   commit: string;
 }

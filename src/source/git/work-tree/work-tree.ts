@@ -18,15 +18,6 @@ export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastE
   return new HoldfastError('conflict', message, { paths }, cause);
 }
 
-/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way. */
-export function namedPaths(stderr: string, paths: readonly string[], prefix: string): string[] {
-  const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
-  return paths.filter((path) => {
-    const full = posix.join(prefix, path);
-    return said.some((name) => full === name || full.startsWith(`${name}/`));
-  });
-}
-
 /**
  * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
  * refuses where a file that differs has uncommitted work, or cannot be read (an UnreadableFile).

@@ -1,39 +1,19 @@
 import { posix } from 'node:path';
 import { missingDescriptors } from '../../../disk/descriptors.ts';
-import { type ErrorKind, HoldfastError } from '../../../errors.ts';
-import { type CommitDraft, type FileEdit, type Publisher, RepositoryConflict } from '../../source.ts';
+import { HoldfastError } from '../../../errors.ts';
+import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
 import { refName } from '../process/commands.ts';
-import { withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure, saidBy } from '../process/run.ts';
-import { currentBranch, isRefElsewhere, tipOf } from '../repository/refs.ts';
+import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
-import { isLocked } from '../work-tree/locks.ts';
-import { dirtyFiles, namedPaths, refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
+import { refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
 import { createBaseOnDisk } from './base-on-disk.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
-import { DIRTY, type Move, moveBranch, movedOn, recoverNoted, UNMERGED, type Undone } from './move-branch.ts';
+import { type Move, moveBranch, recoverNoted, type Undone } from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
+import { isObjectMissing, movedOn, publishError } from './refusals.ts';
 import { openSwitchNotes } from './switch-note.ts';
-
-/** git's other messages for a checkout that it cannot switch to a commit: what is wrong, and what to do. */
-const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
-  [
-    /invalid path '|File name too long/,
-    'conflict',
-    'the branch has a path that no work tree can hold; see the problems, and commit without it',
-  ],
-  [
-    /index file (corrupt|smaller than expected)|bad index /,
-    'unavailable',
-    'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
-  ],
-];
-
-/** git's messages for a missing object, or for the missing pack that had it. */
-const MISSING =
-  /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
 
 /** As many files as a write, and undoing it, have open at once, and some more. */
 const FILES = 24;
@@ -150,8 +130,7 @@ async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Pr
   try {
     return await work();
   } catch (error) {
-    const { cause } = error as Error;
-    if (!(cause instanceof GitFailure) || !MISSING.test(cause.stderr)) throw error;
+    if (!isObjectMissing((error as Error).cause)) throw error;
     await writer.close();
     return work();
   }
@@ -165,27 +144,4 @@ async function hasMoved(repository: Repository, branch: string, base: string | n
 /** What all drafts together leave in each file. */
 function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
   return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
-}
-
-function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
-  if (error instanceof HoldfastError) return error;
-  const text = saidBy(error);
-  if (isRefElsewhere(error)) return movedOn(error);
-  const named = namedPaths(text, paths, prefix);
-  if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
-  if (UNMERGED.test(text)) {
-    const message =
-      'a merge or stash in the checkout left conflicts; resolve and stage them, or abort the merge';
-    return new RepositoryConflict(message, error);
-  }
-  const known = REFUSALS.find(([pattern]) => pattern.test(text));
-  if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);
-  if (isLocked(error)) {
-    const message =
-      'another git process holds a lock of the repository, as "git commit --all" does while its editor is open; end it, or remove the lock it left';
-    return new RepositoryConflict(message, error);
-  }
-  const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
-  const message = withTrouble(`git could not ${what}`, error);
-  return new HoldfastError('unavailable', message, {}, error);
 }

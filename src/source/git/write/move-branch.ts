@@ -2,22 +2,16 @@ import { mapInLanes } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { emptyTreeLike, noObjectLike } from '../process/commands.ts';
-import { GitFailure } from '../process/run.ts';
 import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
-import { isLocked } from '../work-tree/locks.ts';
 import { LOOKS, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
 import { withoutFilters } from './filters.ts';
 import type { RefMover } from './ref-mover.ts';
+import { isRefusal, movedOn } from './refusals.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { undoSwitch } from './undo-switch.ts';
-
-/** git's message for an index in the middle of a merge. */
-export const UNMERGED = /resolve your current index first/;
-/** git's messages for uncommitted work that is in the way. */
-export const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
 /** An unfinished write of the checkout was undone; its `commit` is not published. */
 export interface Undone {
@@ -40,10 +34,6 @@ export interface Move {
   isCheckedOut: boolean;
   /** None where the branch is not checked out. */
   written: WrittenFiles;
-}
-
-export function movedOn(cause?: unknown): HoldfastError {
-  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
 }
 
 /** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */
@@ -192,10 +182,4 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
     else await recoverNoted(held, notes).catch(() => undefined);
     throw error;
   }
-}
-
-/** git looked at everything, and touched nothing. */
-function isRefusal(error: unknown): boolean {
-  if (isLocked(error)) return true;
-  return error instanceof GitFailure && (UNMERGED.test(error.stderr) || DIRTY.test(error.stderr));
 }

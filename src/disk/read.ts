@@ -23,3 +23,13 @@ export async function readSmallFile(path: string): Promise<string> {
   }
   return readFile(path, 'utf8');
 }
+
+/** The same; null where there is no file. */
+export async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readSmallFile(path);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw error;
+  }
+}

@@ -25,13 +25,13 @@ export interface CommitInfo {
   message: string;
 }
 
-/** All that git remembers of the folder's past, for a start without counters. */
+/** What git knows of the folder's history, for a start without id counters. */
 export interface FolderHistory {
   /** Every path that a commit of any branch ever had below the folder. */
   paths: Set<string>;
   /** Newest committer's time of all branches, Unix seconds; 0 without commits. */
   newestCommit: number;
-  /** False where names may be missing: in a clone made with a depth, or when the walk took too long. */
+  /** False where names may be missing: in a shallow clone, or when the walk took too long. */
   isComplete: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface FolderHistory {
  */
 export interface Reader {
   /**
-   * Where the branch is, looked up after the call: never an older answer. The order of many managers rests on it
+   * Where the branch is now: read after the call, never cached. The order of many managers rests on it
    * (docs/decisions/0007-one-head.md, "Heads in order").
    */
   head(): Promise<Head>;
@@ -60,17 +60,17 @@ export interface Reader {
   /** The newest commit up to `revision` that changed the folder; null where none did. */
   lastChange(revision: string): Promise<string | null>;
   isAncestor(ancestor: string, revision: string): Promise<boolean>;
-  /** A newest commit that both descend from (or are); null where there is none, or where one of them is not here. */
+  /** A merge base of two commits; null where there is none, or where one of the commits is missing. */
   commonAncestor(one: string, other: string): Promise<string | null>;
   history(): Promise<FolderHistory>;
   /**
    * Paths below the folder that any commit touched which `to` has and `from` has not; null where that cannot be
-   * told: in a clone made with a depth, and where there are more than fit into memory. `from` is an ancestor of `to`.
+   * told: in a shallow clone, and where there are more than fit into memory. `from` is an ancestor of `to`.
    */
   touched(from: string, to: string): Promise<Set<string> | null>;
   /**
    * Every commit on a way from `from` (without it) to `to` (which comes first): where a branch can have been that only
-   * ever moved forward. Null where that cannot be told, in a clone made with a depth.
+   * ever moved forward. Null where that cannot be told, in a shallow clone.
    */
   between(from: string, to: string): Promise<string[] | null>;
   /**
@@ -97,17 +97,17 @@ export interface CommitDraft {
   at: number;
 }
 
-/** Told of commits that are made, and not published yet. */
+/** Called with commits that are made and not published yet. */
 type OnMade = (commits: readonly string[]) => void;
 
-/** A `conflict` over the repository itself and not over what is written: every other draft would meet it, too. */
+/** A `conflict` with the state of the repository, not with what is written: any other draft would meet it, too. */
 export class RepositoryConflict extends HoldfastError {
   constructor(message: string, cause?: unknown) {
     super('conflict', message, {}, cause);
   }
 }
 
-/** Makes commits and brings them to where they belong. */
+/** Makes commits and publishes them. */
 export interface Publisher {
   /**
    * Makes one commit for each draft, each on top of the one before, the first on `base`, and publishes all of them
@@ -193,14 +193,14 @@ export interface IdsRecord {
   write(draft: RecordDraft): Promise<string>;
 }
 
-/** Tells that something may have moved. Carries no payload: whoever is told looks again. */
+/** Notices that something may have moved. Carries no payload: whoever is notified reads again. */
 export interface Watcher {
   close(): Promise<void>;
 }
 
 /** A repository elsewhere that a source follows. */
 export interface SourceOrigin {
-  /** Brings what is read to where origin is. Rejects as `unavailable`, with a sentence that says what to look at. */
+  /** Fetches. Rejects as `unavailable`, with a message that says what to check. */
   refresh(): Promise<void>;
   /**
    * Ends at once what is under way there, but for the record of ids: what needs it rejects, as it does whenever the manager

@@ -10,7 +10,7 @@ import { createIdsRecord } from './record/ids-record.ts';
 import { followedBranch, followedHead } from './repository/followed.ts';
 import { clearLeftPacks } from './repository/leftovers.ts';
 import { createMaintenance, type Maintenance } from './repository/maintenance.ts';
-import { requireBranch, requireReadable } from './repository/missing-branch.ts';
+import { requireBranch } from './repository/missing-branch.ts';
 import { createRepository, dropUnfinished } from './repository/new-repository.ts';
 import { followReplaced } from './repository/replaced.ts';
 import { findRepository, type Machine, type Repository } from './repository/repository.ts';
@@ -32,16 +32,16 @@ export interface CheckoutSource extends Source {
   recover(): Promise<Undone | null>;
 }
 
-/** What the manager adds; without it nobody is told. */
+/** What the manager adds. */
 export interface CheckoutOptions {
   faults: Faults;
   /** Whether a folder that is in no repository gets one; not where commits were served from there before. */
   mayCreate(): Promise<boolean>;
-  /** Told of locks of dead processes that were taken away, by their paths in the repository's folder. */
+  /** Called with the locks of dead processes that were removed, by their paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
-  /** Told of what an earlier write left half done, and a later one undid. */
+  /** Called when a write has undone an earlier one that was unfinished. */
   onUndone(undone: Undone): void;
-  /** Told, once until there are few again, why packs are not joined; null then. */
+  /** Called once with the reason why packs are not joined, and with null when there are few again. */
   onPacksLeft(reason: string | null): void;
 }
 
@@ -69,10 +69,9 @@ export async function openCheckout(
   const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
-  const plain = createReader(repository, objects, () =>
+  const all = createReader(repository, objects, () =>
     fixed === null ? followedHead(repository) : followedBranch(repository, fixed),
   );
-  const all = requireReadable(plain, repository);
   const writer = openCommitWriter(repository);
   const drop = { command: commands.repackReached(), forget: writer.close };
   const maintenance = createMaintenance(repository, drop, onPacksLeft);
@@ -97,7 +96,7 @@ export async function openCheckout(
     publisher,
     record: joiningPacks(createIdsRecord(repository), maintenance),
     origin: null,
-    isFolderMade: () => isFolder(folder),
+    isFolderMade: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
       await locks.clear();
       await clearLeftPacks(repository);
@@ -143,11 +142,4 @@ async function findOrMake(
   if (/[\r\n]/.test(repository.prefix))
     throw new HoldfastError('invalid', 'the folder has a line break in its name');
   return { repository, isNew: found === null };
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { commands, objectId, refName } from '../../../src/source/git/process/commands.ts';
+import { commands, emptyTreeLike, objectId, refName } from '../../../src/source/git/process/commands.ts';
+import { newRepository } from './support.ts';
 
 const ID = 'a'.repeat(40);
 const LONG_ID = '0123456789abcdef'.repeat(4);
@@ -93,6 +94,12 @@ describe('refName', () => {
   });
 });
 
+it.each(['sha1', 'sha256'])('the empty tree of %s is known', async (format) => {
+  const { git } = await newRepository(`--object-format=${format}`);
+  const tree = await git('write-tree');
+  expect(emptyTreeLike(tree)).toBe(tree);
+});
+
 /** Every command, with the texts that it takes; the place of each text is found by calling it with markers. */
 const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path')[] }[] = [
   { name: 'version', takes: [] },
@@ -101,12 +108,10 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'checkMirror', takes: [] },
   { name: 'initBare', takes: [] },
   { name: 'initBareLong', takes: [] },
-  { name: 'named', takes: ['ref'] },
   { name: 'checkObjects', takes: [] },
   { name: 'fetch', takes: ['ref'] },
   { name: 'fetchIds', takes: [] },
   { name: 'push', takes: ['ref', 'id', 'id'] },
-  { name: 'tip', takes: ['ref'] },
   { name: 'repack', takes: [] },
   { name: 'repackReached', takes: [] },
   { name: 'repackReachedOfDay', takes: [] },

@@ -217,12 +217,14 @@ describe('two managers on one checkout', () => {
     const head = await dying.reader.head();
     await expect(dying.publisher.publish(head, [draftOf(EDITS)])).rejects.toThrow();
     await Promise.all([dying.reader.close(), dying.publisher.close()]);
-    const other = await holdOpen(join(repository.folder, '.git/holdfast-switch'));
+    const lock = join(repository.folder, '.git/index.lock');
+    await writeFile(lock, 'holdfast 4194303\n');
+    const other = await holdOpen(lock);
     const source = await openSource(join(repository.folder, 'ds'));
     await expect(source.recover()).rejects.toMatchObject({ kind: 'conflict' });
     await expect(source.publisher.publish(head, [draftOf({ 'y.yaml': 'y' })])).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringContaining('another manager'),
+      message: expect.stringContaining('holds a lock of the repository'),
     });
     expect(await read(repository, 'ds/apps/new.yaml')).toBe('n\n');
     other.kill('SIGKILL');

@@ -19,6 +19,38 @@ describe('a branch that is not there', () => {
   });
 });
 
+describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('%s', (other) => {
+  it('does not stand in for the branch of GIT_BRANCH that is not there', async () => {
+    const { git, commit, folder } = await testRepository();
+    await commit({ a: '' });
+    await git('switch', '--quiet', '-c', 'side');
+    await git('update-ref', '-d', MAIN);
+    await git('update-ref', other, 'HEAD');
+    const { reader } = await openSource(folder, 'main');
+    await expect(reader.head()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('no branch "main"'),
+    });
+  });
+
+  it('does not stand in for the branch that is checked out and has no commit', async () => {
+    const { git, commit, folder } = await testRepository();
+    await git('update-ref', other, await commit({ a: '' }));
+    await git('update-ref', '-d', MAIN);
+    const { reader } = await openSource(folder);
+    expect(await reader.head()).toEqual({ branch: MAIN, revision: null });
+  });
+
+  it('is not taken for the branch whose ref is packed', async () => {
+    const { git, commit, folder } = await testRepository();
+    await git('update-ref', other, await commit({ a: '' }));
+    const revision = await commit({ b: '' });
+    await git('pack-refs', '--all', '--prune');
+    const { reader } = await openSource(folder);
+    expect(await reader.head()).toEqual({ branch: MAIN, revision });
+  });
+});
+
 describe('a branch that comes and goes between the looks', () => {
   it('is no branch without a commit, where others are there', async () => {
     const { git, commit, folder } = await testRepository();

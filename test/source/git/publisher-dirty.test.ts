@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { openObjects } from '../../../src/source/git/read/objects.ts';
-import { refuseDirtyFiles } from '../../../src/source/git/work-tree/work-tree.ts';
+import { writtenFiles } from '../../../src/source/git/work-tree/work-tree.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
 import { contextAt, draftOf, MACHINE, openSource, publishOne } from './support.ts';
@@ -369,17 +369,19 @@ it('asks git once about a folder of which a write changes many files', async () 
   };
   const edits = [...paths, 'groups/new.yaml', 'apps/one.yaml'].map((path) => ({ path, text: 'b\n' }));
   const checkout = { repository: source.repository, objects: { ...objects, info } };
-  const standing = await refuseDirtyFiles(checkout, base, edits);
+  const written = await writtenFiles(checkout, base, edits);
   expect(asked).toEqual([`${base}:ds/groups`, `${base}:ds/apps/one.yaml`]);
-  expect([...standing.values()].filter(Boolean)).toHaveLength(100);
+  expect([...written.values()].filter(Boolean)).toHaveLength(100);
+  const head = await source.reader.head();
+  const draft = { ...draftOf({}), edits };
   await rm(join(repository.folder, 'ds/groups/g7.yaml'));
-  await expect(refuseDirtyFiles(checkout, base, edits)).rejects.toMatchObject({
+  await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
     kind: 'conflict',
     details: { paths: ['groups/g7.yaml'] },
   });
   await write(repository, 'ds/groups/new.yaml', 'mine');
-  await expect(refuseDirtyFiles(checkout, base, edits)).rejects.toMatchObject({
+  await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
     kind: 'conflict',
-    details: { paths: ['groups/new.yaml'] },
+    details: { paths: ['groups/new.yaml', 'groups/g7.yaml'] },
   });
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FaultPoint } from '../../../src/faults.ts';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import type { Head } from '../../../src/source/source.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, MACHINE, openSource, publishOne } from './support.ts';
@@ -196,7 +197,15 @@ async function withGit(repository: TestRepository, lines: string): Promise<Check
 }
 
 const DIES = '[ "$1" != update-ref ] || kill -9 $$';
-const IS_DUMB = '[ "$1 $2" != "rev-parse --verify" ] || exit 128';
+const IS_DUMB = '[ "$1" != for-each-ref ] || [ ! -e .git/dumb ] || exit 128';
+
+/** From now on nobody can say where the branch is. Resolves to where it was. */
+async function turnDumb({ git, folder }: TestRepository, source: CheckoutSource): Promise<Head> {
+  await git('pack-refs', '--all', '--prune');
+  const head = await source.reader.head();
+  await writeFile(join(folder, '.git/dumb'), '');
+  return head;
+}
 
 describe('a git that dies when it is to move the branch', () => {
   it('and left it where it was: nothing is published, and nothing is left in the checkout', async () => {
@@ -222,19 +231,24 @@ describe('a git that dies when it is to move the branch', () => {
   it('and nobody can say where it is: the reply names the commits, for they may be published', async () => {
     const { repository, base } = await twoBranches();
     const source = await withGit(repository, `${DIES}\n${IS_DUMB}`);
-    const refused = await publishOne(source, WRITE).catch((error: unknown) => error);
+    const head = await turnDumb(repository, source);
+    const refused = await publishOne(source, WRITE, head).catch((error: unknown) => error);
     const made = await repository.git('rev-parse', 'refs/holdfast/publishing');
     expect(refused).toMatchObject({ kind: 'unavailable', details: { commits: [made] } });
+    // Nor can it be undone before somebody can.
+    await rm(join(repository.folder, '.git/dumb'));
+    expect(await source.recover()).toEqual({ commit: made });
     expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
-    expect([await status(repository), await source.recover()]).toEqual(['', null]);
+    expect(await status(repository)).toBe('');
   });
 });
 
 it('where nobody can say where the branch is, uncommitted work is a conflict, and no reason to try again', async () => {
   const { repository } = await twoBranches();
   const source = await withGit(repository, IS_DUMB);
+  const head = await turnDumb(repository, source);
   await writeFile(join(repository.folder, 'ds/apps/web.yaml'), 'mine\n');
-  await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'conflict' });
+  await expect(publishOne(source, WRITE, head)).rejects.toMatchObject({ kind: 'conflict' });
   expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
 });
 

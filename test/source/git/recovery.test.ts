@@ -125,6 +125,27 @@ describe('a write that died', () => {
     expect(await status(repository)).toBe('');
   });
 
+  it('meanwhile in another process is not forgotten by a write to a branch that is not checked out', async () => {
+    const { repository, base, source } = await start('tree-switched');
+    await repository.git('branch', 'side');
+    await dieWriting(source);
+    const note = join(repository.folder, '.git/holdfast-switch');
+    const left = await readFile(note);
+    await writeFile(note, '');
+    const next = await openCheckout(join(repository.folder, 'ds'), 'side', MACHINE, {
+      faults: {
+        pass: (point) => {
+          if (point === 'commit-written') writeFileSync(note, left);
+        },
+      },
+    });
+    onTestFinished(() => next.close());
+    await next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]);
+    expect(await next.recover()).toEqual({ commit: expect.any(String) });
+    expect(await repository.git('rev-parse', 'HEAD', 'side^')).toBe(`${base}\n${base}`);
+    expect(await status(repository)).toBe('');
+  });
+
   it('can die again while it is undone', async () => {
     const { repository, source } = await start('tree-switched');
     await dieWriting(source);

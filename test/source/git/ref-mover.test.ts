@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GitFailure } from '../../../src/source/git/process/run.ts';
-import { emptyTreeOf, type Repository } from '../../../src/source/git/repository/repository.ts';
+import type { Repository } from '../../../src/source/git/repository/repository.ts';
 import { openRefMover } from '../../../src/source/git/write/ref-mover.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { contextAt, newRepository } from './support.ts';
@@ -29,7 +29,6 @@ function repositoryOf(folder: string): Repository {
     gitFolder,
     commonFolder: gitFolder,
     prefix: '',
-    emptyTree: emptyTreeOf('sha1'),
   };
 }
 

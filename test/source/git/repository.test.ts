@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NO_FAULTS } from '../../../src/faults.ts';
 import { createRepository } from '../../../src/source/git/repository/new-repository.ts';
-import { currentBranch, findRepository } from '../../../src/source/git/repository/repository.ts';
+import { currentBranch } from '../../../src/source/git/repository/refs.ts';
+import { findRepository } from '../../../src/source/git/repository/repository.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../support/git.ts';
 import { folderOfFile, MACHINE, newRepository, openSource } from './support.ts';
@@ -106,16 +107,6 @@ describe('findRepository', () => {
     await mkdir(inner.folder);
     await inner.git('init', '--quiet');
     expect(await findRepository(join(inner.folder, 'ds'), MACHINE)).toMatchObject({ prefix: 'ds' });
-  });
-
-  it.each([
-    { name: 'sha1', length: 40 },
-    { name: 'sha256', length: 64 },
-  ])('knows the empty tree of $name', async ({ name, length }) => {
-    const { folder, git } = await newRepository(`--object-format=${name}`);
-    const found = await findRepository(folder, MACHINE);
-    expect(found?.emptyTree).toHaveLength(length);
-    expect(found?.emptyTree).toBe(await git('write-tree'));
   });
 
   it('has null for a folder in no repository', async () => {

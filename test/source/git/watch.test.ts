@@ -2,7 +2,6 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { emptyTreeOf } from '../../../src/source/git/repository/repository.ts';
 import { watchRepository } from '../../../src/source/git/repository/watch.ts';
 import type { Watcher } from '../../../src/source/source.ts';
 import { contextAt, newRepository } from './support.ts';
@@ -24,7 +23,6 @@ async function watched(onChange: () => void = () => undefined) {
     gitFolder,
     commonFolder: gitFolder,
     prefix: '',
-    emptyTree: emptyTreeOf('sha1'),
   };
   const heard = { count: 0 };
   const count = (): void => {

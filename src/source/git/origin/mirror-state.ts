@@ -3,6 +3,7 @@ import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
 import { GitFailure, runGit } from '../process/run.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';
+import { tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
 import type { Origin, TransferLimits } from './origin.ts';
@@ -24,11 +25,11 @@ export interface MirrorStateParts {
 export interface MirrorState {
   /** Rejects as `unavailable` where origin was never reached: what was never fetched is not an empty branch. */
   requireReached(): Promise<void>;
-  /** Whether this process has brought the mirror to where origin is. */
+  /** Whether this process has fetched yet. */
   isReached(): boolean;
-  /** A failure to read may mean that the mirror is damaged: the next look finds out. */
+  /** A failure to read may mean that the mirror is damaged: the next `look` checks that. */
   suspect(): void;
-  /** Brings the mirror to where origin is, within the usual time. */
+  /** Fetches into the mirror, within the usual time. */
   fetch(): Promise<void>;
   /**
    * The same with all the time that it takes: makes a new mirror first, where it is damaged, and has patience after a
@@ -45,7 +46,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   let failure: unknown = null;
   let isUntidy = false;
 
-  const hasTip = (): Promise<boolean> => isTracked(repository, branch);
+  const hasTip = (): Promise<boolean> => hasRef(repository, trackingRef(branch));
 
   /** The processes that read from the old folder would go on doing so. */
   const remake = async (format?: ObjectFormat): Promise<void> => {
@@ -118,8 +119,8 @@ function missing(branch: string, others: readonly string[], isFirst: boolean): H
   return isFirst && others.length === 0 ? null : noSuchBranch('origin', branch, others, !isFirst);
 }
 
-async function isTracked({ context }: Repository, branch: string): Promise<boolean> {
-  return (await runGit(context, commands.tip(trackingRef(branch))).catch(() => '')) !== '';
+async function hasRef(repository: Repository, ref: string): Promise<boolean> {
+  return (await tipOf(repository, ref).catch(() => null)) !== null;
 }
 
 /** Whether nothing of the mirror is missing or damaged. */

@@ -7,7 +7,7 @@ import { withTrouble } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
 import { SEEN_REF } from '../record/refs.ts';
-import { emptyTreeOf, gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
+import { gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
 /** Where the mirror lies, and what it mirrors. */
@@ -61,7 +61,7 @@ export async function openMirror(options: MirrorOptions, tracking: string): Prom
   });
 }
 
-/** Files of an earlier manager can belong to another user: an error of Node says with its code what must be looked at. */
+/** Files of an earlier manager can belong to another user: the message then names the file and the error code. */
 async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -109,10 +109,7 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
 
 async function describeMirror(folder: string, options: MirrorOptions): Promise<Mirror> {
   const context = localContext(folder, options);
-  const { prefix } = options;
-  // Only a work tree is ever brought to the empty tree, so it does not matter here that the format follows origin's.
-  const emptyTree = emptyTreeOf('sha1');
-  const repository = { context, gitFolder: folder, commonFolder: folder, prefix, emptyTree };
+  const repository = { context, gitFolder: folder, commonFolder: folder, prefix: options.prefix };
   return { repository, transfer: await transferContext(folder, options) };
 }
 

@@ -2,7 +2,7 @@ import { descriptorTrouble, HoldfastError, SHUTTING_DOWN } from '../../../errors
 import { RepositoryConflict } from '../../source.ts';
 import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
+import { saidBy } from '../process/run.ts';
 import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
@@ -20,7 +20,7 @@ export class OriginUnavailable extends HoldfastError {
   }
 }
 
-/** Origin did not look at a push, since a lock that it needs is there: of another push, or of a dead process. */
+/** Origin did not accept a push because a ref is locked: by another push, or by a dead process. */
 export class OriginLocked extends RepositoryConflict {
   constructor(name: string, file: string, cause: unknown) {
     const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${file} there`;
@@ -28,7 +28,7 @@ export class OriginLocked extends RepositoryConflict {
   }
 }
 
-/** Origin has its objects in another format than the mirror, so nothing of it can be brought there. */
+/** Origin has another object format than the mirror, so nothing can be fetched. */
 export class OtherFormat extends OriginUnavailable {
   readonly format: ObjectFormat;
 
@@ -39,7 +39,7 @@ export class OtherFormat extends OriginUnavailable {
   }
 }
 
-/** Said where the answer is not one of git's. */
+/** The message where what answers is not git. */
 export const NO_SERVER =
   'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
 
@@ -50,7 +50,7 @@ export const NO_SERVER =
 export const MISMATCHED =
   /^fatal: (?:mismatched algorithms: client \S+; server (sha1|sha256)|(?:the )?server does not support (?:algorithm '.*'|this repository's object format)|the receiving end does not support this repository's hash algorithm)$/im;
 
-/** What git or ssh say, and what it means for people. */
+/** Messages of git and ssh, and what they mean for people. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [
     /\bssh: (command )?not found|cannot run ssh\b/,
@@ -103,12 +103,12 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
 const SENDING = /Writing objects:/;
 /** Origin, or what is before it, has answered with an error. */
 const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
-/** Origin itself has answered, and did not look at what was sent. */
+/** Origin itself has answered, and refused before it read what was sent. */
 const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
-/** Why origin could not be asked, in words that say what to look at. */
+/** Why origin could not be reached, in words that say what to check. */
 export function unreachable(error: unknown): OriginUnavailable {
-  const text = textOf(error);
+  const text = saidBy(error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
@@ -134,8 +134,3 @@ export function unreachable(error: unknown): OriginUnavailable {
 
 /** What the other side says of itself. */
 const OF_ORIGIN = /^(?:remote: |fatal: remote error: ).*$/gm;
-
-/** What git said. */
-export function textOf(error: unknown): string {
-  return error instanceof GitFailure ? error.stderr : String(error);
-}

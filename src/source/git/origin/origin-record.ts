@@ -1,9 +1,10 @@
 import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
-import { createIdsRecord, type RecordPlace, type RecordTips } from '../record/ids-record.ts';
-import { moveRefs, RECORD_REF, readTips, SEEN_REF } from '../record/refs.ts';
+import { createIdsRecord, type RecordRefs, type RecordTips } from '../record/ids-record.ts';
+import { moveRefs, RECORD_REF, SEEN_REF } from '../record/refs.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
+import { readTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
 import { sharing } from './mirror.ts';
@@ -48,10 +49,10 @@ export interface OriginRecordParts {
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   const { repository, branch, turns, mirror, access, maintenance } = parts;
   let aside: string | null = null;
-  const stand: RecordPlace = {
+  const refs: RecordRefs = {
     look: async (versionAt) => {
       const versions = await readVersions(repository);
-      const own = await standingOf(versions, versionAt);
+      const own = await validTip(versions, versionAt);
       const isAtOrigin = own === versions.seen;
       aside = isAtOrigin ? null : (aside ?? asideFor(NOT_TAKEN));
       return { own, others: versions.seen };
@@ -63,7 +64,7 @@ export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
     isCurrent: mirror.isReached,
     aside: () => aside,
   };
-  const record = createIdsRecord(repository, { branch, address: access.url, stand });
+  const record = createIdsRecord(repository, { branch, address: access.url, refs });
   return { ...record, write: (draft) => turns.run(() => maintenance.adding(() => record.write(draft))) };
 }
 
@@ -83,7 +84,7 @@ async function readVersions(repository: Repository): Promise<Versions> {
  * The version whose section counts. Of two that nothing connects it is the one at origin: there others see it, too.
  * What other managers have written there in sections of theirs since connects the two all the same.
  */
-async function standingOf(
+async function validTip(
   { own, seen, base }: Versions,
   versionAt: (tip: string | null) => Promise<string | null>,
 ): Promise<string | null> {

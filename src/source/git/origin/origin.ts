@@ -1,15 +1,14 @@
 import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
 import { commands, NO_BRANCH, type ObjectFormat } from '../process/commands.ts';
-import { GitFailure, redact } from '../process/run.ts';
+import { GitFailure, redact, saidBy } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
-import { shortName } from '../repository/missing-branch.ts';
+import { shortName } from '../repository/refs.ts';
 import {
   MISMATCHED,
   NO_SERVER,
   OriginLocked,
   OriginUnavailable,
   OtherFormat,
-  textOf,
   unreachable,
 } from './origin-errors.ts';
 
@@ -103,7 +102,7 @@ async function requireFormat(
  */
 async function failToFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
   const failure = unreachable(error);
-  const mismatch = MISMATCHED.exec(textOf(error));
+  const mismatch = MISMATCHED.exec(saidBy(error));
   if (mismatch === null) throw failure;
   const own = await ownFormat(transfers, limit).catch(() => null);
   if (own === null) throw failure;
@@ -176,13 +175,13 @@ const TOLD = /^(?:remote: |error: remote unpack failed: )(.*\S)\s*$/gm;
 /** Where on its machine origin could not write. */
 const PATH_THERE = / '\/[^']*'/g;
 
-/** Said of a ref whose lock stays for longer than git waits for one. */
+/** git's message for a ref that stays locked for longer than git waits. */
 const LOCKED = /cannot lock ref '(refs\/[^']*)': Unable to create '[^']*\.lock': File exists/;
 
 /** The same of an origin that keeps its refs in tables. */
 const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 
-/** Said of a name that cannot be, since another ref is below it, or has the name of a folder that it needs. */
+/** git's message for a ref that cannot be made: another one is below its name, or has the name of a folder of it. */
 const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
 
 /** Said before anything is sent: git takes a branch or tag whose name ends with a full name for one of that name, too. */
@@ -215,7 +214,7 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
 
 /** Whether git would have moved another ref, or did not know which one is meant. */
 function isForAnother(error: unknown, ref: string): boolean {
-  const text = textOf(error);
+  const text = saidBy(error);
   const [, leased = ref] = LEASED.exec(text) ?? [];
   return AMBIGUOUS.test(text) || leased !== ref;
 }

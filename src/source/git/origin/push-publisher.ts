@@ -26,7 +26,7 @@ export interface PushPublisherParts {
   refs: RefMover;
   /** Fetches and pushes take turns: a fetch that began before a push would bring back where the branch was. */
   turns: Queue;
-  /** Brings the mirror to where origin is, within the usual time. */
+  /** Fetches into the mirror, within the usual time. */
   fetch(): Promise<void>;
   /** Milliseconds that a push waits for its turn. */
   patience: number;

@@ -44,7 +44,7 @@ const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:*refs/holdfast/origin-ids', '^refs/h
 /** What git says of each ref that it leaves out for that; the beginning of the first line can be cut off. */
 export const LEFT_OUT = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
 
-/** Where origin itself is a clone made with a depth, git would bring nothing, and say nothing. */
+/** `--update-shallow`: from an origin that is itself a shallow clone git would otherwise fetch nothing, silently. */
 function fetchArguments(isTalkative: boolean): string[] {
   return [
     'fetch',
@@ -102,6 +102,16 @@ export function noObjectLike(id: string): string {
   return '0'.repeat(id.length);
 }
 
+const EMPTY_TREES: readonly string[] = [
+  '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
+  '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
+];
+
+/** The id of the tree without entries, where ids are as long as this one. */
+export function emptyTreeLike(id: string): string {
+  return EMPTY_TREES.find((tree) => tree.length === objectId(id).length) as string;
+}
+
 /** Checks the full name of a ref: a branch, or a ref of ours. */
 export function refName(text: string): string {
   if (REF.test(text)) return text;
@@ -115,16 +125,9 @@ export function trackingRef(branch: string): string {
 
 export const commands = {
   version: () => command('version'),
-  /** The object format of the repository of the current folder, and where it keeps its things. */
+  /** Where the repository of the current folder keeps its things. */
   locate: () =>
-    command(
-      'rev-parse',
-      '--show-object-format',
-      '--path-format=absolute',
-      '--show-toplevel',
-      '--git-dir',
-      '--git-common-dir',
-    ),
+    command('rev-parse', '--path-format=absolute', '--show-toplevel', '--git-dir', '--git-common-dir'),
   objectFormat: () => command('rev-parse', '--show-object-format'),
   /** The same; reads the list of shallow commits too, which can be damaged. */
   checkMirror: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
@@ -154,12 +157,7 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
-  /** The commit that a ref of ours or a branch is at. */
-  tip: (ref: string) =>
-    command('rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(ref)}^{commit}`),
-  /** The id that a ref names, whether there is such an object or not. */
-  named: (ref: string) => command('rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)),
-  /** Makes few large packs of many small ones; what no ref reaches stays. */
+  /** Repacks many small packs into few large ones; unreachable objects stay. */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
   /**
    * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks.
@@ -168,7 +166,7 @@ export const commands = {
   repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
   /** The same, without what is older than a day: for where nobody else works. */
   repackReachedOfDay: () => command(...REPACK_REACHED, '--cruft-expiration=1.day.ago'),
-  /** Lists the commits that refs reach anew, where git looks for them first. */
+  /** Writes the commit-graph again. */
   writeCommitGraph: () => command('commit-graph', 'write', '--reachable', '--no-progress'),
   /** Lines of `<scope> TAB <name>` for all settings of clean-ups. */
   cleanUpSettings: () =>
@@ -208,7 +206,7 @@ export const commands = {
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
   /** Lines of "<id><TAB><full name>", one for each branch that origin has. */
   originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
-  /** What refs of ours name, also where that is no commit. */
+  /** What refs of exactly these names name, also where that is no commit. */
   refTip: (...refs: string[]) =>
     command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
   /** The entry of one path, said by the tree that holds it: what it names may be damaged. */

@@ -1,5 +1,5 @@
-import { descriptorTrouble, messageOf } from '../../../errors.ts';
-import { GitFailure } from './run.ts';
+import { descriptorTrouble } from '../../../errors.ts';
+import { saidBy } from './run.ts';
 
 const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [
@@ -21,7 +21,7 @@ const WRITING =
 
 /** What of this machine's disk kept git, or us, from writing, and what to do; null where it was something else. */
 export function diskTrouble(error: unknown): string | null {
-  const complaints = (textOf(error).match(WRITING) ?? []).join('\n');
+  const complaints = (saidBy(error).match(WRITING) ?? []).join('\n');
   return TROUBLES.find(([pattern]) => pattern.test(complaints))?.[1] ?? null;
 }
 
@@ -56,16 +56,12 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
 
 /** What kept git from being started, or from opening anything. */
 function startTrouble(error: unknown): string | null {
-  return descriptorTrouble(textOf(error));
+  return descriptorTrouble(saidBy(error));
 }
 
 function repositoryTrouble(error: unknown): string | null {
-  const text = textOf(error);
+  const text = saidBy(error);
   return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
 /** The sentence, with what to do where the reason is known: the disk, or the repository's own state. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { messageOf } from '../../../errors.ts';
 import type { GitCommand } from './commands.ts';
 
 /** How to run git: in which folder, with which environment, and for how long at the most. */
@@ -26,6 +27,11 @@ export class GitFailure extends Error {
     this.exitCode = exitCode;
     this.stderr = redact(stderr);
   }
+}
+
+/** What git said, or the message of another error. */
+export function saidBy(error: unknown): string {
+  return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
 /** Whether git came to its end and said no, which most commands do by 1; mistakes and damage end with other codes. */
@@ -58,6 +64,14 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
   return textOf(pieces);
 }
 
+/** The same for a question: null where git answers no. */
+export async function askGit(context: GitContext, command: GitCommand): Promise<string | null> {
+  return runGit(context, command).catch((error) => {
+    if (saidNo(error)) return null;
+    throw error;
+  });
+}
+
 /** The same, for whoever takes the output as it comes. `hear` tells whether what it has kept of it is not too much. */
 export async function hearGit(
   context: GitContext,
@@ -65,8 +79,7 @@ export async function hearGit(
   hear: (piece: Buffer) => boolean,
   input = '',
 ): Promise<void> {
-  const child = startGit(context, command);
-  const end = endOf(child);
+  const { child, end } = startGit(context, command);
   if (!hasPipes(child))
     throw new GitFailure(command, null, (await end).error ?? 'EMFILE: it was not started');
   const watch = watchLimits(child, command, context.timeLimit);
@@ -82,9 +95,24 @@ export async function hearGit(
   if (code !== 0) throw new GitFailure(command, code, error ?? textOf(err));
 }
 
-/** The one place where a short git command becomes a process; nothing but the context's environment reaches it. */
-function startGit(context: GitContext, { args }: GitCommand): ChildProcessWithoutNullStreams {
-  return spawn('git', [...args], { cwd: context.folder, env: { ...context.env }, stdio: 'pipe' });
+/** A process of git; `end` resolves when it has ended and said all, or could not be started. */
+interface Started {
+  child: ChildProcessWithoutNullStreams;
+  end: Promise<{ code: number | null; error?: string }>;
+}
+
+/**
+ * The one place where a git command becomes a process of its own, as the leader of a group where `detached`; nothing
+ * but the context's environment reaches it.
+ */
+export function startGit(context: GitContext, { args }: GitCommand, detached = false): Started {
+  const options = { cwd: context.folder, env: { ...context.env }, stdio: 'pipe', detached } as const;
+  const child = spawn('git', [...args], options);
+  const end = new Promise<{ code: number | null; error?: string }>((resolve) => {
+    child.once('error', (error) => resolve({ code: null, error: String(error) }));
+    child.once('close', (code) => resolve({ code }));
+  });
+  return { child, end };
 }
 
 /**
@@ -106,14 +134,6 @@ function collecting(pieces: Buffer[]): (piece: Buffer) => boolean {
 
 function textOf(pieces: readonly Buffer[]): string {
   return Buffer.concat(pieces).toString();
-}
-
-/** Resolves when the process has ended and said all, or could not be started. */
-function endOf(child: ChildProcessWithoutNullStreams): Promise<{ code: number | null; error?: string }> {
-  return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ code: null, error: String(error) }));
-    child.once('close', (code) => resolve({ code }));
-  });
 }
 
 interface LimitWatch {

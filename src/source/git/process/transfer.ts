@@ -1,7 +1,6 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process';
 import { type GitCommand, LEFT_OUT, type ObjectFormat } from './commands.ts';
-import { type GitContext, GitFailure, hasPipes } from './run.ts';
+import { type GitContext, GitFailure, hasPipes, startGit } from './run.ts';
 
 /** Longest text that is kept of what a transfer says, in characters. */
 const MAX_OUTPUT = 200_000;
@@ -33,8 +32,6 @@ export interface Transfers {
   close(): void;
 }
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
-
 /**
  * A transfer starts helpers of its own (ssh, git-remote-https), which can hang in the network for ever when only git
  * is ended. So each runs as a group of processes, and the whole group is ended: by `signal`, also when this process
@@ -44,38 +41,36 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
   const running = new Set<Child>();
   const ended = new WeakSet<Child>();
   let isClosed = false;
-  const end = (): void => {
+  const endAll = (): void => {
     for (const child of running) {
       ended.add(child);
       endGroup(child, signal);
     }
   };
   const begin = (child: Child): void => {
-    if (running.size === 0) process.on('exit', end);
+    if (running.size === 0) process.on('exit', endAll);
     running.add(child);
   };
   const forget = (child: Child): void => {
     running.delete(child);
-    if (running.size === 0) process.off('exit', end);
+    if (running.size === 0) process.off('exit', endAll);
   };
 
   const carryOut = async (command: GitCommand, limit: TransferLimit, more = {}): Promise<Said> => {
     if (isClosed) throw new TransferEnded(command, null, '');
-    const child = startGroup({ ...context, env: { ...context.env, ...more } }, command);
-    if (!hasPipes(child)) return failureToStart(child, command);
+    const { child, end } = startGit({ ...context, env: { ...context.env, ...more } }, command, true);
+    if (!hasPipes(child)) throw new GitFailure(command, null, (await end).error ?? 'EMFILE');
+    child.stdin.on('error', () => undefined).end();
     begin(child);
-    try {
-      return await endOf(
-        child,
-        command,
-        watchLimit(limit, () => endGroup(child, signal)),
-      );
-    } catch (error) {
-      if (!ended.has(child) || !(error instanceof GitFailure)) throw error;
-      throw new TransferEnded(command, error.exitCode, error.stderr);
-    } finally {
-      forget(child);
-    }
+    const watch = watchLimit(limit, () => endGroup(child, signal));
+    const said = collect(child, watch.heard);
+    const { code, error } = await end;
+    forget(child);
+    const exceeded = watch.end();
+    if (code === 0) return said;
+    const why = `${error ?? said.err.replaceAll(TRACED, '').replaceAll(LEFT_OUT, '')}${said.out}`;
+    const Failure = ended.has(child) ? TransferEnded : GitFailure;
+    throw new Failure(command, code, exceeded ?? why);
   };
 
   return {
@@ -85,10 +80,10 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
       const format = TOLD_SHA256.test(err) ? 'sha256' : 'sha1';
       return { out, isGit: err.search(TRACED) >= 0, format };
     },
-    end,
+    end: endAll,
     close: () => {
       isClosed = true;
-      end();
+      endAll();
     },
   };
 }
@@ -104,30 +99,16 @@ const TOLD_SHA256 = /^[\d:.]+ \S+ +packet: +[^\s<]+< .*\bobject-format=sha256\b/
 /** A line about what was said in git's protocol. */
 const TRACED = /^[\d:.]+ \S+ +packet: .*\n?/gm;
 
-function endOf(child: Child, command: GitCommand, watch: LimitWatch): Promise<Said> {
+function collect(child: Child, onComplaint: () => void): Said {
   const said = { out: '', err: '' };
-  collect(child.stdout, (text) => {
+  child.stdout.setEncoding('utf8').on('data', (text) => {
     said.out = (said.out + text).slice(-MAX_OUTPUT);
   });
-  collect(child.stderr, (text) => {
-    watch.heard();
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    onComplaint();
     said.err = (said.err + text).slice(-MAX_OUTPUT);
   });
-  return new Promise((resolve, reject) => {
-    const finish = (code: number | null, reason: string): void => {
-      const why = watch.end() ?? `${reason.replaceAll(TRACED, '').replaceAll(LEFT_OUT, '')}${said.out}`;
-      if (code === 0) resolve(said);
-      else reject(new GitFailure(command, code, why));
-    };
-    child.on('error', (error) => finish(null, String(error)));
-    child.on('close', (code) => finish(code, said.err));
-  });
-}
-
-function failureToStart(child: Child, command: GitCommand): Promise<never> {
-  return new Promise((_, reject) => {
-    child.on('error', (error) => reject(new GitFailure(command, null, String(error))));
-  });
+  return said;
 }
 
 interface LimitWatch {
@@ -155,19 +136,6 @@ function watchLimit({ total, silence }: TransferLimit, onExceeded: () => void): 
       return why;
     },
   };
-}
-
-function startGroup(context: GitContext, command: GitCommand): Child {
-  return spawn('git', [...command.args], {
-    cwd: context.folder,
-    env: { ...context.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-}
-
-function collect(stream: Readable, take: (text: string) => void): void {
-  stream.setEncoding('utf8').on('data', take);
 }
 
 function endGroup({ pid, stdout, stderr }: Child, signal: NodeJS.Signals): void {

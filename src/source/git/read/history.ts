@@ -3,7 +3,8 @@ import { commands } from '../process/commands.ts';
 import { listNames } from '../process/names.ts';
 import { runGit, SaidTooMuch } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
-import { currentBranch, isShallow, type Repository } from '../repository/repository.ts';
+import { currentBranch } from '../repository/refs.ts';
+import { isShallow, type Repository } from '../repository/repository.ts';
 
 /** Milliseconds for the one walk over the whole history; 2,000 commits of 10,000 files in one folder took 14 s. */
 const HISTORY_TIME_LIMIT = 120_000;

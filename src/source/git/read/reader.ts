@@ -3,8 +3,9 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
-import { GitFailure, runGit, saidNo } from '../process/run.ts';
+import { askGit, GitFailure, runGit } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
+import { unreadable } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { guarded } from './guarded.ts';
@@ -20,8 +21,7 @@ const END_OF_DIFF = 'end';
 const MOST_CHANGES = 1_000_000;
 
 /**
- * Reads the folder of a repository; closes `objects` with itself. `follow` tells, for every look, what is
- * followed.
+ * Reads the folder of a repository; closes `objects` with itself. `follow` is asked at every look at the head.
  */
 export function createReader(
   repository: Repository,
@@ -30,9 +30,12 @@ export function createReader(
 ): Reader {
   const { context } = repository;
   const differ = new Conversation(context, commands.diffTrees());
+  const close = async (): Promise<void> => {
+    await Promise.all([objects.close(), differ.close()]);
+  };
 
   return {
-    head: () => guarded(async () => readHead(objects, await follow())),
+    head: () => guarded(async () => readHead(objects, await follow(), close)),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
     changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
@@ -46,15 +49,25 @@ export function createReader(
     touched: (from, to) => guarded(() => readTouched(repository, from, to)),
     between: (from, to) => guarded(() => readBetween(repository, from, to)),
     visited: () => guarded(async () => readVisited(repository, await follow())),
-    close: async () => {
-      await Promise.all([objects.close(), differ.close()]);
-    },
+    close,
   };
 }
 
-async function readHead(objects: ObjectReader, { branch, at }: Followed): Promise<Head> {
-  const commit = await objects.info(`${at}^{commit}`);
-  return { branch, revision: commit?.id ?? null };
+/**
+ * A branch without a commit has no revision. One whose commit cannot be read (its objects are damaged, or in another
+ * repository whose disk is away) is not such a branch: rejects as `unavailable`.
+ */
+async function readHead(
+  objects: ObjectReader,
+  { branch, at }: Followed,
+  restart: () => Promise<void>,
+): Promise<Head> {
+  if (at === null) return { branch, revision: null };
+  const lookUp = () => objects.info(`${at}^{commit}`);
+  // A running git does not notice that a disk is back.
+  const commit = (await lookUp()) ?? (await restart().then(lookUp));
+  if (commit === null) throw unreadable(branch);
+  return { branch, revision: commit.id };
 }
 
 async function readList({ context }: Repository, tree: string): Promise<TreeEntry[]> {
@@ -125,13 +138,7 @@ async function readIsAncestor(
   if (settled(known) === null) return false;
   // The usual case, without a process of its own: one commit further.
   if (settled(commit).parents.includes(ancestor)) return true;
-  try {
-    await runGit(context, commands.isAncestor(ancestor, revision));
-    return true;
-  } catch (error) {
-    if (saidNo(error)) return false;
-    throw error;
-  }
+  return (await askGit(context, commands.isAncestor(ancestor, revision))) !== null;
 }
 
 /** The commit at which two commits parted; null where they have none in common, or one of them is not there. */
@@ -148,12 +155,7 @@ export async function readCommonAncestor(
   if (known.some((each) => settled(each) === null)) return null;
   // The usual case, without a process of its own: one commit further.
   if (one === other || settled(commit).parents.includes(one)) return one;
-  try {
-    return (await runGit(context, commands.commonAncestor(one, other))).trim().split('\n')[0] || null;
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
+  return (await askGit(context, commands.commonAncestor(one, other)))?.split('\n')[0] || null;
 }
 
 function settled<T>(outcome: PromiseSettledResult<T>): T {

@@ -1,14 +1,8 @@
 import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
-import { isNamed, unreadable } from '../repository/missing-branch.ts';
-import {
-  currentBranch,
-  findRepository,
-  isShallow,
-  type Machine,
-  type Repository,
-} from '../repository/repository.ts';
+import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
+import { findRepository, isShallow, type Machine, type Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { openObjects } from './objects.ts';
 import { readCommonAncestor } from './reader.ts';
@@ -63,5 +57,5 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
 
 async function requireNoCommit(repository: Repository): Promise<void> {
   const branch = await currentBranch(repository);
-  if (await isNamed(repository, branch)) throw unreadable(branch);
+  if (branch === null || (await tipOf(repository, branch)) !== null) throw unreadable(branch);
 }

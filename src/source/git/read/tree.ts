@@ -20,7 +20,7 @@ export function parseIndexList(output: string): (TreeEntry & { letter: string })
 }
 
 /** Parses `<fact> SP <fact> ... TAB <path> NUL`. */
-function parseLines<T>(output: string, parse: (facts: string[], path: string) => T): T[] {
+export function parseLines<T>(output: string, parse: (facts: string[], path: string) => T): T[] {
   const lines = output.split('\0').filter((line) => line !== '');
   return lines.map((line) => {
     const tab = line.indexOf('\t');

@@ -1,20 +1,18 @@
 import { createHash } from 'node:crypto';
-import { HoldfastError, kindOf } from '../../../errors.ts';
+import { HoldfastError } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type RecordDraft } from '../../source.ts';
-import { readingTrouble, withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
+import { guarded } from '../read/guarded.ts';
+import { isRefElsewhere, readTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
-import { moveRefs, RECORD_REF, readTips } from './refs.ts';
-import { readOfEach, readSection, sectionName, standAt } from './sections.ts';
+import { moveRefs, RECORD_REF } from './refs.ts';
+import { readOfEach, readSection, sectionAt, sectionName } from './sections.ts';
 
 /** How often a version is made again because somebody else has put another one there meanwhile. */
 const MAX_TRIES = 8;
 
-/** A ref that is broken cannot be resolved either, but says so behind its name. */
-const MOVED =
-  /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
-
+const UNREAD = 'git could not read the record of ids';
 const OTHER_VERSION = 'another process wrote the record of ids';
 
 /** The versions of the record that count, of whatever type; null where there is none. */
@@ -26,7 +24,7 @@ export interface RecordTips {
 }
 
 /** Where the record stands. */
-export interface RecordPlace {
+export interface RecordRefs {
   /** What stands there. `versionAt` tells versions of the section apart that is asked for. */
   look(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
   /**
@@ -45,7 +43,7 @@ interface Keeper {
   branch: string | null;
   /** Of the repository. */
   address: string;
-  stand: RecordPlace;
+  refs: RecordRefs;
 }
 
 /**
@@ -54,38 +52,38 @@ interface Keeper {
  */
 export function createIdsRecord(
   repository: Repository,
-  keeper: Keeper = { branch: null, address: repository.commonFolder, stand: localPlace(repository) },
+  keeper: Keeper = { branch: null, address: repository.commonFolder, refs: localRefs(repository) },
 ): IdsRecord {
-  const { branch, address, stand } = keeper;
+  const { branch, address, refs } = keeper;
   const place = repository.prefix;
   const line = lineOf({ place, branch });
   const section = sectionName(line);
   const look = (of = section): Promise<RecordTips> =>
-    stand.look(async (tip) => (await standAt(repository, tip, of)).version);
+    refs.look(async (tip) => (await sectionAt(repository, tip, of)).version);
   return {
     place,
     branch,
     line,
     // An address can hold a password.
     source: createHash('sha256').update(address).digest('hex').slice(0, 32),
-    isCurrent: stand.isCurrent,
-    aside: stand.aside,
+    isCurrent: refs.isCurrent,
+    aside: refs.aside,
     read: (other = line) =>
-      guarded('read', async () => {
+      guarded(async () => {
         const of = sectionName(other);
         return readSection(repository, (await look(of)).own, of);
-      }),
+      }, UNREAD),
     readOfEach: (file) =>
-      guarded('read', async () => {
+      guarded(async () => {
         const { own, others } = await look();
         return readOfEach(repository, [own, others], file);
-      }),
-    write: (draft) => writeSection({ repository, section, look, stand }, draft),
+      }, UNREAD),
+    write: (draft) => writeSection({ repository, section, look, refs }, draft),
   };
 }
 
 /** The ref of this repository, which nobody else has. */
-function localPlace(repository: Repository): RecordPlace {
+function localRefs(repository: Repository): RecordRefs {
   return {
     look: async () => {
       const [tip = null] = await readTips(repository, [RECORD_REF]);
@@ -102,16 +100,17 @@ interface Writing {
   repository: Repository;
   section: string;
   look(): Promise<RecordTips>;
-  stand: RecordPlace;
+  refs: RecordRefs;
 }
 
 /** What others write meanwhile in sections of theirs is no reason to judge anything anew. */
 async function writeSection(writing: Writing, draft: RecordDraft): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {
-      return await guarded('write', () => writeOnce(writing, draft));
+      return await writeOnce(writing, draft);
     } catch (error) {
-      if (error instanceof Outdated || kindOf(error) !== 'moved-on' || tries === MAX_TRIES) throw error;
+      const failure = writeFailure(error);
+      if (failure instanceof Outdated || failure.kind !== 'moved-on' || tries === MAX_TRIES) throw failure;
     }
   }
 }
@@ -123,25 +122,19 @@ class Outdated extends HoldfastError {
   }
 }
 
-async function writeOnce({ repository, section, look, stand }: Writing, draft: RecordDraft): Promise<string> {
+async function writeOnce({ repository, section, look, refs }: Writing, draft: RecordDraft): Promise<string> {
   const tips = await look();
-  const others = await standAt(repository, tips.others, section);
-  const own = tips.own === tips.others ? others : await standAt(repository, tips.own, section);
+  const others = await sectionAt(repository, tips.others, section);
+  const own = tips.own === tips.others ? others : await sectionAt(repository, tips.own, section);
   if (own.version !== draft.expected) throw new Outdated();
   const { tip, version } = await makeVersion(repository, others.root, section, draft);
-  await stand.put(tip, tips, others.root !== null);
+  await refs.put(tip, tips, others.root !== null);
   return version;
 }
 
-async function guarded<T>(what: 'read' | 'write', work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    if (error instanceof GitFailure && MOVED.test(error.stderr))
-      throw new HoldfastError('moved-on', OTHER_VERSION, {}, error);
-    const trouble = what === 'read' ? readingTrouble : withTrouble;
-    const message = trouble(`git could not ${what} the record of ids`, error);
-    throw new HoldfastError('unavailable', message, {}, error);
-  }
+function writeFailure(error: unknown): HoldfastError {
+  if (error instanceof HoldfastError) return error;
+  if (isRefElsewhere(error)) return new HoldfastError('moved-on', OTHER_VERSION, {}, error);
+  const message = withTrouble('git could not write the record of ids', error);
+  return new HoldfastError('unavailable', message, {}, error);
 }

@@ -4,6 +4,7 @@ import { commands, objectId } from '../process/commands.ts';
 import { COMMITTER } from '../process/environment.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
+import { data } from '../write/commit-writer.ts';
 import { FILE_NAME, MAX_FILE, MAX_SECTIONS, MAX_TOTAL, type Root } from './sections.ts';
 
 /** Keeps a version from every clean-up until the record has it. */
@@ -80,8 +81,4 @@ function importOf(
 function fileName(name: string): string {
   if (FILE_NAME.test(name)) return name;
   throw new HoldfastError('internal', 'not a file of the record');
-}
-
-function data(text: string): string {
-  return `data ${Buffer.byteLength(text)}\n${text}`;
 }

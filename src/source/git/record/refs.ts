@@ -1,4 +1,4 @@
-import { commands, noObjectLike, objectId, refName } from '../process/commands.ts';
+import { commands, noObjectLike, refName } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
@@ -7,15 +7,6 @@ import { syncRef } from '../repository/sync-ref.ts';
 export const RECORD_REF = 'refs/holdfast/ids';
 /** Where a mirror keeps what the record at origin was when it was last seen. */
 export const SEEN_REF = 'refs/holdfast/origin-ids';
-
-/** What refs of ours name, of whatever type; null for each that is not there. */
-export async function readTips({ context }: Repository, refs: readonly string[]): Promise<(string | null)[]> {
-  const lines = (await runGit(context, commands.refTip(...refs))).split('\n');
-  return refs.map((ref) => {
-    const line = lines.find((one) => one.endsWith(` ${ref}`));
-    return line === undefined ? null : objectId(line.slice(0, line.indexOf(' ')));
-  });
-}
 
 /** One ref that is moved, or taken away where `to` is null; without `expected` from wherever it is. */
 export interface RefMove {

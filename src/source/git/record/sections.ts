@@ -40,8 +40,8 @@ export interface Root {
   isUndivided: boolean;
 }
 
-/** What a version of the record is to one line. */
-export interface Stand {
+/** What a version of the record holds for one line. */
+export interface SectionState {
   /** Null where nothing stands there, or nothing that has sections. */
   root: Root | null;
   /** Tells what stands there for the line from everything else that could; null where nothing does. */
@@ -50,7 +50,7 @@ export interface Stand {
   damage: string | null;
 }
 
-const NOTHING: Stand = { root: null, version: null, damage: null };
+const NOTHING: SectionState = { root: null, version: null, damage: null };
 
 /** The folder of the section of a line: names of folders and branches are no names for files. */
 export function sectionName(line: string): string {
@@ -80,18 +80,22 @@ function isRefusal(error: unknown): boolean {
   return error instanceof GitFailure && error.exitCode !== null;
 }
 
-/** What a version is to the line of a section; sections of others are not looked at. */
-export async function standAt(repository: Repository, tip: string | null, section: string): Promise<Stand> {
+/** What a version holds for a line; the sections of others are not read. */
+export async function sectionAt(
+  repository: Repository,
+  tip: string | null,
+  section: string,
+): Promise<SectionState> {
   if (tip === null) return NOTHING;
   try {
-    return standIn(await reading(repository, (objects) => readRoot(objects, tip)), tip, section);
+    return sectionIn(await reading(repository, (objects) => readRoot(objects, tip)), tip, section);
   } catch (error) {
     if (error instanceof Damage) return { root: null, version: tip, damage: error.message };
     throw error;
   }
 }
 
-function standIn(root: Root, tip: string, section: string): Stand & { root: Root } {
+function sectionIn(root: Root, tip: string, section: string): SectionState & { root: Root } {
   const entry = root.sections.get(section);
   if (entry?.mode === FOLDER_MODE) return { root, version: entry.id, damage: null };
   if (entry !== undefined) return { root, version: entry.id, damage: 'its section is no folder' };
@@ -115,7 +119,7 @@ export async function readSection(
   try {
     return await reading(repository, async (objects) => {
       found = tip;
-      const { root, version, damage } = standIn(await readRoot(objects, tip), tip, section);
+      const { root, version, damage } = sectionIn(await readRoot(objects, tip), tip, section);
       if (root === null || version === null) return null;
       found = version;
       if (damage !== null) throw new Damage(damage);

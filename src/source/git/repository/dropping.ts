@@ -2,14 +2,14 @@ import { readdir } from 'node:fs/promises';
 import type { GitCommand } from '../process/commands.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 
-/** How what nothing reaches is dropped. */
+/** How unreachable objects are dropped. */
 export interface Drop {
   command: GitCommand;
-  /** Ends what of this manager remembers which objects are there, as a `fast-import` does. */
+  /** Ends the processes of this manager that remember which objects exist, as `fast-import` does. */
   forget(): Promise<void>;
 }
 
-/** Drops what nothing reaches, and never beside work that may come to reach it. */
+/** Drops unreachable objects, and never while work is under way that may refer to them. */
 export interface Dropping {
   /**
    * Resolves to whether it was done. Not while others are at work here, nor where git cannot do it; never rejects for
@@ -17,8 +17,8 @@ export interface Dropping {
    */
   run(): Promise<boolean>;
   /**
-   * Does work that makes or fetches objects, and names them: a drop that is under way is ended first, and none begins
-   * meanwhile. `fast-import` and `fetch` take an object for there that they meet, and do not make it young again.
+   * Does work that makes or fetches objects and refers to them: a drop that is under way is ended first, and none begins
+   * meanwhile. `fast-import` and `fetch` rely on an object that exists already, and do not renew its time.
    */
   keepingAll<T>(work: () => Promise<T>): Promise<T>;
 }

@@ -1,12 +1,13 @@
-import { readIfThere } from './read-file.ts';
-import { currentBranch, type Repository, realBranch } from './repository.ts';
+import { readIfThere } from '../../../disk/read.ts';
+import { currentBranch, realBranch, tipOf } from './refs.ts';
+import type { Repository } from './repository.ts';
 
 /** What of a repository is read. */
 export interface Followed {
   /** Full name of the branch that writes go to; null where there is none. */
   branch: string | null;
-  /** What git finds the commit by: the branch, `HEAD`, or a commit's id. */
-  at: string;
+  /** The commit's id, or `HEAD` for a detached one; null for a branch without a commit. */
+  at: string | null;
   /** Whether HEAD decides: then its reflog tells where this was before. */
   isByHead: boolean;
 }
@@ -14,7 +15,7 @@ export interface Followed {
 /** A branch that is followed whatever is checked out. */
 export async function followedBranch(repository: Repository, name: string): Promise<Followed> {
   const branch = await realBranch(repository, name);
-  return { branch, at: branch, isByHead: false };
+  return { ...(await onBranch(repository, branch)), isByHead: false };
 }
 
 /**
@@ -30,32 +31,37 @@ export async function followedHead(repository: Repository): Promise<Followed> {
 /** Null for a HEAD that is followed as it is. */
 async function startOfWork(repository: Repository): Promise<Start | null> {
   const branch = await currentBranch(repository);
-  if (branch !== null) return { branch, at: branch };
+  if (branch !== null) return onBranch(repository, branch);
   return (await rebased(repository)) ?? (await bisected(repository));
 }
 
 type Start = Pick<Followed, 'branch' | 'at'>;
 
+async function onBranch(repository: Repository, branch: string): Promise<Start> {
+  return { branch, at: await tipOf(repository, branch) };
+}
+
 /** Two kinds of rebase, each with a folder of notes. `git am` has one of them too, and leaves HEAD alone. */
-async function rebased({ gitFolder }: Repository): Promise<Start | null> {
+async function rebased(repository: Repository): Promise<Start | null> {
+  const { gitFolder } = repository;
   for (const folder of ['rebase-merge', 'rebase-apply']) {
     const name = await readNote(`${gitFolder}/${folder}/head-name`);
-    if (name === 'detached HEAD') return startOf(await readNote(`${gitFolder}/${folder}/orig-head`));
-    if (name.startsWith('refs/heads/')) return { branch: name, at: name };
+    if (name === 'detached HEAD')
+      return startOf(repository, await readNote(`${gitFolder}/${folder}/orig-head`));
+    if (name.startsWith('refs/heads/')) return onBranch(repository, name);
   }
   return null;
 }
 
-async function bisected({ gitFolder }: Repository): Promise<Start | null> {
-  return startOf(await readNote(`${gitFolder}/BISECT_START`));
+async function bisected(repository: Repository): Promise<Start | null> {
+  return startOf(repository, await readNote(`${repository.gitFolder}/BISECT_START`));
 }
 
 /** Where git wrote down that a person began: at a commit, or on a branch by its short name. */
-function startOf(note: string): Start | null {
+async function startOf(repository: Repository, note: string): Promise<Start | null> {
   if (note === '') return null;
   if (/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(note)) return { branch: null, at: note };
-  const branch = `refs/heads/${note}`;
-  return { branch, at: branch };
+  return onBranch(repository, `refs/heads/${note}`);
 }
 
 /**

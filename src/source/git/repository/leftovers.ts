@@ -44,7 +44,7 @@ async function clear(repository: Repository, left: readonly string[]): Promise<v
   }
 }
 
-/** Beside the age of what is left: times of files lag behind the clock (milliseconds). */
+/** Times of files lag behind the clock by this much at most (milliseconds). */
 const LAG = 100;
 
 /**

@@ -1,18 +1,18 @@
 import { readdir, stat } from 'node:fs/promises';
 import { messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { askGit } from '../process/run.ts';
 import { createTransfers, type Transfers } from '../process/transfer.ts';
 import { createDropping, type Drop, type Dropping } from './dropping.ts';
 import { clearFailedJoin } from './leftovers.ts';
 import type { Repository } from './repository.ts';
 
-/** Every publish and every fetch leaves a pack; look-ups go through all of them. */
+/** Every publish and every fetch leaves a pack, and look-ups search all of them. */
 const MANY_PACKS = 50;
 /** Milliseconds for one clean-up. */
 const TIME_LIMIT = 600_000;
 const LIMIT = { total: TIME_LIMIT, silence: TIME_LIMIT };
-/** Milliseconds between two searches for what nothing reaches: each looks at all that is there. */
+/** Milliseconds between two searches for unreachable objects: each walks over everything. */
 const DAY = 24 * 60 * 60_000;
 /** Bytes of a pack's index that list no object. */
 const EMPTY_INDEX = 1072;
@@ -25,11 +25,11 @@ const PARTIAL = 'this is a partial clone, whose packs are not joined; run `git g
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
   /**
-   * Does work that makes or fetches objects, and names them: nothing is dropped meanwhile. Runs afterwards, where that
-   * came to something.
+   * Does work that makes or fetches objects and refers to them: nothing is dropped meanwhile. Runs afterwards, unless
+   * the work failed.
    */
   adding<T>(work: () => Promise<T>): Promise<T>;
-  /** Looks how many packs there are, and joins them when there are many. Never rejects; one runs at a time. */
+  /** Joins packs when there are many. Never rejects; one runs at a time. */
   run(): Promise<void>;
   /** Ends a clean-up that is under way: half of one does no harm. */
   stop(): Promise<void>;
@@ -38,10 +38,10 @@ export interface Maintenance {
 }
 
 /**
- * Packs are joined in a geometric series, so that a clean-up costs what is new and not what is there. When that joins
- * all of them, it is the time to leave out what nothing has reached for long, which `drop` does: mostly versions of the
- * record of ids, each of which replaces the one before. git's own clean-up would hardly ever find them old, since a
- * pack is as young as its last join. `onPacksLeft` is told why packs are not joined, once until there are few again,
+ * Packs are joined in a geometric series, so that a run costs what is new and not what is there. When that joins all
+ * of them, it is time to drop what has been unreachable for long, as `drop` does: mostly versions of the record of ids,
+ * each of which replaces the one before. `git gc` would hardly ever find them old enough, since it takes the age of a
+ * pack, and each join makes a new one. `onPacksLeft` is told why packs are not joined, once until there are few again,
  * and null then.
  */
 export function createMaintenance(
@@ -146,7 +146,7 @@ function tellOnce(onPacksLeft: (reason: string | null) => void) {
 
 /**
  * Packs that may be joined, by their names without an ending. One with a `.keep` is somebody's, for instance of a
- * `fast-import` that runs or has died; one with `.mtimes` holds what nothing reached at the last search.
+ * `fast-import` that runs or has died; one with `.mtimes` is a cruft pack.
  */
 function joinable(names: readonly string[]): string[] {
   const all = new Set(names);
@@ -156,7 +156,7 @@ function joinable(names: readonly string[]): string[] {
     .filter((name) => !all.has(`${name}.keep`) && !all.has(`${name}.mtimes`));
 }
 
-/** Whether it is the time to look for what nothing reaches. */
+/** Whether it is time to drop unreachable objects. */
 async function isToDrop(repository: Repository, folder: string, names: readonly string[]): Promise<boolean> {
   const isDue = (await isAllJoined(folder, joinable(names))) && !(await wasDoneToday(folder, names));
   return isDue && !(await isSettled(repository));
@@ -170,19 +170,14 @@ async function isAllJoined(folder: string, packs: readonly string[]): Promise<bo
   return largest < 2 * (sizes.reduce((sum, size) => sum + size, 0) - largest);
 }
 
-/**
- * A search leaves a list of when what it found was last in use. One of tomorrow was made before the clock was set back.
- */
+/** The last search left a cruft pack with its `.mtimes`. One of tomorrow was made before the clock was set back. */
 async function wasDoneToday(folder: string, names: readonly string[]): Promise<boolean> {
   const lists = names.filter((name) => name.endsWith('.mtimes'));
   const found = await Promise.all(lists.map((name) => stat(`${folder}/${name}`).catch(() => null)));
   return found.some((file) => file !== null && Math.abs(Date.now() - file.mtimeMs) < DAY);
 }
 
-/**
- * Whether git keeps a list of commits, as its own clean-up writes it: `fsck` takes one that names what was dropped for
- * damage.
- */
+/** Whether there is a commit-graph, as `git gc` writes it: `fsck` complains of one that names dropped commits. */
 async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
   const names = await readdir(`${commonFolder}/objects/info`).catch((): string[] => []);
   return names.some((name) => name.startsWith('commit-graph'));
@@ -195,10 +190,9 @@ async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
 async function isSettled({ context, commonFolder }: Repository): Promise<boolean> {
   if ((await stat(`${commonFolder}/info/grafts`).catch(() => null)) !== null) return true;
   try {
-    const lines = (await runGit(context, commands.cleanUpSettings())).split('\n');
+    const lines = (await askGit(context, commands.cleanUpSettings()))?.split('\n') ?? [];
     return lines.some((line) => /^(local|worktree)\t(gc\.(auto|pruneexpire)|maintenance\.auto)$/.test(line));
-  } catch (error) {
-    // Exit code 1: there is no such setting.
-    return !(error instanceof GitFailure && error.exitCode === 1);
+  } catch {
+    return true;
   }
 }

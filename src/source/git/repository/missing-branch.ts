@@ -1,12 +1,12 @@
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
-import { runGit, saidNo } from '../process/run.ts';
+import { runGit } from '../process/run.ts';
 import { guarded } from '../read/guarded.ts';
-import { readIfThere } from './read-file.ts';
+import { shortName } from './refs.ts';
 import type { Repository } from './repository.ts';
 
-/** So many branches are named to who looks for another one. */
+/** Most branches that the error for a missing one names. */
 const MOST_NAMES = 5;
 
 /**
@@ -29,50 +29,6 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
 }
 
 /**
- * A reader that tells a branch without a commit from one whose commit cannot be read: its objects are damaged, or in
- * another repository whose disk is away. That is no fleet of nothing either: its look at the head rejects as
- * `unavailable`.
- */
-export function requireReadable(reader: Reader, repository: Repository): Reader {
-  const head = async (): Promise<Head> => {
-    const found = await reader.head();
-    if (found.revision !== null || !(await guarded(() => isNamed(repository, found.branch)))) return found;
-    // The first commit may have come between the two looks, or a disk is back that a living git does not look for again.
-    await reader.close();
-    const again = await reader.head();
-    if (again.revision !== null) return again;
-    throw unreadable(found.branch);
-  };
-  return { ...reader, head };
-}
-
-/** The error of a branch whose commit cannot be read; of `HEAD` for null. */
-export function unreadable(branch: string | null): HoldfastError {
-  const where = branch === null ? 'HEAD' : `the branch "${shortName(branch)}"`;
-  return new HoldfastError(
-    'unavailable',
-    `the commit of ${where} cannot be read: it is missing or damaged; see git fsck`,
-  );
-}
-
-/** Whether a ref stands for something, readable or not; HEAD without a branch always does. */
-export async function isNamed(
-  { context, commonFolder }: Repository,
-  branch: string | null,
-): Promise<boolean> {
-  if (branch === null) return true;
-  try {
-    await runGit(context, commands.named(branch));
-    return true;
-  } catch (error) {
-    if (!saidNo(error)) throw error;
-  }
-  // What a loss of power has emptied is no ref for git. One that names another branch is as good as that.
-  const text = await readIfThere(`${commonFolder}/${branch}`);
-  return text !== null && !text.startsWith('ref:');
-}
-
-/**
  * `branch` and `found` are full names; the branch can be among them, where it has come back meanwhile. `wasThere`: the
  * branch was seen before.
  */
@@ -90,9 +46,4 @@ export function noSuchBranch(
     'unavailable',
     `${where} has no branch "${shortName(branch)}"${wasThere ? ' any more' : ''}; look at GIT_BRANCH, or make the branch${there}`,
   );
-}
-
-/** A branch as people name it: without `refs/heads/`. */
-export function shortName(branch: string): string {
-  return branch.replace(/^refs\/heads\//, '');
 }

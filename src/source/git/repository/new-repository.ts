@@ -1,8 +1,9 @@
-import { mkdir, open, readdir, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { syncFolder } from '../../../disk/sync.ts';
+import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import { commands } from '../process/commands.ts';
+import { commands, emptyTreeLike } from '../process/commands.ts';
 import { type GitContext, runGit } from '../process/run.ts';
 import { contextOf, findRepository, type Machine, type Repository } from './repository.ts';
 
@@ -59,11 +60,8 @@ async function refuseOther(folder: string): Promise<void> {
 export async function dropUnfinished(folder: string): Promise<void> {
   // Cut short before it could be marked; a folder with anything in it stays.
   await rmdir(`${folder}/.git`).catch(() => undefined);
-  const isUnfinished = await stat(`${folder}/.git/${UNFINISHED}`).then(
-    () => true,
-    () => false,
-  );
-  if (isUnfinished) await rm(`${folder}/.git`, { recursive: true, force: true });
+  if (await isThere(`${folder}/.git/${UNFINISHED}`))
+    await rm(`${folder}/.git`, { recursive: true, force: true });
 }
 
 async function markUnfinished(path: string): Promise<void> {
@@ -77,7 +75,7 @@ async function commitAll(context: GitContext, folder: string, machine: Machine):
   const tree = (await runGit(context, commands.writeTree())).trim();
   const repository = await findRepository(folder, machine);
   if (repository === null) throw new HoldfastError('unavailable', 'git init made no repository');
-  if (tree !== repository.emptyTree) await commitFirst(repository, tree);
+  if (tree !== emptyTreeLike(tree)) await commitFirst(repository, tree);
   return repository;
 }
 

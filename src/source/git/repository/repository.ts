@@ -1,11 +1,11 @@
 import { constants, existsSync } from 'node:fs';
-import { access, lstat, realpath } from 'node:fs/promises';
+import { access, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
-import { readSmallFile } from '../../../disk/read.ts';
-import { descriptorTrouble, HoldfastError, messageOf } from '../../../errors.ts';
-import { commands, type GitCommand } from '../process/commands.ts';
+import { mayRead } from '../../../disk/there.ts';
+import { descriptorTrouble, HoldfastError } from '../../../errors.ts';
+import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
-import { type GitContext, GitFailure, runGit, saidNo } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit, saidBy } from '../process/run.ts';
 
 /** A repository of this machine, and where in it the desired-state folder lies. */
 export interface Repository {
@@ -17,8 +17,6 @@ export interface Repository {
   commonFolder: string;
   /** Path of the desired-state folder inside the repository: "" or "desired-state", without slashes at its ends. */
   prefix: string;
-  /** Id of the tree without entries, in this repository's hash. */
-  emptyTree: string;
 }
 
 /** What opening needs of the machine. */
@@ -27,11 +25,6 @@ export interface Machine {
   /** Milliseconds that one git call may take. */
   timeLimit: number;
 }
-
-const EMPTY_TREES: Readonly<Record<string, string>> = {
-  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
-  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
-};
 
 /** `cat-file --batch-command` and `core.fsync` came with this version. */
 const OLDEST_GIT = [2, 36] as const;
@@ -53,18 +46,18 @@ export async function findRepository(folder: string, machine: Machine): Promise<
     const message = `the path of ${existing} has a line break in it, or that of its repository; use another one`;
     throw new HoldfastError('invalid', message);
   }
-  const [format = '', top = '', gitFolder = '', commonFolder = ''] = lines;
+  const [top = '', gitFolder = '', commonFolder = ''] = lines;
   // Such a one has its settings beside its files; and nothing of a fleet is in `.git`. A work tree can stand in there,
   // though.
   const isInside = isIn(existing, gitFolder) && (top === gitFolder || !isIn(top, gitFolder));
   if (isInside || !isIn(existing, top)) throw withoutWorkTree(existing);
   const prefix = [relative(top, existing), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
-  return { context, gitFolder, commonFolder, prefix, emptyTree: emptyTreeOf(format) };
+  return { context, gitFolder, commonFolder, prefix };
 }
 
-/** What git says of a repository: four lines, and nothing after the last one. */
-const LOCATED_LINES = 5;
+/** What git says of a repository: three lines, and nothing after the last one. */
+const LOCATED_LINES = 4;
 
 /** Whether a path is that of a folder or of something in it; both are real. */
 function isIn(path: string, folder: string): boolean {
@@ -115,22 +108,12 @@ export function contextOf(folder: string, machine: Machine, safe: readonly strin
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
 }
 
-/** The id of the tree without entries in a repository of this object format. */
-export function emptyTreeOf(format: string): string {
-  const emptyTree = EMPTY_TREES[format];
-  if (emptyTree === undefined) throw new HoldfastError('invalid', `the object format ${format} is not known`);
-  return emptyTree;
-}
-
 /**
  * Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. Git goes by nothing else
  * than this file either.
  */
-export async function isShallow({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<boolean> {
-  return access(`${commonFolder}/shallow`, constants.R_OK).then(
-    () => true,
-    () => false,
-  );
+export function isShallow({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<boolean> {
+  return mayRead(`${commonFolder}/shallow`);
 }
 
 /** The nearest folder that is there, by its real path, and what of the path is not. */
@@ -154,7 +137,7 @@ async function requireEntry(folder: string): Promise<void> {
 
 /** Git itself was not started, or does not answer: says why, since not only a missing git does that. */
 export function gitCannotRun(error: unknown): HoldfastError {
-  const said = error instanceof GitFailure ? error.stderr : messageOf(error);
+  const said = saidBy(error);
   const trouble = descriptorTrouble(said);
   if (trouble !== null) return new HoldfastError('unavailable', `git cannot be run: ${trouble}`, {}, error);
   const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];
@@ -180,53 +163,4 @@ async function checkVersion(context: GitContext): Promise<void> {
     'invalid',
     `git ${major}.${minor} is too old; install git ${OLDEST_GIT.join('.')} or newer`,
   );
-}
-
-/** Names that stand for names: git itself follows no more of them. */
-const MOST_LINKS = 5;
-
-/**
- * The branch that a name of one stands for: where a branch was renamed, people keep the old name for those who have it
- * set (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
- */
-export async function realBranch(repository: Repository, name: string): Promise<string> {
-  let branch = name;
-  for (let links = 0; links < MOST_LINKS; links++) {
-    const text = await readSmallFile(`${repository.commonFolder}/${branch}`).catch(codeOf);
-    // A file in the place of a folder of refs says that they are in tables, which git alone reads.
-    if (text === 'ENOTDIR') return (await askBranch(repository, commands.symbolic(branch))) ?? branch;
-    const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
-    if (target === undefined) return branch;
-    branch = target;
-  }
-  return branch;
-}
-
-function codeOf({ code }: NodeJS.ErrnoException): string {
-  return code ?? '';
-}
-
-/**
- * The branch that HEAD names, `refs/heads/...`; null when it is detached, or names something else. The file is read
- * directly, since it is looked at in every pass; where it does not say (a ref table), git is asked.
- */
-export async function currentBranch(repository: Repository): Promise<string | null> {
-  const { gitFolder } = repository;
-  const head = await readSmallFile(`${gitFolder}/HEAD`);
-  const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
-  if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
-  // A link to the branch's file, as an older git made it, holds the branch's commit.
-  if (/^[0-9a-f]{40,64}\n?$/.test(head) && !(await lstat(`${gitFolder}/HEAD`)).isSymbolicLink()) return null;
-  return askBranch(repository, commands.symbolicHead());
-}
-
-/** The branch that a `symbolic-ref` tells; null where it tells none. */
-async function askBranch({ context }: Repository, command: GitCommand): Promise<string | null> {
-  try {
-    const name = (await runGit(context, command)).trim();
-    return name.startsWith('refs/heads/') ? name : null;
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
 }

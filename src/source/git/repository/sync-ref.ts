@@ -1,6 +1,7 @@
-import { access, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFiles, syncFoldersUpTo } from '../../../disk/sync.ts';
+import { isThere } from '../../../disk/there.ts';
 import type { Repository } from './repository.ts';
 
 /**
@@ -24,11 +25,7 @@ export async function syncRef(
     return;
   }
   await syncFoldersUpTo(`${commonFolder}/refs`, `${commonFolder}/${dirname(ref)}`);
-  const isLoose = await access(`${commonFolder}/${ref}`).then(
-    () => true,
-    () => false,
-  );
-  if (!isLoose) await syncFiles(commonFolder, ['packed-refs']);
+  if (!(await isThere(`${commonFolder}/${ref}`))) await syncFiles(commonFolder, ['packed-refs']);
 }
 
 /**

@@ -2,12 +2,12 @@ import { type FSWatcher, watch } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Told of each change of a name in a folder; null where the system does not tell which. */
+/** Called for each change of a name in a folder; with null where the system does not tell which. */
 export type OnName = (name: string | null) => void;
 
 /**
  * Watches the names in one folder, not what is in the files. Returns how to end it. A folder that cannot be watched is
- * none: whoever depends on it also looks by the clock.
+ * none: whoever depends on it also polls.
  */
 export function watchNames(folder: string, onName: OnName): () => void {
   const watcher = open(folder, (_event, name) => onName(name));

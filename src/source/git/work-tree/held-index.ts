@@ -1,4 +1,5 @@
 import { copyFile, link, rename, rm, stat, utimes } from 'node:fs/promises';
+import { ignoreMissing } from '../../../disk/there.ts';
 import type { Faults } from '../../../faults.ts';
 import type { GitCommand } from '../process/commands.ts';
 import type { Launcher } from '../process/launcher.ts';
@@ -105,8 +106,4 @@ async function nameAgain(index: string, own: string): Promise<void> {
     const before = Math.floor((await stat(index)).mtimeMs / 1000);
     await utimes(own, before, before);
   }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
 }

@@ -6,7 +6,7 @@ export async function isHeld(path: string, folders: readonly string[]): Promise<
   return someOther(async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, isLocker)));
 }
 
-/** Whether a git that is no child of ours, and may write, works in one of these folders; null where nobody can tell. */
+/** Whether a git that may write, and that this manager did not start, works in one of these folders; null for unknown. */
 export async function isAtWork(folders: readonly string[]): Promise<boolean | null> {
   return someOther((id) => isGitIn(id, folders, isWriter));
 }
@@ -57,7 +57,7 @@ function isLocker(command: string): boolean {
   return isWriter(command) && !JOINERS.test(command);
 }
 
-/** What a manager moves index, work tree and branch with; people seldom type these. */
+/** Commands with which a manager moves index, work tree and branch; people seldom type them. */
 const MOVERS = /^(read-tree|update-ref|update-index|checkout-index)$/;
 
 /** Whether what a process starts is ours: it is this one, or a launcher of it. */

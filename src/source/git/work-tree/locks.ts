@@ -11,7 +11,7 @@ import { hasOrphans, isHeld, isOpen } from './holders.ts';
 const PATIENCE = 5000;
 const INTERVAL = 50;
 /**
- * Whether the lock's process is still alive is asked once in so long: it takes a look at all processes (milliseconds).
+ * Milliseconds between two checks of whether the lock's process is alive: each looks at all processes.
  */
 const LOOK_INTERVAL = 1000;
 
@@ -20,10 +20,7 @@ export const DEAD_AFTER = 2000;
 /** Where nobody can say who has a file open, age alone has to do: longer than git works, and most editors are open. */
 export const DEAD_AFTER_BLINDLY = 15 * 60_000;
 
-/**
- * Said of an index and of a ref, in a file and in tables: nothing was moved. A lock that may not be made for another
- * reason belongs to nobody.
- */
+/** git's messages for a locked index and a locked ref, in files and in tables. Nothing was moved then. */
 const LOCKED =
   /Unable to create '.*\.lock': File exists|cannot lock references|transaction prepare: data (is locked|concurrently modified)/;
 
@@ -32,32 +29,32 @@ export function isLocked(error: unknown): boolean {
   return error instanceof LockTaken || (error instanceof GitFailure && LOCKED.test(error.stderr));
 }
 
-/** A lock that we would take is there. */
+/** The lock that the manager wants is taken. */
 class LockTaken extends Error {
   override readonly name = 'LockTaken';
 }
 
-/** What a lock of ours says, with the id of its process. git's own hold what is to be, or nothing. */
+/** The content of a manager's lock: its process id. git's own locks hold the new content of the file, or nothing. */
 const OURS = /^holdfast ([1-9]\d*)\n$/;
-/** Bytes that such a lock has at the most. */
+/** Most bytes of such a lock. */
 const OURS_SIZE = 32;
 
 /** The lock files of one repository. */
 export interface Locks {
-  /** Does something that needs a lock: waits some seconds for a living holder, and takes a dead one's lock away. */
+  /** Does something that needs a lock: waits some seconds for a living holder, and removes the lock of a dead one. */
   wait<T>(act: () => Promise<T>): Promise<T>;
-  /** Takes the lock of the index, waiting as `wait` does; resolves to what lets it go. */
+  /** Takes the lock of the index, waiting as `wait` does; resolves to the function that releases it. */
   holdIndex(): Promise<() => Promise<void>>;
   /**
    * Waits some seconds for what a dead manager's git is still doing to index and branch. Rejects as `conflict` when
    * it does not end. Where nobody can tell, it resolves at once.
    */
   settle(): Promise<void>;
-  /** Takes away what dead processes left; resolves to the names of these files. */
+  /** Removes the locks of dead processes; resolves to the names of these files. */
   clear(): Promise<string[]>;
 }
 
-/** `onCleared` is told of every lock that was taken away, by its path in the repository's folder. */
+/** `onCleared` is called with the locks that were removed, by their paths in the repository's folder. */
 export function createLocks(repository: Repository, onCleared: (files: string[]) => void): Locks {
   const clear = async (): Promise<string[]> => {
     const cleared = await clearDeadLocks(repository);
@@ -66,17 +63,19 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
   };
   const wait = async <T>(act: () => Promise<T>): Promise<T> => {
     const deadline = performance.now() + PATIENCE;
-    for (let looked = -Infinity; ; ) {
-      const result = await tryOnce(act);
-      if ('value' in result) return result.value;
-      const now = performance.now();
-      if (now > deadline) throw result.error;
-      if (now - looked > LOOK_INTERVAL) {
-        looked = now;
-        await clear();
-      }
-      await sleep(INTERVAL);
-    }
+    let looked = -Infinity;
+    const attempt = (): Promise<T> =>
+      act().catch(async (error: unknown) => {
+        const now = performance.now();
+        if (!isLocked(error) || now > deadline) throw error;
+        if (now - looked > LOOK_INTERVAL) {
+          looked = now;
+          await clear();
+        }
+        await sleep(INTERVAL);
+        return attempt();
+      });
+    return attempt();
   };
   const settle = async (): Promise<void> => {
     const deadline = performance.now() + PATIENCE;
@@ -90,7 +89,7 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
   return { wait, holdIndex, settle, clear };
 }
 
-/** Makes a lock as git does; the file stays open until it is let go, so that others see that its process lives. */
+/** Makes a lock as git does; the file stays open until it is released, so that others see that its process lives. */
 async function takeLock(path: string): Promise<() => Promise<void>> {
   const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST' ? new LockTaken(`${path} is there`) : error;
@@ -132,27 +131,16 @@ export async function allFoldersOf(folders: Folders): Promise<string[]> {
   return [...foldersOf(folders), ...tops];
 }
 
-/** The result, or the error of a lock that was in the way; any other error is thrown. */
-async function tryOnce<T>(act: () => Promise<T>): Promise<{ value: T } | { error: unknown }> {
-  try {
-    return { value: await act() };
-  } catch (error) {
-    if (isLocked(error)) return { error };
-    throw error;
-  }
-}
-
 async function clearDeadLocks(repository: Repository): Promise<string[]> {
   const { commonFolder, gitFolder } = repository;
   const cleared: string[] = [];
   for (const path of await lockFiles(repository)) {
     if (!(await isDead(path, repository))) continue;
-    const isGone = await unlink(path).then(
-      () => true,
-      () => false,
-    );
     const folder = path.startsWith(`${gitFolder}/`) ? gitFolder : commonFolder;
-    if (isGone) cleared.push(path.slice(folder.length + 1));
+    await unlink(path).then(
+      () => cleared.push(path.slice(folder.length + 1)),
+      () => undefined,
+    );
   }
   return cleared;
 }

@@ -18,15 +18,6 @@ export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastE
   return new HoldfastError('conflict', message, { paths }, cause);
 }
 
-/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way. */
-export function namedPaths(stderr: string, paths: readonly string[], prefix: string): string[] {
-  const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
-  return paths.filter((path) => {
-    const full = posix.join(prefix, path);
-    return said.some((name) => full === name || full.startsWith(`${name}/`));
-  });
-}
-
 /**
  * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
  * refuses where a file that differs has uncommitted work, or cannot be read (an UnreadableFile).
@@ -48,7 +39,7 @@ function isOutdated(error: unknown): error is GitFailure {
   return error instanceof GitFailure && /not uptodate/.test(error.stderr);
 }
 
-/** A file that was only touched looks changed until the index has looked at it again. */
+/** Refreshes the index: until then, a file that was only touched looks changed. */
 export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
   await changeIndex(checkout, commands.refreshIndex()).catch(ignoreDirty);
 }
@@ -59,105 +50,30 @@ function ignoreDirty(error: unknown): string {
   throw error;
 }
 
-/** How many files are looked at at once: thousands of looks that begin together hold everything else up. */
+/** How many files are looked at at once: thousands of calls that begin together hold everything else up. */
 export const LOOKS = 16;
 
-/** Whether there was a file at each path of a write, by the path from the top of the work tree. */
-export type Standing = ReadonlyMap<string, boolean>;
-
-/**
- * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, a file
- * that is ignored for one of no worth, and a link for a folder that it may make anew. Rejects as `conflict`. What it
- * resolves to is for `refuseNewerWork`.
- */
-export async function refuseDirtyFiles(
-  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
-  base: string,
-  edits: readonly FileEdit[],
-): Promise<Standing> {
-  await refuseBehindLinks(repository, edits);
-  const isKnown = await knownAt({ repository, objects }, base, edits);
-  const written = edits.filter(({ text }) => text !== null);
-  const looks = await mapInLanes(LOOKS, written, ({ path }) => lookAt(repository, path, isKnown));
-  const found = looks.filter((look) => look !== null);
-  const unknown = found.find(({ isThere, isKnown }) => isThere && !isKnown);
-  if (unknown !== undefined) throw dirtyFiles([unknown.path]);
-  const gone = found.filter(({ isThere, isKnown }) => !isThere && isKnown);
-  const deleted = await deletedOf(repository, gone);
-  if (deleted.length > 0) throw dirtyFiles(deleted);
-  return new Map(found.map(({ full, isThere }) => [full, isThere]));
-}
-
-/** The same for what came or went since; `isThere` tells what is there now. Rejects as `conflict`. */
-export async function refuseNewerWork(
-  repository: Repository,
-  standing: Standing,
-  isThere: (full: string) => boolean,
-): Promise<void> {
-  const { prefix } = repository;
-  const paths = [...standing.keys()].map((full) => (prefix === '' ? full : posix.relative(prefix, full)));
-  const changed = paths.filter((path) => {
-    const full = posix.join(prefix, path);
-    return isThere(full) !== standing.get(full);
-  });
-  if (changed.length > 0) throw dirtyFiles(changed);
-  await refuseBehindLinks(
-    repository,
-    paths.map((path) => ({ path })),
-  );
-}
-
-async function refuseBehindLinks(
-  { context, prefix }: Repository,
-  edits: readonly { path: string }[],
-): Promise<void> {
-  // Files of one write share folders, and these the folders above them: each is looked at once.
-  const known = new Map<string, Promise<boolean>>();
-  const isLinkOnce = (folder: string): Promise<boolean> => {
-    const look = known.get(folder) ?? isLink(folder);
-    known.set(folder, look);
-    return look;
-  };
-  const folderOf = ({ path }: { path: string }): string => posix.dirname(posix.join(prefix, path));
-  const folders = [...new Set(edits.map(folderOf))];
-  const areLinks = await mapInLanes(LOOKS, folders, (folder) =>
-    isBehindLink(context.folder, `${folder}/file`, isLinkOnce),
-  );
-  const links = new Set(folders.filter((_, index) => areLinks[index]));
-  const found = links.size === 0 ? undefined : edits.find((edit) => links.has(folderOf(edit)))?.path;
-  if (found === undefined) return;
-  const message = `${found}: a folder of its path is a link in the checkout; put the folder back, or commit the link`;
-  throw new HoldfastError('conflict', message, { paths: [found] });
-}
-
-/** Whether a file is on the disk, and whether the base has it; null for a path that git cannot be asked about. */
-async function lookAt(repository: Repository, path: string, isKnownAt: (full: string) => Promise<boolean>) {
-  if (path.includes('\n')) return null;
-  const full = posix.join(repository.prefix, path);
-  const [isThere, isKnown] = await Promise.all([
-    isOnDisk(`${repository.context.folder}/${full}`),
-    isKnownAt(full),
-  ]);
-  return { path, full, isThere, isKnown };
-}
+/** The files that a write leaves behind, by their paths from the top of the work tree, and whether the base has each. */
+export type WrittenFiles = ReadonlyMap<string, boolean>;
 
 /** With so many files in one folder, listing it costs less than asking for each. */
 const MANY = 32;
 
 /**
- * What tells whether the base has something at a path from the top. For each path that git is asked for, it goes
- * through the folder from its beginning: with thousands of files of one folder that took longer than all else.
+ * What `refuseDirtyFiles` needs to know of the base. For each path that git is asked for, it goes through the folder
+ * from its beginning: with thousands of files of one folder that took longer than all else.
  */
-async function knownAt(
+export async function writtenFiles(
   { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
-  base: string,
+  base: string | null,
   edits: readonly FileEdit[],
-): Promise<(full: string) => Promise<boolean>> {
+): Promise<WrittenFiles> {
+  // Of a name with a line break git cannot be asked.
+  const written = edits.filter(({ path, text }) => text !== null && !path.includes('\n'));
+  const paths = written.map(({ path }) => posix.join(repository.prefix, path));
+  if (base === null) return new Map(paths.map((path) => [path, false]));
   const counts = new Map<string, number>();
-  for (const { path } of edits) {
-    const folder = posix.dirname(posix.join(repository.prefix, path));
-    counts.set(folder, (counts.get(folder) ?? 0) + 1);
-  }
+  for (const folder of paths.map(posix.dirname)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
   const listed = new Map<string, ReadonlySet<string>>();
   for (const [folder, count] of counts) {
     if (count < MANY) continue;
@@ -166,30 +82,57 @@ async function knownAt(
     const entries = isTree ? parseTreeList(await runGit(repository.context, commands.listTop(tree.id))) : [];
     listed.set(folder, new Set(entries.map(({ path }) => path)));
   }
-  return async (full) => {
-    const names = listed.get(posix.dirname(full));
-    return names === undefined
-      ? (await objects.info(`${base}:${full}`)) !== null
-      : names.has(posix.basename(full));
-  };
+  const inBase = await mapInLanes(LOOKS, paths, async (path) => {
+    const names = listed.get(posix.dirname(path));
+    return names?.has(posix.basename(path)) ?? (await objects.info(`${base}:${path}`)) !== null;
+  });
+  return new Map(paths.map((path, index) => [path, inBase[index] === true]));
 }
 
-/** Paths of those files that a person deleted; in a sparse checkout they are absent on purpose. */
-async function deletedOf(
-  { context }: Repository,
-  absent: readonly { path: string; full: string }[],
-): Promise<string[]> {
+/**
+ * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, a file
+ * that is ignored for one of no worth, and a link for a folder that it may make anew. `paths` are those of a write from
+ * the top of the work tree; `isThere` tells what is there now. Rejects as `conflict`.
+ */
+export async function refuseDirtyFiles(
+  repository: Repository,
+  paths: readonly string[],
+  written: WrittenFiles,
+  isThere: (path: string) => boolean,
+): Promise<void> {
+  await refuseBehindLinks(repository, paths);
+  const files = [...written.keys()];
+  const made = files.filter((path) => isThere(path) && written.get(path) === false);
+  const gone = files.filter((path) => !isThere(path) && written.get(path) === true);
+  const dirty = [...made, ...(await deletedOf(repository, gone))];
+  if (dirty.length > 0) throw dirtyFiles(dirty.map((path) => posix.relative(repository.prefix, path)));
+}
+
+async function refuseBehindLinks({ context, prefix }: Repository, paths: readonly string[]): Promise<void> {
+  // Files of one write share folders, and these the folders above them: each is looked at once.
+  const known = new Map<string, Promise<boolean>>();
+  const isLinkOnce = (folder: string): Promise<boolean> => {
+    const look = known.get(folder) ?? isLink(folder);
+    known.set(folder, look);
+    return look;
+  };
+  const folders = [...new Set(paths.map(posix.dirname))];
+  const areLinks = await mapInLanes(LOOKS, folders, (folder) =>
+    isBehindLink(context.folder, `${folder}/file`, isLinkOnce),
+  );
+  const links = new Set(folders.filter((_, index) => areLinks[index]));
+  const found = paths.find((path) => links.has(posix.dirname(path)));
+  if (found === undefined) return;
+  const path = posix.relative(prefix, found);
+  const message = `${path}: a folder of its path is a link in the checkout; put the folder back, or commit the link`;
+  throw new HoldfastError('conflict', message, { paths: [path] });
+}
+
+/** Those of these files that a person deleted; in a sparse checkout they are absent on purpose. */
+async function deletedOf({ context }: Repository, absent: readonly string[]): Promise<string[]> {
   if (absent.length === 0) return [];
   const deleted = new Set((await runGit(context, commands.deletedFiles())).split('\0'));
-  return absent.filter(({ full }) => deleted.has(full)).map(({ path }) => path);
-}
-
-/** Whether anything is there, a link among them. */
-export async function isOnDisk(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
+  return absent.filter((path) => deleted.has(path));
 }
 
 /** What lies behind a link is not in the work tree at `top`; `path` is from there. */

@@ -1,9 +1,10 @@
 import { stat as statCallback } from 'node:fs';
-import { access, constants, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { inLanes } from '../../../async/lanes.ts';
 import { syncFiles } from '../../../disk/sync.ts';
+import { mayRead } from '../../../disk/there.ts';
 import type { Repository } from '../repository/repository.ts';
 
 /** Milliseconds after which any system has written by itself what nobody synced; most do so within one minute. */
@@ -71,11 +72,4 @@ async function newOnes(top: string, paths: readonly string[], since: number): Pr
     if (changed >= since && (await mayRead(full))) found.push(path);
   });
   return found;
-}
-
-function mayRead(path: string): Promise<boolean> {
-  return access(path, constants.R_OK).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,53 +1,19 @@
 import { posix } from 'node:path';
 import { missingDescriptors } from '../../../disk/descriptors.ts';
-import { type ErrorKind, HoldfastError } from '../../../errors.ts';
-import { type CommitDraft, type FileEdit, type Publisher, RepositoryConflict } from '../../source.ts';
+import { HoldfastError } from '../../../errors.ts';
+import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
 import { refName } from '../process/commands.ts';
-import { withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure } from '../process/run.ts';
-import { currentBranch, type Repository } from '../repository/repository.ts';
+import { currentBranch, tipOf } from '../repository/refs.ts';
+import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
-import { isLocked } from '../work-tree/locks.ts';
-import {
-  dirtyFiles,
-  namedPaths,
-  refuseCheckedOutElsewhere,
-  refuseDirtyFiles,
-} from '../work-tree/work-tree.ts';
+import { refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
 import { createBaseOnDisk } from './base-on-disk.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import { withoutFilters } from './filters.ts';
-import {
-  DIRTY,
-  type Move,
-  moveBranch,
-  movedOn,
-  recoverNoted,
-  tipOf,
-  UNMERGED,
-  type Undone,
-} from './move-branch.ts';
+import { type Move, moveBranch, recoverNoted, type Undone } from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
+import { isObjectMissing, movedOn, publishError } from './refusals.ts';
 import { openSwitchNotes } from './switch-note.ts';
-
-const MOVED = /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve)/;
-/** What else git says of a checkout that it cannot bring to a commit: what that is, and what to do. */
-const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
-  [
-    /invalid path '|File name too long/,
-    'conflict',
-    'the branch has a path that no work tree can hold; see the problems, and commit without it',
-  ],
-  [
-    /index file (corrupt|smaller than expected)|bad index /,
-    'unavailable',
-    'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
-  ],
-];
-
-/** Said of an object that is missing, or of the pack that was to have it. */
-const MISSING =
-  /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
 
 /** As many files as a write, and undoing it, have open at once, and some more. */
 const FILES = 24;
@@ -103,8 +69,7 @@ export function createCheckoutPublisher(
     } catch (error) {
       const refusal = publishError(error, paths, prefix);
       // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
-      const isOvertaken =
-        refusal.kind === 'conflict' && (await isElsewhere(repository, branch, base.revision));
+      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(repository, branch, base.revision));
       throw isOvertaken ? movedOn(error) : refusal;
     }
   };
@@ -116,7 +81,7 @@ export function createCheckoutPublisher(
         throw publishError(error, [], prefix);
       }),
     close: async () => {
-      await Promise.all([writer.close(), refs.close(), notes.close(), checkout.launcher.close()]);
+      await Promise.all([writer.close(), refs.close(), checkout.launcher.close()]);
     },
   };
 }
@@ -128,7 +93,7 @@ function requireDescriptors(): void {
   throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
 }
 
-/** All, once all are over: what failed must not leave the others at work. Rejects with the first failure. */
+/** `Promise.all` that settles once all have settled: a failure must not leave the others at work. */
 async function allOver<T extends readonly unknown[]>(
   ...all: { [Key in keyof T]: Promise<T[Key]> }
 ): Promise<T> {
@@ -136,33 +101,21 @@ async function allOver<T extends readonly unknown[]>(
   return (await Promise.all(all)) as unknown as T;
 }
 
-/** What the move needs to know, and to have started, before it begins. Rejects as `refuseMove` does. */
+/** What the move needs to know, and to have started, before it begins. Rejects as `refuseCheckedOutElsewhere` does. */
 async function readyToMove(
   checkout: Checkout,
   branch: string,
   base: string | null,
   drafts: readonly CommitDraft[],
-): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'standing'>> {
+): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'written'>> {
+  const { repository } = checkout;
   const quiet = await withoutFilters(checkout);
   prepareIndex(quiet);
-  return { quiet, ...(await refuseMove(quiet, branch, base, drafts)) };
-}
-
-/** Rejects as `conflict` what would overwrite a person's work. */
-async function refuseMove(
-  checkout: Checkout,
-  branch: string,
-  base: string | null,
-  drafts: readonly CommitDraft[],
-): Promise<Pick<Move, 'isCheckedOut' | 'standing'>> {
-  const { repository } = checkout;
   const isCheckedOut = (await currentBranch(repository)) === branch;
-  if (isCheckedOut) {
-    const tree = base ?? repository.emptyTree;
-    return { isCheckedOut, standing: await refuseDirtyFiles(checkout, tree, lastEdits(drafts)) };
-  }
-  await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
-  return { isCheckedOut, standing: new Map() };
+  if (!isCheckedOut)
+    await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
+  const edits = isCheckedOut ? lastEdits(drafts) : [];
+  return { quiet, isCheckedOut, written: await writtenFiles(quiet, base, edits) };
 }
 
 /** A person who switches to the branch just now holds it in this very work tree: the write is made again. */
@@ -172,19 +125,18 @@ function unlessHere(repository: Repository, branch: string): (error: unknown) =>
   };
 }
 
-/** A writer may count on an object that it has met, and that a clean-up took away since; a new one writes it again. */
+/** `fast-import` relies on objects that it has met, and a `git gc` may have dropped one; a new one writes it again. */
 async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const { cause } = error as Error;
-    if (!(cause instanceof GitFailure) || !MISSING.test(cause.stderr)) throw error;
+    if (!isObjectMissing((error as Error).cause)) throw error;
     await writer.close();
     return work();
   }
 }
 
-async function isElsewhere(repository: Repository, branch: string, base: string | null): Promise<boolean> {
+async function hasMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
   const tip = await tipOf(repository, branch).catch(() => base);
   return tip !== base;
 }
@@ -192,27 +144,4 @@ async function isElsewhere(repository: Repository, branch: string, base: string 
 /** What all drafts together leave in each file. */
 function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
   return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
-}
-
-function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
-  if (error instanceof HoldfastError) return error;
-  const text = error instanceof GitFailure ? error.stderr : String(error);
-  if (MOVED.test(text)) return movedOn(error);
-  const named = namedPaths(text, paths, prefix);
-  if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
-  if (UNMERGED.test(text)) {
-    const message =
-      'a merge or stash in the checkout left conflicts; resolve and stage them, or abort the merge';
-    return new RepositoryConflict(message, error);
-  }
-  const known = REFUSALS.find(([pattern]) => pattern.test(text));
-  if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);
-  if (isLocked(error)) {
-    const message =
-      'another git process holds a lock of the repository, as "git commit --all" does while its editor is open; end it, or remove the lock it left';
-    return new RepositoryConflict(message, error);
-  }
-  const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
-  const message = withTrouble(`git could not ${what}`, error);
-  return new HoldfastError('unavailable', message, {}, error);
 }

@@ -1,7 +1,7 @@
-import { stat } from 'node:fs/promises';
 import { Pace } from '../../../async/pace.ts';
 import { Queue } from '../../../async/queue.ts';
 import { syncFolder } from '../../../disk/sync.ts';
+import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
@@ -84,13 +84,6 @@ export function openCommitWriter(place: Place): CommitWriter {
   };
 }
 
-async function isThere(folder: string): Promise<boolean> {
-  return stat(folder).then(
-    () => true,
-    () => false,
-  );
-}
-
 async function writeCommit(
   git: Conversation,
   draft: CommitDraft,
@@ -171,8 +164,8 @@ async function finish(git: Conversation, count: number): Promise<string[]> {
   });
 }
 
-/** Exactly these bytes, whatever they are. */
-function data(text: string): string {
+/** A text as `fast-import` reads it: exactly these bytes, whatever they are. */
+export function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}`;
 }
 

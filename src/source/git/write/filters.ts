@@ -1,7 +1,7 @@
-import { readSmallFile } from '../../../disk/read.ts';
+import { readIfThere } from '../../../disk/read.ts';
 import { commands } from '../process/commands.ts';
 import { withConfig } from '../process/environment.ts';
-import { runGit, saidNo } from '../process/run.ts';
+import { askGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { Checkout } from '../work-tree/held-index.ts';
 
@@ -38,24 +38,14 @@ const MAY_FILTER = /filter|include/i;
  */
 async function mayHaveFilters({ gitFolder, commonFolder }: Repository): Promise<boolean> {
   const files = [`${commonFolder}/config`, `${gitFolder}/config.worktree`];
-  const texts = await Promise.all(files.map((file) => readSmallFile(file).catch(textOfNone)));
-  return texts.some((text) => text === null || MAY_FILTER.test(text));
-}
-
-/** A file that is not there has no settings; of one that cannot be read nothing is known. */
-function textOfNone(error: NodeJS.ErrnoException): string | null {
-  return error.code === 'ENOENT' ? '' : null;
+  // Of a file that cannot be read nothing is known.
+  const texts = await Promise.all(files.map(readIfThere)).catch(() => null);
+  return texts === null || texts.some((text) => text !== null && MAY_FILTER.test(text));
 }
 
 async function filterNames({ repository }: Checkout): Promise<string[]> {
   if (!(await mayHaveFilters(repository))) return [];
-  let keys: string;
-  try {
-    keys = await runGit(repository.context, commands.filterSettings());
-  } catch (error) {
-    if (saidNo(error)) return [];
-    throw error;
-  }
+  const keys = (await askGit(repository.context, commands.filterSettings())) ?? '';
   const names = keys.split('\0').flatMap((key) => /^filter\.(.*)\.[^.]+$/s.exec(key)?.[1] ?? []);
   return [...new Set(names)];
 }

@@ -1,24 +1,19 @@
 import { mapInLanes } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, noObjectLike } from '../process/commands.ts';
-import { GitFailure, runGit, saidNo } from '../process/run.ts';
-import { currentBranch, type Repository } from '../repository/repository.ts';
+import { emptyTreeLike, noObjectLike } from '../process/commands.ts';
+import { currentBranch, tipOf } from '../repository/refs.ts';
+import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
-import { isLocked } from '../work-tree/locks.ts';
-import { LOOKS, refuseNewerWork, type Standing, switchTree } from '../work-tree/work-tree.ts';
+import { LOOKS, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
 import { withoutFilters } from './filters.ts';
 import type { RefMover } from './ref-mover.ts';
+import { isRefusal, movedOn } from './refusals.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { undoSwitch } from './undo-switch.ts';
 
-/** Said of an index in the middle of a merge. */
-export const UNMERGED = /resolve your current index first/;
-/** Said of uncommitted work that is in the way. */
-export const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
-
-/** What an earlier write left half done in the checkout was undone; `commit` is not published. */
+/** An unfinished write of the checkout was undone; its `commit` is not published. */
 export interface Undone {
   commit: string;
 }
@@ -37,42 +32,31 @@ export interface Move {
   /** Paths from the top of the work tree. */
   paths: string[];
   isCheckedOut: boolean;
-  /** What stood at the paths when uncommitted work was looked for, before the index was locked. */
-  standing: Standing;
-}
-
-export function movedOn(cause?: unknown): HoldfastError {
-  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
-}
-
-/** The commit that a branch is at; null where it has none. Rejects where git cannot say. */
-export async function tipOf({ context }: Repository, branch: string): Promise<string | null> {
-  try {
-    return (await runGit(context, commands.tip(branch))).trim();
-  } catch (error) {
-    if (saidNo(error)) return null;
-    throw error;
-  }
+  /** None where the branch is not checked out. */
+  written: WrittenFiles;
 }
 
 /** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */
 export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
-  const note = await notes.read();
-  if (note === null) return null;
-  checkout.faults.pass('undo-begins');
-  const quiet = await withoutFilters(checkout);
-  const isUndone = await holdingIndex(quiet, (held) => undoSwitch(held, note));
-  const { context, gitFolder } = checkout.repository;
-  await Promise.all([syncFiles(context.folder, Object.keys(note.files)), syncFolder(gitFolder)]);
-  checkout.faults.pass('undo-done');
-  await notes.clear();
-  return isUndone ? { commit: note.to } : null;
+  if ((await notes.read()) === null) return null;
+  return holdingIndex(await withoutFilters(checkout), async (held) => {
+    // What another manager was at has come to its end by now, or will never.
+    const note = await notes.read();
+    if (note === null) return null;
+    held.faults.pass('undo-begins');
+    const isUndone = await undoSwitch(held, note);
+    const { context, gitFolder } = held.repository;
+    await Promise.all([syncFiles(context.folder, Object.keys(note.files)), syncFolder(gitFolder)]);
+    held.faults.pass('undo-done');
+    await notes.clear();
+    return isUndone ? { commit: note.to } : null;
+  });
 }
 
 /**
  * Index and work tree first, then the branch; a note says so for as long as they are apart. The index is locked all the
- * time, so that no commit, reset or switch of a person comes in between; HEAD is looked at before and after each
- * step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
+ * time, so that no commit, reset or switch of a person comes in between, nor another manager; HEAD is looked at before
+ * and after each step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
  *
  * Rejects as `moved-on` where another branch is checked out by now, and with what git says; with `details.commits` once
  * the branch has moved.
@@ -84,12 +68,12 @@ export async function moveBranch(checkout: Checkout, movers: Movers, move: Move)
     faults.pass('tree-switched');
     await moveRef(held, movers, move);
     faults.pass('branch-moved');
-    await sayingPublished(move, () => followHead(held, movers, move));
-  });
-  await sayingPublished(move, async () => {
-    await syncRef(repository, move.branch);
-    faults.pass('branch-synced');
-    if (move.isCheckedOut) await movers.notes.clear();
+    await sayingPublished(move, async () => {
+      await followHead(held, movers, move);
+      await syncRef(repository, move.branch);
+      faults.pass('branch-synced');
+      if (move.isCheckedOut) await movers.notes.clear();
+    });
   });
   faults.pass('publish-done');
 }
@@ -143,14 +127,14 @@ async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Mov
   if (move.isCheckedOut) return void (await recoverNoted(held, notes));
   try {
     await switchNoted(held, notes, move);
-    await syncRef(held.repository, move.branch);
-    await notes.clear();
   } catch (error) {
     // A person's work is in the way: without the write it is as if they had switched a moment earlier.
     const before = move.from ?? noObjectLike(tipAfter(move));
     await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
     throw new TakenBack(error);
   }
+  await syncRef(held.repository, move.branch);
+  await notes.clear();
 }
 
 /** The branch is where it was. */
@@ -177,7 +161,7 @@ function tipAfter({ commits }: Move): string {
 
 async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
   const { repository, faults } = held;
-  const { from, paths } = move;
+  const { from, paths, written } = move;
   const { folder } = repository.context;
   const marks = await mapInLanes(
     LOOKS,
@@ -185,23 +169,17 @@ async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): 
     async (path) => [path, await fileMark(`${folder}/${path}`)] as const,
   );
   const files: SwitchNote['files'] = Object.fromEntries(marks);
-  await refuseNewerWork(repository, move.standing, (path) => files[path] !== NO_FILE);
+  const existed = (path: string): boolean => files[path] !== NO_FILE;
+  await refuseDirtyFiles(repository, paths, written, existed);
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');
   try {
-    await switchTree(held, from ?? repository.emptyTree, tipAfter(move));
+    await switchTree(held, from ?? emptyTreeLike(tipAfter(move)), tipAfter(move));
     // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
-    const existed = (path: string): boolean => files[path] !== NO_FILE;
     await Promise.all([syncChanged(folder, paths, existed), syncFolder(repository.gitFolder)]);
   } catch (error) {
     if (isRefusal(error)) await notes.clear();
     else await recoverNoted(held, notes).catch(() => undefined);
     throw error;
   }
-}
-
-/** git looked at everything, and touched nothing. */
-function isRefusal(error: unknown): boolean {
-  if (isLocked(error)) return true;
-  return error instanceof GitFailure && (UNMERGED.test(error.stderr) || DIRTY.test(error.stderr));
 }

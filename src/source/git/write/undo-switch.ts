@@ -1,10 +1,13 @@
-import { lstat, readFile, rmdir, unlink } from 'node:fs/promises';
+import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { isThere } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, noObjectLike } from '../process/commands.ts';
-import { runGit, saidNo } from '../process/run.ts';
+import { commands, emptyTreeLike, noObjectLike } from '../process/commands.ts';
+import { askGit, runGit } from '../process/run.ts';
+import { parseLines } from '../read/tree.ts';
+import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
-import { isBehindLink, isOnDisk, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
+import { isBehindLink, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
 
 /** What a tree or the index has at a path, as `<mode> <id>`; undefined for nothing. */
@@ -31,10 +34,10 @@ interface SwitchedPath {
  * ours, the one that is as the commit has it and the one that was begun.
  */
 export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Promise<boolean> {
-  const { repository, objects, locks } = checkout;
+  const { objects, locks } = checkout;
   // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
   await locks.settle();
-  const tip = (await objects.info('HEAD^{commit}'))?.id ?? repository.emptyTree;
+  const tip = (await headOf(checkout)) ?? emptyTreeLike(note.to);
   if ((await objects.info(`${note.to}^{commit}`)) === null) {
     await refuseUndecided(checkout, note, tip);
     return false;
@@ -61,16 +64,20 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   return true;
 }
 
+/** The commit that HEAD is at; null on a branch without a commit. */
+async function headOf({ repository, objects }: Checkout): Promise<string | null> {
+  const branch = await currentBranch(repository);
+  const at = branch === null ? 'HEAD' : await tipOf(repository, branch);
+  if (at === null) return null;
+  const commit = await objects.info(`${at}^{commit}`);
+  if (commit === null) throw unreadable(branch);
+  return commit.id;
+}
+
 async function isPublished({ repository }: Checkout, commit: string, tip: string): Promise<boolean> {
   if (tip === commit) return true;
-  if (tip === repository.emptyTree) return false;
-  try {
-    await runGit(repository.context, commands.isAncestor(commit, tip));
-    return true;
-  } catch (error) {
-    if (saidNo(error)) return false;
-    throw error;
-  }
+  if (tip === emptyTreeLike(commit)) return false;
+  return (await askGit(repository.context, commands.isAncestor(commit, tip))) !== null;
 }
 
 /**
@@ -86,7 +93,7 @@ async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, ti
   for (const [path, markBefore] of Object.entries(files)) {
     const isAsIndexed = index.has(path)
       ? !changed.includes(path)
-      : !(await isOnDisk(`${context.folder}/${path}`));
+      : !(await isThere(`${context.folder}/${path}`));
     const isNotOurs = isAsIndexed || (await fileMark(`${context.folder}/${path}`)) === markBefore;
     if (index.get(path) !== now.get(path) || !isNotOurs) left.push(path);
   }
@@ -108,24 +115,14 @@ async function switchedPaths(checkout: Checkout, note: SwitchNote, tip: string):
 }
 
 async function treeEntries({ repository: { context } }: Checkout, tree: string): Promise<Entries> {
-  return parseEntries(await runGit(context, commands.listTree(tree)), /^(\d+) \w+ (\w+)\t/);
+  const listed = await runGit(context, commands.listTree(tree));
+  return new Map(parseLines(listed, ([mode, , id], path) => [path, `${mode} ${id}`]));
 }
 
+/** A path in conflict has several entries; the last one counts: it is none of ours. */
 async function indexEntries({ repository: { context } }: Checkout): Promise<Entries> {
-  return parseEntries(await runGit(context, commands.listIndex()), /^(\d+) (\w+) \d\t/);
-}
-
-/** Lines end with NUL and a path; a path in conflict has several, and then the last one: none of ours. */
-function parseEntries(output: string, pattern: RegExp): Map<string, string> {
-  return new Map(
-    output
-      .split('\0')
-      .filter(Boolean)
-      .map((line) => {
-        const [start = '', mode = '', id = ''] = pattern.exec(line) ?? [];
-        return [line.slice(start.length), `${mode} ${id}`];
-      }),
-  );
+  const listed = await runGit(context, commands.listIndex());
+  return new Map(parseLines(listed, ([mode, id], path) => [path, `${mode} ${id}`]));
 }
 
 /** The paths whose files the switch wrote or removed, and nobody has changed since. */
@@ -143,7 +140,7 @@ async function filesOfOurs(
     const { path, to } = switched;
     if (await isBehindLink(context.folder, path)) continue;
     const isAsCommitted =
-      to === undefined ? !(await isOnDisk(`${context.folder}/${path}`)) : !changed.includes(path);
+      to === undefined ? !(await isThere(`${context.folder}/${path}`)) : !changed.includes(path);
     const isOurs =
       (isWhole && isAsCommitted) || (canBeTorn && (await isBegun(checkout, switched, note.files[path])));
     if (isOurs) ours.add(path);
@@ -159,7 +156,7 @@ async function isBegun(
 ): Promise<boolean> {
   const file = `${context.folder}/${path}`;
   if ((await fileMark(file)) === markBefore) return false;
-  if (!(await isOnDisk(`${context.folder}/${path}`))) return true;
+  if (!(await isThere(`${context.folder}/${path}`))) return true;
   if (to === undefined) return false;
   const id = to.split(' ')[1] ?? '';
   const found = (await lstat(file)).isFile() ? await readFile(file) : null;
@@ -189,23 +186,15 @@ async function restoreFiles(checkout: HeldCheckout, paths: readonly SwitchedPath
   const kept = paths.filter(({ now }) => now !== undefined).map(({ path }) => `${path}\0`);
   if (kept.length > 0) await changeIndex(checkout, commands.checkOutFiles(), kept.join(''));
   for (const { path } of paths.filter(({ now }) => now === undefined)) {
-    await unlink(`${context.folder}/${path}`).catch(ignoreMissing);
+    await rm(`${context.folder}/${path}`, { force: true });
     await dropEmptyFolders(context.folder, posix.dirname(path));
   }
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
-}
-
 async function dropEmptyFolders(top: string, path: string): Promise<void> {
-  for (let folder = path; folder !== '.'; folder = posix.dirname(folder)) {
-    if (
-      !(await rmdir(`${top}/${folder}`).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return;
+  try {
+    for (let folder = path; folder !== '.'; folder = posix.dirname(folder)) await rmdir(`${top}/${folder}`);
+  } catch {
+    // One has something in it.
   }
 }

@@ -1,0 +1,79 @@
+import { posix } from 'node:path';
+import { type ErrorKind, HoldfastError } from '../../../errors.ts';
+import { RepositoryConflict } from '../../source.ts';
+import { withTrouble } from '../process/disk-trouble.ts';
+import { GitFailure, saidBy } from '../process/run.ts';
+import { isRefElsewhere } from '../repository/refs.ts';
+import { isLocked } from '../work-tree/locks.ts';
+import { dirtyFiles } from '../work-tree/work-tree.ts';
+
+/** git's message for an index in the middle of a merge. */
+const UNMERGED = /resolve your current index first/;
+/** git's messages for uncommitted work that is in the way. */
+const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
+
+/** git's other messages for a checkout that it cannot switch to a commit: what is wrong, and what to do. */
+const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
+  [
+    /invalid path '|File name too long/,
+    'conflict',
+    'the branch has a path that no work tree can hold; see the problems, and commit without it',
+  ],
+  [
+    /index file (corrupt|smaller than expected)|bad index /,
+    'unavailable',
+    'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
+  ],
+];
+
+/** git's messages for a missing object, or for the missing pack that had it. */
+const MISSING =
+  /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
+
+/** Whether git failed over an object that it could not find. */
+export function isObjectMissing(error: unknown): boolean {
+  return error instanceof GitFailure && MISSING.test(error.stderr);
+}
+
+/** Whether `read-tree` refused to switch, and so has touched nothing. */
+export function isRefusal(error: unknown): boolean {
+  if (isLocked(error)) return true;
+  return error instanceof GitFailure && (UNMERGED.test(error.stderr) || DIRTY.test(error.stderr));
+}
+
+export function movedOn(cause?: unknown): HoldfastError {
+  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
+}
+
+/** The error of a write, whatever failed in it; `paths` are those of its drafts. */
+export function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
+  if (error instanceof HoldfastError) return error;
+  const text = saidBy(error);
+  if (isRefElsewhere(error)) return movedOn(error);
+  const named = namedPaths(text, paths, prefix);
+  if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
+  if (UNMERGED.test(text)) {
+    const message =
+      'a merge or stash in the checkout left conflicts; resolve and stage them, or abort the merge';
+    return new RepositoryConflict(message, error);
+  }
+  const known = REFUSALS.find(([pattern]) => pattern.test(text));
+  if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);
+  if (isLocked(error)) {
+    const message =
+      'another git process holds a lock of the repository, as "git commit --all" does while its editor is open; end it, or remove the lock it left';
+    return new RepositoryConflict(message, error);
+  }
+  const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
+  const message = withTrouble(`git could not ${what}`, error);
+  return new HoldfastError('unavailable', message, {}, error);
+}
+
+/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way. */
+function namedPaths(stderr: string, paths: readonly string[], prefix: string): string[] {
+  const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
+  return paths.filter((path) => {
+    const full = posix.join(prefix, path);
+    return said.some((name) => full === name || full.startsWith(`${name}/`));
+  });
+}

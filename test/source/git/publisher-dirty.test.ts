@@ -229,7 +229,7 @@ describe('a merge that is not finished', () => {
     await expect(repository.git('stash', 'pop')).rejects.toThrow();
     await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringMatching(/stash .* conflicts; resolve and stage them/),
+      message: expect.stringMatching(/conflicts .*stash.*; resolve and stage them/),
     });
     await repository.git('add', 'else.txt');
     await publishOne(source, { 'apps/web.yaml': 'b\n' });

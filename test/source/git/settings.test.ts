@@ -1,3 +1,4 @@
+import { rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { writeFiles } from '../../support/folder.ts';
@@ -84,6 +85,21 @@ describe('a repository that was made where names do not differ by case', () => {
     await publishOne(source, { 'apps/web.yaml': null });
     expect(await repository.show('ds/apps/WEB.yaml')).toBe('a: other\n');
     expect(await read(repository, 'ds/apps/WEB.yaml')).toBe('a: other\n');
+    await expectStatus(repository, '');
+  });
+});
+
+describe('a repository whose patterns match in either case', () => {
+  it('has no uncommitted work that git status does not show', async () => {
+    const repository = repositoryAt((await newRepository()).folder);
+    await repository.commit({ '.gitattributes': '*.YAML text eol=crlf\n' });
+    await repository.git('config', 'core.ignoreCase', 'true');
+    await rm(join(repository.folder, 'ds/apps/web.yaml'));
+    await repository.git('checkout', '--', 'ds/apps/web.yaml');
+    await utimes(join(repository.folder, 'ds/apps/web.yaml'), 1, 1);
+    const source = await openSource(join(repository.folder, 'ds'));
+    await publishOne(source, { 'apps/web.yaml': 'a: other\n' });
+    expect(await read(repository, 'ds/apps/web.yaml')).toBe('a: other\r\n');
     await expectStatus(repository, '');
   });
 });

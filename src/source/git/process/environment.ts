@@ -7,7 +7,8 @@ const PASSED_ON = ['PATH', 'TMPDIR'] as const;
  */
 const CONFIG: readonly (readonly [string, string])[] = [
   ['core.hooksPath', '/dev/null'],
-  // Hooks that settings name (git 2.54 and newer) have no path: these events alone come up in what is run here.
+  // Hooks that settings name (git 2.54 and newer) have no path. These two events alone occur in what is run here. git
+  // ignores the switch where a hook of the settings is named like the event.
   ['hook.reference-transaction.enabled', 'false'],
   ['hook.post-index-change.enabled', 'false'],
   ['core.fsmonitor', 'false'],
@@ -16,8 +17,6 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['core.fsync', 'committed,reference,index'],
   ['core.fsyncMethod', 'fsync'],
   ['core.quotePath', 'false'],
-  // On macOS `git init` sets it, and then fast-import writes over a file whose name differs by case alone.
-  ['core.ignoreCase', 'false'],
   // Files of a commit can look like one.
   ['safe.bareRepository', 'explicit'],
   ['core.askPass', ''],

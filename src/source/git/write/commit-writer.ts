@@ -6,7 +6,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
-import { COMMITTER } from '../process/environment.ts';
+import { COMMITTER, withConfig } from '../process/environment.ts';
 import { GitFailure } from '../process/run.ts';
 import { clearFailedWriter } from '../repository/leftovers.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -30,13 +30,22 @@ export interface CommitWriter {
   close(): Promise<void>;
 }
 
+/**
+ * On macOS `git init` sets `core.ignoreCase`, and then fast-import overwrites a file whose name differs by case alone.
+ * Other commands keep the setting: by it they match `.gitattributes` and `.gitignore` as a person's git does.
+ */
+const EXACT_NAMES = [['core.ignoreCase', 'false']] as const;
+
 /** Where commits are made; `prefix` is the folder that the drafts' paths are in. */
 type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix'>;
 
 /** One long-lived `git fast-import` in the repository. */
 export function openCommitWriter(place: Place): CommitWriter {
   const { context, gitFolder, commonFolder, prefix } = place;
-  const git = new Conversation(context, commands.fastImport());
+  const git = new Conversation(
+    { ...context, env: withConfig(context.env, EXACT_NAMES) },
+    commands.fastImport(),
+  );
   // Told that it is done, it would make a new `.git` for its ref where somebody has moved that of the repository away.
   const close = async (): Promise<void> => git.close((await isThere(gitFolder)) ? 'done\n' : '');
   let idle: NodeJS.Timeout | undefined;

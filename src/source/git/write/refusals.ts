@@ -54,7 +54,7 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
     const message =
-      'a merge or stash in the checkout left conflicts; resolve and stage them, or abort the merge';
+      'the index of the checkout has conflicts (of a merge, cherry-pick, revert or stash); resolve and stage them, or abort what left them';
     return new RepositoryConflict(message, error);
   }
   const known = REFUSALS.find(([pattern]) => pattern.test(text));

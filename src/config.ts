@@ -163,7 +163,7 @@ function problemsBetween(given: ReadonlySet<SettingName>, config: Record<string,
   for (const account of ['BASIC', 'DEVICE'] as const) {
     const [user, password] = [`${account}_AUTH_USER`, `${account}_AUTH_PASSWORD`] as const;
     if (given.has(user) !== given.has(password))
-      problems.push(`${user} and ${password} belong together; set both, or none`);
+      problems.push(`${user} and ${password} belong together; set both or neither`);
   }
   if (given.has('GIT_REMOTE') && !isPathInside(String(config['DESIRED_STATE'])))
     problems.push('DESIRED_STATE must be a path inside the repository when GIT_REMOTE is set');

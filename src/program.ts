@@ -33,7 +33,7 @@ async function serve(config: Config): Promise<ExitCode> {
     logger.info({ signal }, 'stopping');
     stopping.abort();
     setTimeout(() => {
-      logger.error('not stopped in time; ending now');
+      logger.error('did not stop in time; exiting now');
       process.exit(EXIT.failed);
     }, STOP_LIMITS.end).unref();
   });

@@ -23,7 +23,7 @@ const Flag = z
   .enum(['true', 'false'], { error: 'must be true or false' })
   .transform((text) => text === 'true');
 const Text = z.string().min(1, 'must not be empty');
-const UserName = z.string().regex(/^[^:\p{Cc}]+$/u, 'must not be empty and must have no colon');
+const UserName = z.string().regex(/^[^:\p{Cc}]+$/u, 'must not be empty or contain a colon');
 const Email = z.string().regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an e-mail address');
 const AbsolutePath = z.string().regex(/^\/[^\p{Cc}"]*$/u, 'must be an absolute path');
 const Remote = z
@@ -34,7 +34,7 @@ const Remote = z
   )
   .refine(
     (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@]*:[^/]*@/i.test(text),
-    'must not hold credentials; put them in GIT_USERNAME and GIT_TOKEN',
+    'must not contain credentials; put them in GIT_USERNAME and GIT_TOKEN',
   );
 const MongoUri = z
   .string()
@@ -56,7 +56,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 const Networks = z
   .string()
   .transform((text) => text.split(',').map((name) => name.trim()))
-  .refine((names) => names.every((name) => name !== ''), 'must be names with commas between them');
+  .refine((names) => names.every((name) => name !== ''), 'must be names separated by commas');
 
 function setting<T>(type: z.ZodType<T>, fallback: NoInfer<T>, meaning: string): Setting<T> {
   return { type, fallback, meaning };

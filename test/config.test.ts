@@ -105,7 +105,7 @@ const TABLE: Record<
   GIT_USERNAME: {
     fallback: null,
     takes: [['robot', 'robot']],
-    refuses: [['a:b', 'must not be empty and must have no colon']],
+    refuses: [['a:b', 'must not be empty or contain a colon']],
   },
   GIT_TOKEN: { fallback: null, takes: [['t0ken', 't0ken']], refuses: [] },
   GIT_TOKEN_FILE: {
@@ -205,8 +205,8 @@ const TABLE: Record<
     fallback: null,
     takes: [['jürgen o', 'jürgen o']],
     refuses: [
-      ['a:b', 'must not be empty and must have no colon'],
-      ['a\nb', 'must not be empty and must have no colon'],
+      ['a:b', 'must not be empty or contain a colon'],
+      ['a\nb', 'must not be empty or contain a colon'],
     ],
   },
   BASIC_AUTH_PASSWORD: { fallback: null, takes: [['a:b c', 'a:b c']], refuses: [] },
@@ -218,7 +218,7 @@ const TABLE: Record<
   DEVICE_AUTH_USER: {
     fallback: null,
     takes: [['shops', 'shops']],
-    refuses: [['a:b', 'must not be empty and must have no colon']],
+    refuses: [['a:b', 'must not be empty or contain a colon']],
   },
   DEVICE_AUTH_PASSWORD: { fallback: null, takes: [['a:b c', 'a:b c']], refuses: [] },
   AUTH_ENABLED: {
@@ -235,7 +235,7 @@ const TABLE: Record<
       ['a', ['a']],
       ['a, b ,c', ['a', 'b', 'c']],
     ],
-    refuses: ['a,,b', ',', ' '].map((text) => [text, 'must be names with commas between them']),
+    refuses: ['a,,b', ',', ' '].map((text) => [text, 'must be names separated by commas']),
   },
   STRICT: { fallback: false, takes: [['true', true]], refuses: [['yes', 'must be true or false']] },
   LOG_LEVEL: {
@@ -316,7 +316,7 @@ describe('all settings together', () => {
       'PORT must be a whole number from 0 to 65535, not "x"',
       '--cache-time must be a whole number from 0 to 86400, not "soon"',
       'STRICT must be true or false, not "maybe"',
-      'BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none',
+      'BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both or neither',
     ]);
   });
 

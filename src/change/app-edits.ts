@@ -61,6 +61,6 @@ function* leaveGroup(app: string, group: string, view: WriteView): Editing {
 }
 
 function blockedBy(name: string, { desired }: WriteView): Error {
-  const gone = `the file of app "${name}" is gone while a device group still lists the app; write all its fields, or delete it`;
+  const gone = `the file of app "${name}" is gone, but a device group still lists the app; write all its fields, or delete the app`;
   return blocked(desired.problemsOf('app', name), gone);
 }

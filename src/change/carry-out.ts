@@ -18,7 +18,7 @@ export async function carryOut(batch: QueuedWrite[], dependencies: WriterDepende
       waiting = await tryOnce(waiting, dependencies);
     }
     if (waiting.length === 0) return;
-    const message = `the branch moved ${MAX_ATTEMPTS} times while this was written; try again`;
+    const message = `the branch moved ${MAX_ATTEMPTS} times during this write; try again`;
     rejectAll(waiting, new HoldfastError('conflict', message));
   } catch (error) {
     rejectAll(waiting, error);

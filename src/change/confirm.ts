@@ -48,7 +48,7 @@ export async function answer(
     const object = await storedObject(store, write.kind, write.name);
     const isThere = object.value !== null || write.op === 'delete';
     if (revision === null || isThere) return resolve({ revision, object });
-    const message = 'the commit is applied, and a later one has taken the object away again';
+    const message = 'the commit is applied, but a later commit has deleted the object';
     reject(new HoldfastError('conflict', message, { revision, applied: true }));
   } catch (error) {
     if (revision === null) return reject(error);
@@ -75,7 +75,7 @@ async function whyNotIn(
   if (head === revisions.at(-1)) return null;
   try {
     if (head !== null && (await reader.isAncestor(revision, head))) return null;
-    return new HoldfastError('unavailable', 'the head does not have it now; look at the branch');
+    return new HoldfastError('unavailable', 'the branch no longer contains this commit');
   } catch (error) {
     return error;
   }

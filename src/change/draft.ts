@@ -139,7 +139,7 @@ function* commitMessage(
   }
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
   // There is no step for an object that was never applied, nor for an edit that devices do not notice.
-  const otherwise = write.op === 'delete' ? 'delete' : 'mend the file';
+  const otherwise = write.op === 'delete' ? 'delete' : 'fix the file';
   const subject = sentences[own] ?? subjectLine(write, [otherwise]);
   const others = sentences.filter((_, index) => index !== own);
   const paragraphs = [

@@ -29,7 +29,7 @@ export function unknownApps(names: readonly string[]): HoldfastError {
  */
 export function blocked(
   problems: readonly Problem[],
-  otherwise = 'the files at the head do not allow it',
+  otherwise = 'the files on the branch do not allow it',
 ): HoldfastError {
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';

@@ -63,7 +63,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
 }
 
 function tooLate(patience: number): HoldfastError {
-  const message = `other writes were still under way after ${patience / 1000} seconds, and this one was not begun; try again`;
+  const message = `other writes were still in progress after ${patience / 1000} seconds, so this one was not started; try again`;
   return new HoldfastError('unavailable', message);
 }
 

@@ -26,7 +26,7 @@ export async function warnOfNoFleet(folder: string, io: CommandIo): Promise<void
   const names = (await readdir(folder, { withFileTypes: true })).map(({ name }) => name);
   if (names.includes('apps') || names.includes('device-groups')) return;
   io.complain(
-    `holdfast: warning: ${folder} has neither a folder apps/ nor device-groups/, so it holds no object; is it the right one?\n`,
+    `holdfast: warning: ${folder} has neither apps/ nor device-groups/, so it contains no objects; is it the right folder?\n`,
   );
 }
 

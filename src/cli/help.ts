@@ -13,14 +13,14 @@ Usage
                                                         show what a desired state would change
   holdfast import --from ADDRESS [FOLDER] [--format FORMAT]
                                                         write the fleet of a running manager as files of a desired state
-  holdfast store copy --to WHERE                        copy the configured store, with its ids and reports
+  holdfast store copy --to TARGET                       copy the configured store, with its ids and reports
   holdfast --help | --version
 
 validate and plan need no server and no store. The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS.
 FOLDER defaults to DESIRED_STATE. REVISION, the commit that plan compares with, defaults to HEAD.
 ADDRESS is the http:// or https:// address of a manager with API v2; credentials come from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.
 FORMAT is text (for people), json (for programs) or github (workflow annotations).
-WHERE is a mongodb:// address (the database is MONGODB_DATABASE) or a data folder. Stop all managers first.
+TARGET is a mongodb:// address (the database is MONGODB_DATABASE) or a data folder. Stop all managers first.
 
 Examples
   holdfast plan                                                 what the files here would change, before you commit them

@@ -55,7 +55,7 @@ function managerOf(from: string | undefined, { env, readFile }: CommandIo): Mana
   const base = from?.replace(/\/+$/, '') ?? '';
   if (!isAddress(base))
     throw new UsageError(
-      'import takes --from ADDRESS: http:// or https:// and where a manager is, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
+      'import takes --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
     );
   const { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE } = env;
   const account = { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE };
@@ -75,7 +75,7 @@ async function readFolder(folder: string, defaults: AppDefaults): Promise<Desire
 }
 
 interface Import extends Pick<ImportedFile, 'path' | 'text' | 'problems'> {
-  outcome: 'written' | 'there already' | 'not written';
+  outcome: 'written' | 'unchanged' | 'not written';
 }
 
 function importsOf(records: ManagerRecords, state: DesiredState, defaults: AppDefaults): Import[] {
@@ -99,7 +99,7 @@ function beside(file: ImportedFile, there: DesiredObject | undefined): Import {
   if (file.content === undefined) return { ...file, outcome: 'not written' };
   if (there === undefined) return { ...file, outcome: 'written' };
   if (there.content !== undefined && sameValue(there.content, file.content))
-    return { ...file, outcome: 'there already' };
+    return { ...file, outcome: 'unchanged' };
   const problems = [...file.problems, differing(there, file.content)];
   return { ...file, problems, outcome: 'not written' };
 }
@@ -109,7 +109,7 @@ function differing({ path, content }: DesiredObject, wanted: Content): Problem {
     content === undefined
       ? 'is not valid'
       : `differs from the manager in ${changedFields(content, wanted).join(', ')}`;
-  const message = `${how}, and stays as it is; to take what the manager has, move the file away and import again`;
+  const message = `${how}, and stays as it is; to import the manager's version, move the file away and import again`;
   return inFile(path, fileProblem('name-duplicate', message));
 }
 
@@ -117,7 +117,7 @@ function differing({ path, content }: DesiredObject, wanted: Content): Problem {
 async function written(folder: string, file: Import): Promise<Import> {
   if (file.outcome !== 'written' || (await unlessInTheWay(writeNew(join(folder, file.path), file.text))))
     return file;
-  const message = `is not written: a link, or something else, is in its way; move that away and import again`;
+  const message = `is not written: a link, or something else, is in its place; move that away and import again`;
   const problems = [...file.problems, inFile(file.path, fileProblem('file-unexpected', message))];
   return { ...file, problems, outcome: 'not written' };
 }
@@ -146,7 +146,7 @@ function summarize(
   { app, device_group }: ManagerRecords,
   imports: readonly Import[],
 ): string {
-  const outcomes = (['written', 'there already', 'not written'] as const).flatMap((outcome) => {
+  const outcomes = (['written', 'unchanged', 'not written'] as const).flatMap((outcome) => {
     const number = imports.filter((one) => one.outcome === outcome).length;
     return number > 0 || outcome === 'written' ? `${number} ${outcome}` : [];
   });

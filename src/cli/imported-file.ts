@@ -69,7 +69,7 @@ export function importedFile(
     ...(parsed.ok ? [] : parsed.problems).map(({ code, message }) =>
       inFile(path, fileProblem(code, message)),
     ),
-    ...unknownFields(kind, said).map((field) => left(path, 'field-unknown', `${field} is not known here`)),
+    ...unknownFields(kind, said).map((field) => left(path, 'field-unknown', `${field} is not a known field`)),
     ...ghosts.map((app) => left(path, 'app-unknown', `the manager itself has no app "${app}"`)),
   ];
   return { path, text, content: parsed.ok ? parsed.content : undefined, problems };
@@ -98,5 +98,5 @@ function unknownFields(kind: Kind, said: Fields): string[] {
 }
 
 function left(path: string, code: 'field-unknown' | 'app-unknown', why: string): Problem {
-  return inFile(path, fileProblem(code, `${why}; the file is without it`), 'warning');
+  return inFile(path, fileProblem(code, `${why}; it is left out of the file`), 'warning');
 }

@@ -34,5 +34,5 @@ export function settingsFrom(
 ): Config {
   const config = parseConfig(env, flags, readFile);
   if (config.ok) return config.config;
-  throw new UsageError(['the settings have problems:', ...config.problems].join('\n  '));
+  throw new UsageError(['invalid settings:', ...config.problems].join('\n  '));
 }

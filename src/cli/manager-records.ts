@@ -85,23 +85,28 @@ async function ask(manager: ManagerAddress, path: string): Promise<Response> {
 function unreachable({ base }: ManagerAddress, error: Error): HoldfastError {
   const { cause = error } = error;
   const why = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
-  return new HoldfastError('unavailable', `${base} cannot be reached: ${why}; nothing is written`, {}, error);
+  return new HoldfastError(
+    'unavailable',
+    `${base} cannot be reached: ${why}; nothing was written`,
+    {},
+    error,
+  );
 }
 
 /** What is wrong with address or account stays so. */
 const WRONG: Readonly<Record<number, string>> = {
-  401: '; BASIC_AUTH_USER and BASIC_AUTH_PASSWORD have to be an account of that manager',
+  401: '; BASIC_AUTH_USER and BASIC_AUTH_PASSWORD must be those of an account of that manager',
   403: '; that account may not read it, or it was deleted just now',
   404: '; is there a manager with API v2?',
 };
 
 function refused({ base }: ManagerAddress, path: string, { status, headers }: Response): HoldfastError {
   const location = headers.get('location');
-  const hint = location === null ? WRONG[status] : `, and names another address: ${shown(location)}`;
+  const hint = location === null ? WRONG[status] : `, and redirects to ${shown(location)}`;
   const kind = hint === undefined ? 'unavailable' : 'invalid';
   return new HoldfastError(
     kind,
-    `${base}/api/v2/${path} answered ${status}${hint ?? ''}; nothing is written`,
+    `${base}/api/v2/${path} answered ${status}${hint ?? ''}; nothing was written`,
   );
 }
 
@@ -111,6 +116,6 @@ function shown(location: string): string {
 }
 
 function notUnderstood({ base }: ManagerAddress, path: string): HoldfastError {
-  const message = `${base}/api/v2/${path} is not what a manager with API v2 answers; nothing is written`;
+  const message = `${base}/api/v2/${path} is not the response of a manager with API v2; nothing was written`;
   return new HoldfastError('invalid', message);
 }

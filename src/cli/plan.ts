@@ -24,7 +24,7 @@ import { type Findings, renderFindings } from './report.ts';
 import { listFolder, loadWorkTree, openRepository } from './work-tree.ts';
 
 const NO_REVISION =
-  '--against is empty; if a command was to say the revision, as in --against "$(git merge-base …)", that failed: it found no such commit';
+  '--against is empty; if it is the output of a command, as in --against "$(git merge-base …)", that command found no such commit';
 
 /** CI makes such clones, where most revisions that people name are missing. */
 const FETCH_MORE =
@@ -63,7 +63,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
 function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[] {
   if (!desired.isEmpty || applied.isEmpty) return [];
   const message =
-    'no object is left in this folder; the manager refuses that, unless the commit has the trailer "Allow-Empty: true"';
+    'no objects are left in this folder; the manager refuses that, unless the commit has the trailer "Allow-Empty: true"';
   return [inFile('', fileProblem('folder-empty', message), 'warning')];
 }
 
@@ -94,7 +94,7 @@ async function appliedAt(
 ): Promise<AppliedState> {
   if (revisions === null) {
     if (against !== undefined)
-      throw new UsageError(`${folder} is in no git repository, so there is no "${against}"`);
+      throw new UsageError(`${folder} is not in a git repository, so there is no "${against}"`);
     return new AppliedState();
   }
   const base = await baseAt(revisions, against ?? 'HEAD', defaults);
@@ -108,7 +108,7 @@ async function appliedAt(
 async function noCommit(against: string, revisions: RevisionReader): Promise<HoldfastError> {
   const found = revisions.isShallow ? null : await revisions.entriesAt(`origin/${against}`).catch(() => null);
   const remote = found === null ? '' : `; did you mean origin/${against}?`;
-  const what = against === '' ? NO_REVISION : `"${against}" is no commit of this repository`;
+  const what = against === '' ? NO_REVISION : `"${against}" is not a commit of this repository`;
   const message = what + (revisions.isShallow ? FETCH_MORE : '') + remote + rangeHint(against);
   return new HoldfastError('invalid', message);
 }
@@ -117,7 +117,7 @@ async function noCommit(against: string, revisions: RevisionReader): Promise<Hol
 function rangeHint(against: string): string {
   const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(against) ?? [];
   if (from === undefined) return '';
-  return `; plan takes one commit, and no range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
+  return `; plan takes one commit, not a range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
 }
 
 /** What a manager holds of an invalid file cannot be known for certain: it may not have seen every commit. */
@@ -125,13 +125,13 @@ function warnOf({ invalid, unknown }: Base, revision: string, io: CommandIo): vo
   if (invalid.length === 0) return;
   const names = (paths: readonly string[]): string => paths.map(printable).join(', ');
   io.complain(
-    `holdfast: warning: ${printable(revision)} has invalid files: ${names(invalid)}. A manager goes on with what it applied of them last; ` +
-      'the plan takes that from the commits before, as if each had been applied.\n',
+    `holdfast: warning: ${printable(revision)} has invalid files: ${names(invalid)}. A manager keeps what it applied of them last; ` +
+      'the plan takes that from earlier commits, as if each had been applied.\n',
   );
   if (unknown.length === 0) return;
   io.complain(
-    `holdfast: warning: the plan is incomplete: the history at hand has no valid content of ${names(unknown)}. ` +
-      'Where a manager has some, it is deleted or changed without being shown here.\n',
+    `holdfast: warning: the plan is incomplete: the available history has no valid content of ${names(unknown)}. ` +
+      'If a manager has some, its deletion or change is not shown here.\n',
   );
 }
 

@@ -17,21 +17,21 @@ export type CopyStore = (
   tell: (progress: CopyProgress) => void,
 ) => Promise<Record<string, { rows: number; there: number }>>;
 
-/** `holdfast store copy --to WHERE`: the store of the settings goes there. */
+/** `holdfast store copy --to TARGET`: the store of the settings goes there. */
 export async function storeCopy(args: readonly string[], io: CommandIo, copy: CopyStore): Promise<ExitCode> {
   const to = targetOf(args);
   const copied = await copy(settingsFrom(io), to, ({ part, rows, there, isCheck }) => {
-    const text = `${isCheck ? 'checked' : 'copied'}: ${countOf(part, rows, isCheck ? 0 : there)}`;
+    const text = `${isCheck ? 'verified' : 'copied'}: ${countOf(part, rows, isCheck ? 0 : there)}`;
     if (io.isTerminal) io.complain(`\r\u001b[K${text}`);
   });
   if (io.isTerminal) io.complain('\r\u001b[K');
   const parts = Object.entries(copied).map(([part, { rows, there }]) => countOf(part, rows, there));
-  io.write(`copied and checked: ${parts.join(', ')}\n`);
+  io.write(`copied and verified: ${parts.join(', ')}\n`);
   return EXIT.ok;
 }
 
 function countOf(part: string, rows: number, there: number): string {
-  return `${rows} ${part}${there > 0 ? ` (${there} were there already)` : ''}`;
+  return `${rows} ${part}${there > 0 ? ` (${there} already copied)` : ''}`;
 }
 
 /** An address of something, by its look. */
@@ -43,12 +43,12 @@ const MONGO = 'mongodb:// or mongodb+srv:// address';
 /** The argument may hold a password: it is never repeated. */
 function targetOf(args: readonly string[]): string {
   const [command, ...rest] = args;
-  if (command !== 'copy') throw new UsageError('store has one subcommand: store copy --to WHERE');
+  if (command !== 'copy') throw new UsageError('store has one subcommand: store copy --to TARGET');
   const to = valueOfTo(rest);
   if (to === undefined || to === '')
-    throw new UsageError(`store copy takes --to WHERE and nothing else: a ${MONGO}, or a data folder`);
+    throw new UsageError(`store copy takes --to TARGET and nothing else: a ${MONGO}, or a data folder`);
   if (ADDRESS.test(to) && !MONGO_ADDRESS.test(to))
-    throw new UsageError(`store copy --to WHERE: what was given is neither a ${MONGO} nor a data folder`);
+    throw new UsageError(`store copy --to TARGET: the target is neither a ${MONGO} nor a data folder`);
   return to;
 }
 

@@ -43,7 +43,7 @@ export async function listFolder(folder: string): Promise<TreeEntry[]> {
     .catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
       throw new UsageError(
-        `${folder === '' ? '""' : folder} is not a folder; name the one that has apps/ and device-groups/ in it`,
+        `${folder === '' ? '""' : folder} is not a folder; name the one that contains apps/ and device-groups/`,
       );
     });
 }
@@ -83,7 +83,7 @@ export async function loadWorkTree(
 function ignoredFile({ path, blob }: TreeEntry): { path: string; file: StateFile }[] {
   if (classifyPath(path).role !== 'object') return [];
   const message =
-    'is left out, since git ignores it and no commit would have it; see git check-ignore -v, or add it with git add --force';
+    'is left out, since git ignores it and no commit would contain it; see git check-ignore -v, or add it with git add --force';
   return [
     {
       path,

@@ -25,7 +25,7 @@ const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair]
 function portHint(input: unknown): string {
   const isBare = isMapValue(input) && Object.values(input).some((port) => typeof port === 'number');
   if (isBare || (typeof input === 'string' && /^\d+:\d+$/.test(input)))
-    return '; put each of the two ports in quotes of its own';
+    return '; put each of the two ports in its own quotes';
   return typeof input === 'string' && PORT_TEXT.test(input) ? '; write a single port without quotes' : '';
 }
 
@@ -78,7 +78,10 @@ const shape = {
     description: 'How many containers to run per device, per CPU core, or by memory.',
   }),
   env_vars: z
-    .record(Text.regex(ENV_NAME, 'cannot be the name of a variable, which is not empty and has no "="'), Text)
+    .record(
+      Text.regex(ENV_NAME, 'is not a valid variable name, which is not empty and contains no "="'),
+      Text,
+    )
     .meta({ description: 'Environment variables: a map of strings to strings.' }),
   running: z.boolean().meta({ description: 'Whether the app is meant to be running.' }),
   volumes: z

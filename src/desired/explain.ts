@@ -123,7 +123,7 @@ function unknownField(key: string, known: readonly string[]): string {
   if (meant !== undefined && known.includes(meant)) return `is called ${meant} here`;
   const record = NOT_IN_FILES.find(({ has, names }) => known.includes(has) && names.includes(key));
   if (record !== undefined)
-    return `is not written in files: ${record.noun}'s name is its file's name, and the manager gives ids; remove it`;
+    return `does not belong in a file: ${record.noun} is named by its file name, and the manager assigns ids; remove it`;
   const near = nearName(key, known);
   if (near !== undefined) return `is not a known field; did you mean ${near}?`;
   return known.length === 0

@@ -13,7 +13,7 @@ const FORBIDDEN_PART = {
   severity: 'error',
   problem: fileProblem(
     'file-unreadable',
-    'has "." or ".." or ".git" in its path, which git does not allow; write the tree anew with git',
+    'has "." or ".." or ".git" in its path, which git does not allow; recreate the tree with git',
   ),
 } as const;
 
@@ -48,8 +48,8 @@ function unread(path: string): string {
   const kind = KINDS.find((each) => NEAR_FOLDERS[each].test(letters));
   const isObject = /\/[^/]+\.ya?ml$/i.test(path) && kind !== undefined;
   if (isObject && folder !== KIND_FOLDERS[kind])
-    return `is not read: it has to be in ${KIND_FOLDERS[kind]}/; move it there`;
-  if (isObject) return 'is not read: its name has to end with .yaml or .yml, in small letters; rename it';
+    return `is not read: it must be in ${KIND_FOLDERS[kind]}/; move it there`;
+  if (isObject) return 'is not read: its name must end in .yaml or .yml, in lower case; rename it';
   return 'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it';
 }
 

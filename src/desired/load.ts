@@ -52,10 +52,7 @@ async function parseBlob(
   if ('bytes' in found) return parseObject(kind, found.bytes, defaults);
   if ('tooLarge' in found) return invalid(tooLarge(found.tooLarge));
   return invalid(
-    fileProblem(
-      'file-unreadable',
-      'cannot be read; see its permissions, and whether the repository is whole',
-    ),
+    fileProblem('file-unreadable', 'cannot be read; check its permissions, and the repository (git fsck)'),
   );
 }
 

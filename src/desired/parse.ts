@@ -69,7 +69,7 @@ function readFields(
   text: string,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
   if (LFS_POINTER.test(text)) {
-    const message = 'is a Git LFS pointer, not the file itself; take it out of LFS and commit the text';
+    const message = 'is a Git LFS pointer, not the file itself; remove it from LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
   }
   const plain = readPlain(text);
@@ -103,7 +103,7 @@ function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): T
 function noMap(kind: Kind, value: unknown): TextProblem {
   const noun = nounOf(value);
   const isGlued = FIELDS[kind].some((field) => String(value).startsWith(`${field}:`));
-  const hint = isGlued ? '; write a space behind the colon of each key' : '';
+  const hint = isGlued ? '; put a space after the colon of each key' : '';
   return fileProblem('field-invalid', `the file must be a map of fields, not ${noun}${hint}`);
 }
 

@@ -256,7 +256,7 @@ export class DesiredState {
     const twins = paths.slice(0, MOST_TWINS + 1).filter((other) => other !== path);
     const shown =
       twins.slice(0, MOST_TWINS).join(', ') + (paths.length > MOST_TWINS + 1 ? ' and others' : '');
-    const message = `the name "${file.name}" is also that of ${shown}; rename or remove all but one of these files`;
+    const message = `duplicate name "${file.name}", also used by ${shown}; rename or remove all but one of these files`;
     return [...own, inFile(path, fileProblem('name-duplicate', message))];
   }
 }

@@ -79,7 +79,7 @@ function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body'])
  * (decisions, "Everything else"). A refusal without a cause is not logged. `now` is Unix milliseconds.
  */
 export function faultsAsText(now: () => number): typeof sendError {
-  const tell = nowAndThen(now, 'devices get no reply');
+  const tell = nowAndThen(now, 'polls are failing');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
     if (status < 500) return sendError(error, request, reply);
@@ -93,7 +93,7 @@ export function faultsAsText(now: () => number): typeof sendError {
  * milliseconds.
  */
 export function faultsOfReports(now: () => number): typeof sendError {
-  const tell = nowAndThen(now, 'reports are not taken');
+  const tell = nowAndThen(now, 'reports are rejected');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
     if (status >= 500) tell(error, request);

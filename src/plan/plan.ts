@@ -125,7 +125,7 @@ function* planAppRemoval(
 function retainedProblem(app: string, group: string, desired: DesiredView): Problem[] {
   const file = desired.group(group);
   if (file === undefined || file.content?.apps.includes(app)) return [];
-  const message = `app "${app}" was removed, but this group's last good content lists it; mend this file, and the app goes`;
+  const message = `app "${app}" was removed, but the last good state of this group still lists it; fix this file, and the app is deleted`;
   return [inFile(file.path, fileProblem('app-retained', message))];
 }
 
@@ -182,7 +182,7 @@ function memberProblems(
       const message = unknownApp(app, (name) => isAvailable(name, desired, applied));
       return [inFile(file.path, { ...place, code: 'app-unknown', message })];
     }
-    const message = `app "${app}" was never valid; this group waits until ${waiting.path} is mended`;
+    const message = `app "${app}" was never valid; this group waits until ${waiting.path} is fixed`;
     return [inFile(file.path, { ...place, code: 'app-waiting', message })];
   });
 }
@@ -192,10 +192,10 @@ function unknownApp(app: string, isThere: (name: string) => boolean): string {
   const name = app.replace(/^.*\//s, '').replace(/\.ya?ml$/, '');
   const isPath = app.includes('/') || isThere(name);
   if (isPath)
-    return `there is no app "${app}": an app is named like its file, without folder and ending; ${isThere(name) ? `write "${name}"` : 'take it off this list'}`;
+    return `there is no app "${app}": an app has the name of its file, without folder and extension; ${isThere(name) ? `write "${name}"` : 'remove it from this list'}`;
   return NAME_PATTERN.test(app)
-    ? `there is no app "${app}"; add apps/${app}.yaml or take the name off this list`
-    : `there is no app "${app}", and none can have that name; take it off this list`;
+    ? `there is no app "${app}"; add apps/${app}.yaml, or remove the name from this list`
+    : `there is no app "${app}", and that is not a valid name; remove it from this list`;
 }
 
 function originOf(file: DesiredObject): FileOrigin {

@@ -54,7 +54,7 @@ async function checkSource({ MONGODB_URI, DATA_DIR }: Config, to: string): Promi
     throw new HoldfastError('invalid', message);
   });
   if (resolve(DATA_DIR) === resolve(to))
-    throw new HoldfastError('invalid', 'there is a store at the target already: it is DATA_DIR');
+    throw new HoldfastError('invalid', 'the target already contains a store: it is DATA_DIR');
 }
 
 function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): Contents {

@@ -22,8 +22,8 @@ const NO_ADDRESS = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAFNOSUPPORT', 'EINVA
 
 function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') return 'another program has it; end that one, or set PORT to another';
-  if (code === 'EACCES') return 'this user may not; set PORT to one above 1023';
-  if (NO_ADDRESS.has(code ?? '')) return 'HOST is no address of this machine';
+  if (code === 'EADDRINUSE') return 'it is in use by another program; stop that one, or set PORT to another';
+  if (code === 'EACCES') return 'this user may not; set PORT to 1024 or higher';
+  if (NO_ADDRESS.has(code ?? '')) return 'HOST is not an address of this machine';
   return descriptorTrouble(code ?? '') ?? messageOf(error);
 }

@@ -72,7 +72,7 @@ async function compare(
   for (const part of PARTS) {
     const [ours, theirs] = [await digest(from, part), await digest(to, part)];
     if (ours.digest !== theirs.digest) {
-      const message = `the copy of the ${part} is not equal to the source; stop all managers, empty the target and copy again`;
+      const message = `the copy of the ${part} differs from the source; stop all managers, empty the target and copy again`;
       throw new HoldfastError('conflict', message, { rows: ours.rows, copied: theirs.rows });
     }
     copied[part] = { rows: ours.rows, there: there[part] };

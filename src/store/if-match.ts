@@ -22,5 +22,5 @@ export function ifMatchRefusal(
   const tags = object === null ? [] : tagsOf(object);
   if (ifMatch === null || tags.some((tag) => ifMatch.includes(tag))) return null;
   const now = tags.length === 0 ? 'the object has no ETag yet' : `the ETag is ${tags[0]} now`;
-  return new HoldfastError('moved-on', `If-Match does not hold: ${now}`);
+  return new HoldfastError('moved-on', `If-Match does not match: ${now}`);
 }

@@ -147,7 +147,7 @@ describe('a write that its own files, or those of groups, do not allow', () => {
       { ...setImage },
       gone('apps/web.yaml'),
       'conflict',
-      /^the file of app "web" is gone while a device group/,
+      /^the file of app "web" is gone, but a device group/,
     ],
     [
       'a delete whose group is invalid',
@@ -385,7 +385,7 @@ describe('the commit', () => {
       fields: { container_image: 'nginx:1.26' },
     };
     const drafted = draft(write, viewOf(files, SOUND));
-    expect(drafted?.commit.message.split('\n')[0]).toBe('app web: mend the file');
+    expect(drafted?.commit.message.split('\n')[0]).toBe('app web: fix the file');
     expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: WEB }]);
   });
 

@@ -181,7 +181,7 @@ describe('import from another Holdfast', () => {
     const folder = await temporaryFolder();
     await writeFiles(folder, there);
     const { code, out } = await runImport(manager.service.address, folder);
-    expect([code, out]).toEqual([0, expect.stringContaining(': 1 written, 3 there already')]);
+    expect([code, out]).toEqual([0, expect.stringContaining(': 1 written, 3 unchanged')]);
     expect(await filesOf(folder)).toMatchObject(there);
     expect(Object.keys(await filesOf(folder))).toHaveLength(4);
   });
@@ -256,7 +256,12 @@ describe('import from the public manager of Nebula', () => {
   });
 
   it.each([
-    ['a field that is not known here', { gpus: 2 }, /warning: gpus .*without it \[field-unknown\]/, true],
+    [
+      'a field that is not known here',
+      { gpus: 2 },
+      /warning: gpus .*left out of the file \[field-unknown\]/,
+      true,
+    ],
     ['an empty one says nothing', { gpus: null, limits: {}, note: '' }, /^(?!.*(error|warning))/s, true],
     ['a number as a text', { containers_per: { server: '2' } }, /error: .*server must be/, false],
     ['a variable that is null', { env_vars: { A: null } }, /error: env_vars\.A must be a string/, false],
@@ -298,8 +303,8 @@ describe('import from the public manager of Nebula', () => {
     const from = await serveRecords({ ...RECORDS, 'device_groups/edge': group });
     const { code, out } = await runImport(from, folder);
     expect(code).toBe(1);
-    expect(out).toMatch(/edge\.yaml:1:1: warning: cron_jobs .*without it \[field-unknown\]/);
-    expect(out).toMatch(/edge\.yaml:1:1: warning: .*"ghost".*without it \[app-unknown\]/);
+    expect(out).toMatch(/edge\.yaml:1:1: warning: cron_jobs .*left out of the file \[field-unknown\]/);
+    expect(out).toMatch(/edge\.yaml:1:1: warning: .*"ghost".*left out of the file \[app-unknown\]/);
     expect(out).toContain(': 3 written\n');
     expect((await filesOf(folder))['device-groups/edge.yaml']).toBe('apps:\n  - web\n');
   });
@@ -350,7 +355,7 @@ describe('nothing is written where not all could be read', () => {
     });
     const folder = join(await temporaryFolder(), 'desired-state');
     const { code, err } = await runImport(from, folder);
-    expect([code, err]).toEqual([3, expect.stringMatching(/cannot be reached: .*; nothing is written/)]);
+    expect([code, err]).toEqual([3, expect.stringMatching(/cannot be reached: .*; nothing was written/)]);
     await expect(readdir(folder)).rejects.toThrow('ENOENT');
   });
 
@@ -358,7 +363,7 @@ describe('nothing is written where not all could be read', () => {
     const location = 'https://ann:hunter2@other.example/\u009b2J';
     const from = await serveRecords(RECORDS, () => ({ status: 301, headers: { location } }));
     const { err } = await runImport(from, await temporaryFolder());
-    expect(err).toContain('names another address: https://other.example/');
+    expect(err).toContain('redirects to https://other.example/');
     expect(err).not.toMatch(/hunter2|\u009b/);
   });
 
@@ -398,7 +403,7 @@ describe('what is in the way of a file', () => {
     await put(folder);
     const { code, out, err } = await runImport(await serveRecords(RECORDS), folder);
     expect([code, err]).toEqual([1, '']);
-    expect(out).toMatch(/apps\/web\.yaml:1:1: error: is not written: .* in its way/);
+    expect(out).toMatch(/apps\/web\.yaml:1:1: error: is not written: .* in its place/);
     expect(out).toContain(told);
     expect(await readdir(top)).toEqual(['desired-state']);
   });

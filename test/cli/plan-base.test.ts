@@ -110,7 +110,7 @@ describe('plan, where the base has invalid files', () => {
     await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
     const { err } = await planOf({ ...origin, folder });
     expect(err).toContain(
-      'the plan is incomplete: the history at hand has no valid content of apps/web.yaml',
+      'the plan is incomplete: the available history has no valid content of apps/web.yaml',
     );
   });
 
@@ -131,7 +131,7 @@ it('a revision that a shallow clone lacks: says what to do', async () => {
     runCli(['plan', join(clone, 'desired-state'), '--against', revision]);
   const missing = await planAgainst('HEAD~1');
   expect(missing.code).toBe(2);
-  expect(missing.err).toMatch(/"HEAD~1" is no commit .* shallow: fetch the whole history first/);
+  expect(missing.err).toMatch(/"HEAD~1" is not a commit .* shallow: fetch the whole history first/);
   expect((await planAgainst('')).err).toMatch(
     /--against is empty; .* shallow: fetch the whole history first/,
   );
@@ -153,17 +153,17 @@ describe('plan against what is no commit', () => {
 
   it('says that a branch is there under the name of its remote', async () => {
     expect(await refusal('main')).toBe(
-      'holdfast: "main" is no commit of this repository; did you mean origin/main?\n',
+      'holdfast: "main" is not a commit of this repository; did you mean origin/main?\n',
     );
   });
 
   it.each(['nope', 'v2', 'origin/nope', 'HEAD~9'])('says so: %s', async (revision) => {
-    expect(await refusal(revision)).toBe(`holdfast: "${revision}" is no commit of this repository\n`);
+    expect(await refusal(revision)).toBe(`holdfast: "${revision}" is not a commit of this repository\n`);
   });
 
   it('says of nothing that a command may have failed', async () => {
     expect(await refusal('')).toMatch(
-      /^holdfast: --against is empty; if a command was to say the revision, as in --against "\$\(git merge-base …\)", that failed/,
+      /^holdfast: --against is empty; if it is the output of a command, as in --against "\$\(git merge-base …\)", that command found no such commit/,
     );
   });
 });

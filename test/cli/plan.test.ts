@@ -138,6 +138,6 @@ describe('plan', () => {
     await repository.commit(inDesiredState({ 'apps/web.yaml': null, 'apps/README.md': '' }));
     const { code, out } = await planned(repository);
     expect(code).toBe(0);
-    expect(out).toMatch(/^desired-state:1:1: warning: no object is left .* \[folder-empty\]\n- app web\n/);
+    expect(out).toMatch(/^desired-state:1:1: warning: no objects are left .* \[folder-empty\]\n- app web\n/);
   });
 });

@@ -57,10 +57,10 @@ describe('serve', () => {
       code: 2,
       out: '',
       err: [
-        'holdfast: the settings have problems:',
+        'holdfast: invalid settings:',
         '  --port must be a whole number from 0 to 65535, not "x"',
         '  STRICT must be true or false, not "y"',
-        '  BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both, or none',
+        '  BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both or neither',
         'Try "holdfast --help".\n',
       ].join('\n'),
       served: null,
@@ -97,12 +97,12 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     [['-q'], /^holdfast: -q is not an option of (validate|plan), which takes .*--format FORMAT\n/],
     [
       ['no-such-folder'],
-      /^holdfast: no-such-folder is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
+      /^holdfast: no-such-folder is not a folder; name the one that contains apps\/ and device-groups\/\n/,
     ],
-    [[''], /^holdfast: "" is not a folder; name the one that has apps\/ and device-groups\/ in it\n/],
+    [[''], /^holdfast: "" is not a folder; name the one that contains apps\/ and device-groups\/\n/],
     [
       ['package.json'],
-      /^holdfast: package\.json is not a folder; name the one that has apps\/ and device-groups\/ in it\n/,
+      /^holdfast: package\.json is not a folder; name the one that contains apps\/ and device-groups\/\n/,
     ],
   ])('refuses %j', async (args, err) => {
     const result = await runCli([command, ...args]);
@@ -115,11 +115,11 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     const env = { DEFAULT_NETWORKS: 'a,,b', PORT: 'x', DESIRED_STATE: 'no-such-folder' };
     expect(await runCli([command], { env })).toMatchObject({
       code: 2,
-      err: 'holdfast: the settings have problems:\n  DEFAULT_NETWORKS must be names with commas between them, not "a,,b"\nTry "holdfast --help".\n',
+      err: 'holdfast: invalid settings:\n  DEFAULT_NETWORKS must be names separated by commas, not "a,,b"\nTry "holdfast --help".\n',
     });
     expect(await runCli([command], { env: { ...env, DEFAULT_NETWORKS: 'a' } })).toMatchObject({
       code: 2,
-      err: 'holdfast: no-such-folder is not a folder; name the one that has apps/ and device-groups/ in it\nTry "holdfast --help".\n',
+      err: 'holdfast: no-such-folder is not a folder; name the one that contains apps/ and device-groups/\nTry "holdfast --help".\n',
     });
   });
 });

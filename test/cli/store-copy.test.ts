@@ -26,7 +26,7 @@ describe('store copy', () => {
     });
     expect([code, out, err]).toEqual([
       0,
-      'copied and checked: 700 objects, 3 reports (2 were there already)\n',
+      'copied and verified: 700 objects, 3 reports (2 already copied)\n',
       '',
     ]);
     expect(asked).toEqual([['/var/lib/holdfast', URI]]);
@@ -40,8 +40,8 @@ describe('store copy', () => {
     expect(err.split('\r\u001b[K')).toEqual([
       '',
       'copied: 500 objects',
-      'copied: 3 reports (2 were there already)',
-      'checked: 700 objects',
+      'copied: 3 reports (2 already copied)',
+      'verified: 700 objects',
       '',
     ]);
   });
@@ -59,7 +59,7 @@ describe('store copy', () => {
     const asked: unknown[] = [];
     const { code, err } = await runCli(argv, { copyStore: copying(asked) });
     expect([code, asked]).toEqual([2, []]);
-    expect(err).toContain('--to WHERE');
+    expect(err).toContain('--to TARGET');
     expect(err).not.toContain('hunter2');
   });
 

@@ -45,7 +45,7 @@ describe('validate', () => {
     async (command, _name, files, below) => {
       const folder = `${await fleet(files)}${below}`;
       const { code, err } = await runCli([command, folder]);
-      expect([code, err]).toEqual([0, expect.stringContaining(`${folder} has neither a folder apps/ nor`)]);
+      expect([code, err]).toEqual([0, expect.stringContaining(`${folder} has neither apps/ nor`)]);
     },
   );
 
@@ -64,7 +64,7 @@ describe('validate', () => {
   it('plan --against in no repository is a wrong usage', async () => {
     const folder = await fleet();
     const { code, err } = await runCli(['plan', folder, '--against', 'main']);
-    const message = `${folder} is in no git repository, so there is no "main"`;
+    const message = `${folder} is not in a git repository, so there is no "main"`;
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
   });
 
@@ -97,9 +97,9 @@ describe('validate', () => {
       'apps/old.yaml:1:1: error: container_image is required [field-missing]',
       'apps/old.yaml:1:1: error: docker_image is called container_image here [field-unknown]',
       'apps/web.yaml:2:1: error: privileged must be true or false, not a string; write false [field-invalid]',
-      expect.stringContaining('device-groups/edge.yaml:1:1: error: the name "edge" is also that of'),
-      'device-groups/lab.yaml:3:5: error: there is no app "nobody"; add apps/nobody.yaml or take the name off this list [app-unknown]',
-      expect.stringContaining('device-groups/x/edge.yaml:1:1: error: the name "edge" is also that of'),
+      expect.stringContaining('device-groups/edge.yaml:1:1: error: duplicate name "edge", also used by'),
+      'device-groups/lab.yaml:3:5: error: there is no app "nobody"; add apps/nobody.yaml, or remove the name from this list [app-unknown]',
+      expect.stringContaining('device-groups/x/edge.yaml:1:1: error: duplicate name "edge", also used by'),
       ': 3 apps and 2 device groups, 6 problems',
       '',
     ]);

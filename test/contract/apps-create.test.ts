@@ -38,7 +38,7 @@ describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
     const body = { container_image: 'x', env_vars: { '': 'x' } };
     expect((await manager().post('/api/v2/apps/bad', body)).body).toEqual({
       invalid_parameters: {
-        env_vars: '"" cannot be the name of a variable, which is not empty and has no "="',
+        env_vars: '"" is not a valid variable name, which is not empty and contains no "="',
       },
     });
   });
@@ -199,7 +199,7 @@ describe('decisions.md: Apps, create', () => {
       volumes: [1],
     });
     expect(told['starting_ports']).toMatch(/^25000 must be a port .*"80"}$/);
-    expect(told['env_vars']).toMatch(/^A= cannot be the name/);
+    expect(told['env_vars']).toMatch(/^A= is not a valid variable name/);
     expect(told['volumes']).toBe('0 must be a string, not a number; write it in quotes');
   });
 

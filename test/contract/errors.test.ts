@@ -237,7 +237,7 @@ describe('decisions.md: Everything else: Bodies', () => {
 
   it('a report that is not there is told as such', async () => {
     const reply = await manager().post('/api/v2/reports');
-    expect([reply.status, reply.body]).toEqual([400, { error: 'there is no body; send JSON' }]);
+    expect([reply.status, reply.body]).toEqual([400, { error: 'the body is missing; send JSON' }]);
   });
 
   it.each([

@@ -41,7 +41,7 @@ describe('a first start with a mistake in its settings', () => {
     const remote = { GIT_REMOTE: repository.folder, DESIRED_STATE: 'desired-state' };
     const settings = { GIT_BRANCH: 'mian', ...(isRemote ? remote : {}) };
     const manager = await startManager({ repository, settings });
-    const why = /has no branch "mian"; look at GIT_BRANCH.*there are: main, next/;
+    const why = /has no branch "mian"; check GIT_BRANCH.*there are: main, next/;
     await expectNothingKnown(manager, why);
     expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({
       state: 'failing',
@@ -75,7 +75,7 @@ describe('a first start with a mistake in its settings', () => {
       ? { GIT_REMOTE: repository.folder, DESIRED_STATE: 'desired-sate' }
       : { DESIRED_STATE: join(repository.folder, 'desired-sate') };
     const manager = await startManager({ repository, settings });
-    const why = /there is no folder of DESIRED_STATE in commit [0-9a-f]{12}/;
+    const why = /the folder of DESIRED_STATE does not exist in commit [0-9a-f]{12}/;
     await expectNothingKnown(manager, why);
     expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'refused' });
     const write = await manager.post('/api/v2/apps/new', { container_image: 'a' });
@@ -93,7 +93,7 @@ describe('a first start with a mistake in its settings', () => {
       ? { GIT_REMOTE: repository.folder, DESIRED_STATE: '.' }
       : { DESIRED_STATE: repository.folder };
     const manager = await startManager({ repository, settings });
-    await expectNothingKnown(manager, /but the folder "desired-state" in it has; look at the setting/);
+    await expectNothingKnown(manager, /but the folder "desired-state" in it has; check the setting/);
     expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'refused' });
     const right = isRemote ? 'desired-state' : join(repository.folder, 'desired-state');
     const mended = await manager.restart({ DESIRED_STATE: right });
@@ -130,7 +130,7 @@ describe('a first start with a mistake in its settings', () => {
   it('with STRICT, a first revision that is refused says nothing of the fleet', async () => {
     const files = { ...FILES, 'apps/bad.yaml': 'running: maybe\n' };
     const manager = await startManager({ files, settings: { STRICT: 'true' } });
-    await expectNothingKnown(manager, /STRICT refuses it whole/);
+    await expectNothingKnown(manager, /STRICT refuses it as a whole/);
   });
 });
 
@@ -142,7 +142,7 @@ describe('a folder in no repository', () => {
     await rename(join(folder, '.git'), join(folder, '.git-away'));
     await expect(manager.restart()).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringMatching(/in no git repository any more.*bring the repository back/),
+      message: expect.stringMatching(/no longer in a git repository.*restore the repository/),
     });
     await rename(join(folder, '.git-away'), join(folder, '.git'));
     const again = await manager.restart();
@@ -155,7 +155,7 @@ describe('a folder in no repository', () => {
     const manager = await startManager({ settings: { DESIRED_STATE: folder } });
     expect((await manager.post(WEB, { container_image: 'first:1' })).status).toBe(200);
     expect(manager.log.map(({ msg }) => msg)).toContain(
-      'the folder was in no git repository: made one, with a first commit',
+      'the folder was not in a git repository: created one, with a first commit',
     );
   });
 });

@@ -187,7 +187,7 @@ describe('decisions.md: Reports: Order and paging', () => {
 
   it('a comparison without a time', async () => {
     const { body } = await manager().get(`${REPORTS}?report_creation_time_filter=gt`);
-    const why = 'needs report_creation_time to compare with';
+    const why = 'requires report_creation_time';
     expect(body).toEqual({ invalid_parameters: { report_creation_time_filter: why } });
   });
 

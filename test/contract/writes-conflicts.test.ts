@@ -247,7 +247,7 @@ describe('decisions.md: Writes through the API: Detached HEAD; branch without a 
     expect((await manager.get('/api/v2/device_groups/edge')).body).toEqual({ device_group_exists: false });
     // A device that asks shows that there was a fleet.
     const info = await manager.get('/api/v2/device_groups/edge/info');
-    expect([info.status, info.text]).toEqual([503, 'nothing is applied yet; try again\n']);
+    expect([info.status, info.text]).toEqual([503, 'nothing has been applied yet; try again\n']);
     expect((await manager.post('/api/v2/prune')).body).toEqual({ prune_ids: {} });
     const reply = await manager.post(WEB, { container_image: 'first:1' });
     expect(reply.status).toBe(200);

@@ -24,7 +24,7 @@ function problemsOf(text: string): string[] {
     : parsed.problems.map((each) => `${each.line}:${each.column} ${each.code} ${each.message}`);
 }
 
-const PAIR_HINT = 'put each of the two ports in quotes of its own';
+const PAIR_HINT = 'put each of the two ports in its own quotes';
 const PORT_RULE = 'must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}';
 const MOUNT_RULE = 'must be "source:target" or "source:target:mode"';
 const DEVICE_RULE = 'must be "host:container" or "host:container:permissions" (of r, w, m)';
@@ -164,11 +164,13 @@ describe('refused values', () => {
     ['env_vars: {A: {B: c}}', ['2:12 field-invalid env_vars.A must be a string, not a map of fields']],
     [
       'env_vars: {"A=B": c}',
-      ['2:12 field-invalid env_vars.A=B cannot be the name of a variable, which is not empty and has no "="'],
+      [
+        '2:12 field-invalid env_vars.A=B is not a valid variable name, which is not empty and contains no "="',
+      ],
     ],
     [
       'env_vars: {"": c}',
-      ['2:12 field-invalid env_vars. cannot be the name of a variable, which is not empty and has no "="'],
+      ['2:12 field-invalid env_vars. is not a valid variable name, which is not empty and contains no "="'],
     ],
     ['env_vars: {"\\ud800": c}', [`2:12 field-invalid env_vars.\ud800 ${TEXT_RULE}`]],
     ['env_vars: {A: "\\udc00"}', [`2:12 field-invalid env_vars.A ${TEXT_RULE}`]],

@@ -10,18 +10,18 @@ function read(text: string): unknown {
 }
 
 const DEPTH = 'yaml-depth is nested too deeply; at most 32 levels are read';
-const INTEGER = 'yaml-integer whole numbers beyond 2^53 are not exact; write it in quotes';
+const INTEGER = 'yaml-integer whole numbers beyond 2^53 are not exact; write this one in quotes';
 const DIRECTIVE = 'yaml-directive remove the lines that begin with "%"; only YAML 1.2 is read';
 const TAG =
   'yaml-tag remove this tag (the word after "!"); only plain values are read. Put it in quotes if it is a value that begins with "!"';
 const ALIAS =
   'yaml-alias write the value out instead of this alias; put it in quotes if it is a value that begins with "*"';
-const TWICE = 'yaml-syntax this key stands twice in the same map; keep one of them';
+const TWICE = 'yaml-syntax duplicate key; keep only one';
 const KEY =
   'yaml-syntax keys must be plain text; a list or map cannot be a key: put a value that begins with "{" or "[" in quotes';
 const MISSING =
   'yaml-syntax a closing quote or bracket, a comma, or the colon and space after a key is missing here';
-const INDENT = 'yaml-syntax the indentation does not fit the lines above, or a closing bracket is missing';
+const INDENT = 'yaml-syntax the indentation does not match the lines above, or a closing bracket is missing';
 const SECOND = 'yaml-syntax a file holds one object; remove everything from the second "---" on';
 
 describe('decodeText', () => {

@@ -73,15 +73,12 @@ describe('classifyPath', () => {
   );
 
   it.each([
-    ['app/web.yaml', 'is not read: it has to be in apps/; move it there'],
-    ['Apps/shop/web.yml', 'is not read: it has to be in apps/; move it there'],
-    ['device_groups/edge.yaml', 'is not read: it has to be in device-groups/; move it there'],
-    ['groups/edge.yaml', 'is not read: it has to be in device-groups/; move it there'],
-    ['apps/web.YAML', 'is not read: its name has to end with .yaml or .yml, in small letters; rename it'],
-    [
-      'device-groups/edge.Yml',
-      'is not read: its name has to end with .yaml or .yml, in small letters; rename it',
-    ],
+    ['app/web.yaml', 'is not read: it must be in apps/; move it there'],
+    ['Apps/shop/web.yml', 'is not read: it must be in apps/; move it there'],
+    ['device_groups/edge.yaml', 'is not read: it must be in device-groups/; move it there'],
+    ['groups/edge.yaml', 'is not read: it must be in device-groups/; move it there'],
+    ['apps/web.YAML', 'is not read: its name must end in .yaml or .yml, in lower case; rename it'],
+    ['device-groups/edge.Yml', 'is not read: its name must end in .yaml or .yml, in lower case; rename it'],
   ])('%s is unexpected, and told what it has to be', (path, message) => {
     expect(classifyPath(path)).toMatchObject({
       severity: 'warning',

@@ -99,7 +99,7 @@ describe('loadFile', () => {
       'a blob that is not there',
       { missing: true },
       'file-unreadable',
-      'cannot be read; see its permissions, and whether the repository is whole',
+      'cannot be read; check its permissions, and the repository (git fsck)',
     ],
     [
       'a blob that is no text',

@@ -57,7 +57,7 @@ describe('a mistake in an app is told with its place and with what to write inst
     [
       'a record of the API',
       'app_id: 5',
-      "2:1 app_id is not written in files: an app's name is its file's name, and the manager gives ids; remove it",
+      '2:1 app_id does not belong in a file: an app is named by its file name, and the manager assigns ids; remove it',
     ],
     ['yes', 'running: yes', '2:1 running must be true or false, not a string; write true'],
     ['off', 'privileged: off', '2:1 privileged must be true or false, not a string; write false'],
@@ -75,12 +75,12 @@ describe('a mistake in an app is told with its place and with what to write inst
     [
       'a pair as Docker writes it',
       'starting_ports:\n  - "8080:80"',
-      '3:5 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; put each of the two ports in quotes of its own',
+      '3:5 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; put each of the two ports in its own quotes',
     ],
     [
       'a pair without quotes',
       'starting_ports:\n  - 8080: 80',
-      '3:5 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; put each of the two ports in quotes of its own',
+      '3:5 starting_ports[0] must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}; put each of the two ports in its own quotes',
     ],
     [
       'a port that is none',
@@ -132,7 +132,7 @@ describe('a mistake in an app is told with its place and with what to write inst
     [
       'a quote in quotes',
       "env_vars:\n  A: 'it's'",
-      "3:10 this stands behind the end of a value: put the whole value in quotes, in which a quote of the same kind is doubled ('') or follows a backslash (\\\")",
+      "3:10 this is after the end of a value: put the whole value in quotes, and within them, double a single quote ('') or escape a double quote (\\\")",
     ],
     [
       'a template',
@@ -173,12 +173,12 @@ describe('a mistake in an app is told with its place and with what to write inst
     [
       'no space behind the only colon',
       'container_image:a:1\n',
-      '1:1 the file must be a map of fields, not a string; write a space behind the colon of each key',
+      '1:1 the file must be a map of fields, not a string; put a space after the colon of each key',
     ],
     [
       'a space that is none',
       'container_image:\u00a0a:1\n',
-      '1:1 the file must be a map of fields, not a string; write a space behind the colon of each key',
+      '1:1 the file must be a map of fields, not a string; put a space after the colon of each key',
     ],
     ['an image alone', 'nginx:1.27\n', '1:1 the file must be a map of fields, not a string'],
   ])('a file that is no map: %s', (_name, text, expected) => {
@@ -191,7 +191,7 @@ describe('a mistake in an app is told with its place and with what to write inst
     [
       'a record of the API',
       'apps: []\nprune_id: 1\n',
-      "2:1 prune_id is not written in files: a device group's name is its file's name, and the manager gives ids; remove it",
+      '2:1 prune_id does not belong in a file: a device group is named by its file name, and the manager assigns ids; remove it',
     ],
     [
       'nothing behind apps',

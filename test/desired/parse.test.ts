@@ -47,7 +47,7 @@ describe('parseObject', () => {
       'a pointer of Git LFS',
       'device_group',
       LFS_POINTER,
-      'file-lfs-pointer is a Git LFS pointer, not the file itself; take it out of LFS and commit the text',
+      'file-lfs-pointer is a Git LFS pointer, not the file itself; remove it from LFS and commit the text',
     ],
     [
       'a syntax error',
@@ -68,7 +68,7 @@ describe('parseObject', () => {
       'the record of the API',
       'device_group',
       'apps: []\n_id: x',
-      "field-unknown _id is not written in files: a device group's name is its file's name, and the manager gives ids; remove it",
+      'field-unknown _id does not belong in a file: a device group is named by its file name, and the manager assigns ids; remove it',
     ],
   ])('refuses %s', (_name, kind, content, expected) => {
     const parsed = parseObject(kind, Buffer.from(content), DEFAULTS);

@@ -39,13 +39,13 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case>
   'file-unreadable': {
     now: { 'apps/a.yaml': { missing: true } },
     place: 'apps/a.yaml:1:1',
-    advice: /see its permissions, and whether the repository is whole$/,
+    advice: /check its permissions, and the repository \(git fsck\)$/,
   },
   'file-unexpected': { now: { 'apps/a.txt': 'a' }, place: 'apps/a.txt:1:1', advice: /move or remove it$/ },
   'file-lfs-pointer': {
     now: { 'apps/a.yaml': 'version https://git-lfs.github.com/spec/v1\n' },
     place: 'apps/a.yaml:1:1',
-    advice: /take it out of LFS and commit the text$/,
+    advice: /remove it from LFS and commit the text$/,
   },
   'name-invalid': { now: { 'apps/a b.yaml': A }, place: 'apps/a b.yaml:1:1', advice: /rename the file$/ },
   'name-duplicate': {
@@ -77,7 +77,7 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case>
   'yaml-integer': {
     now: { 'apps/a.yaml': 'a: 9007199254740993\n' },
     place: 'apps/a.yaml:1:4',
-    advice: /write it in quotes$/,
+    advice: /write this one in quotes$/,
   },
   'yaml-depth': {
     now: { 'apps/a.yaml': '['.repeat(40) },
@@ -102,18 +102,18 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case>
   'app-unknown': {
     now: { 'device-groups/g.yaml': 'apps:\n- a\n' },
     place: 'device-groups/g.yaml:2:3',
-    advice: /add apps\/a\.yaml or take the name off this list$/,
+    advice: /add apps\/a\.yaml, or remove the name from this list$/,
   },
   'app-waiting': {
     now: { 'apps/a.yaml': '', 'device-groups/g.yaml': 'apps:\n- a\n' },
     place: 'device-groups/g.yaml:2:3',
-    advice: /waits until apps\/a\.yaml is mended$/,
+    advice: /waits until apps\/a\.yaml is fixed$/,
   },
   'app-retained': {
     was: { 'apps/a.yaml': A, 'device-groups/g.yaml': 'apps: [a]\n' },
     now: { 'device-groups/g.yaml': '' },
     place: 'device-groups/g.yaml:1:1',
-    advice: /mend this file, and the app goes$/,
+    advice: /fix this file, and the app is deleted$/,
   },
 };
 

@@ -119,7 +119,7 @@ describe('DesiredState', () => {
         'apps/x/a.yaml:1:1 name-duplicate',
       ]);
       expect(state.problems()[0]?.message).toBe(
-        'the name "a" is also that of apps/a.yml, apps/x/a.yaml; rename or remove all but one of these files',
+        'duplicate name "a", also used by apps/a.yml, apps/x/a.yaml; rename or remove all but one of these files',
       );
     });
 

@@ -94,7 +94,7 @@ describe('the built program: commands', () => {
     const { env } = await makePlace(SMALL_FLEET);
     const { code, output } = await run(['serve'], { ...env, HOST: '192.0.2.1', AUTH_ENABLED: 'false' });
     expect(code).toBe(3);
-    expect(output).toMatch(/^holdfast: .*HOST is no address of this machine$/m);
+    expect(output).toMatch(/^holdfast: .*HOST is not an address of this machine$/m);
   });
 
   it('a port that is taken: 3, and a sentence that names it', async () => {
@@ -107,7 +107,7 @@ describe('the built program: commands', () => {
     expect(code).toBe(3);
     const complaint = output.split('\n').filter((line) => line.startsWith('holdfast: '));
     expect(complaint).toEqual([
-      `holdfast: cannot listen on port ${port} of 127.0.0.1: another program has it; end that one, or set PORT to another`,
+      `holdfast: cannot listen on port ${port} of 127.0.0.1: it is in use by another program; stop that one, or set PORT to another`,
     ]);
   });
 });

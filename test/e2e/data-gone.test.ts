@@ -20,7 +20,7 @@ it('a manager whose data folder is deleted says so, acknowledges nothing and ser
   expect((await ask('/readyz')).status).toBe(503);
   expect(await ask('/api/v2/apps/web/restart', 'POST')).toEqual({
     status: 503,
-    text: expect.stringContaining("the store's files were deleted or replaced while this manager runs"),
+    text: expect.stringContaining("the store's files were deleted or replaced while the manager was running"),
   });
   expect(await ask('/api/v2/apps/web/stop', 'POST')).toMatchObject({ status: 503 });
   expect(await ask(INFO)).toEqual(before);

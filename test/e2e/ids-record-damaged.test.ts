@@ -73,7 +73,7 @@ describe('a damaged record', () => {
       expect(ids_seeded).toMatchObject({ cause: 'no-counters', record: 'damaged', kept: 0 });
       expect(await webId(next)).toBe(ids_seeded.floor);
       expect(ids_record).toMatchObject({ problem: null, replaced: { message: expect.any(String) } });
-      expect(logged(next, 'the record of ids could not be read and was written anew')).toHaveLength(1);
+      expect(logged(next, 'the record of ids could not be read and was rewritten')).toHaveLength(1);
       await expectFollows(worker, next);
       const before = await webId(next);
       expect(await webId(await loseStore(next))).toBe(before);
@@ -109,7 +109,7 @@ describe('a record that somebody forged up to the end of the room for ids', () =
     expect((await next.put(`${WEB}/update`, { container_image: 'changed:1' })).status).toBe(202);
     expect(await webId(next)).toBeLessThan(Number.MAX_SAFE_INTEGER);
     const problem = async () => (await statusOf(next)).ids_record.problem?.message;
-    await expect.poll(problem, PATIENCE).toMatch(/end of their room/);
+    await expect.poll(problem, PATIENCE).toMatch(/reached their limit/);
     const again = await next.restart();
     await expect.poll(async () => (await statusOf(again)).ids_record.problem, PATIENCE).not.toBeNull();
     expect((await statusOf(again)).ids_record.replaced).toBeNull();

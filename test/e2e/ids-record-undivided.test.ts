@@ -18,7 +18,7 @@ import {
 } from '../support/lived-fleet.ts';
 import { copyData, loseStore, restoreCopy } from '../support/loss.ts';
 
-const REWRITTEN = 'the record of ids could not be read and was written anew';
+const REWRITTEN = 'the record of ids could not be read and was rewritten';
 
 describe('a record from before there were sections', () => {
   it('becomes one with a section, and raises nothing where the store lives', async () => {

@@ -45,7 +45,7 @@ describe('a place that cannot be used is told with its path, the reason and what
     const { code, text } = await failureOf(join(await ownFolder(), 'data'), env);
     expect([code, text]).toEqual([
       2,
-      expect.stringContaining(`the folder ${closed} may not be entered (EACCES)`),
+      expect.stringContaining(`this user may not enter the folder ${closed} (EACCES)`),
     ]);
     expect(text).not.toContain('install git');
   });
@@ -93,7 +93,7 @@ describe('a place that cannot be used is told with its path, the reason and what
     const program = runProgram(['serve'], env);
     expect(await program.ended).toBe(2);
     expect(program.output()).toContain(
-      `is not a database (${dataFolder}/store.sqlite); restore it from a backup, or`,
+      `is not a database (${dataFolder}/store.sqlite); restore a backup, or`,
     );
   });
 
@@ -111,7 +111,7 @@ describe('a place that cannot be used is told with its path, the reason and what
     expect([code, text]).toEqual([
       3,
       expect.stringContaining(
-        `may not be written by this user; give it to the one that the manager runs as (${store}, EACCES)`,
+        `may not be written by this user; make the user of the manager its owner (${store}, EACCES)`,
       ),
     ]);
   });
@@ -136,7 +136,7 @@ describe('a place that cannot be used is told with its path, the reason and what
     const origin = { ...(await testOrigin()), url: 'ssh://git@127.0.0.1:1/fleet.git' };
     const manager = await startFollower(origin, { path: programs });
     expect((await manager.get('/api/v2/reconcile')).body.error).toMatchObject({
-      message: expect.stringContaining('there is no ssh on the PATH'),
+      message: expect.stringContaining('ssh is not on the PATH'),
     });
   });
 });

@@ -179,9 +179,7 @@ describe('a read-only folder', () => {
     await chmod(path, 0o500);
     const reply = await changeWeb(manager, 'refused:1');
     expect(reply.status, reply.text).toBe(503);
-    expect(reply.text).toContain(
-      `${what}: the user who runs the manager may not write there; look at owners`,
-    );
+    expect(reply.text).toContain(`${what}: the user of the manager may not write there; check owner`);
     expect(await git('rev-parse', 'HEAD')).toBe(head);
     expect(await readFile(join(repository.folder, 'desired-state/apps/web.yaml'), 'utf8')).toBe(
       SMALL_FLEET['apps/web.yaml'],
@@ -201,9 +199,9 @@ describe('a read-only folder', () => {
     const path = join(repository.folder, '.git/objects/pack');
     await chmod(path, 0o500);
     expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(202);
-    await expect
-      .poll(problem, { timeout: 60_000 })
-      .toMatchObject({ message: expect.stringContaining('may not write there; look at owners and rights') });
+    await expect.poll(problem, { timeout: 60_000 }).toMatchObject({
+      message: expect.stringContaining('may not write there; check owner and permissions'),
+    });
     await chmod(path, 0o755);
     await manager.request('POST', `${WEB}/restart`);
     await expect.poll(problem, { timeout: 60_000 }).toBeNull();
@@ -223,7 +221,7 @@ describe('a file of the checkout that may not be read', () => {
     const reply = await changeWeb(manager, 'refused:1');
     expect(reply.status, reply.text).toBe(503);
     expect(reply.text).toContain("apps/web.yaml: the checkout's file cannot be read");
-    expect(reply.text).toContain('may not read it (EACCES); look at owners and rights');
+    expect(reply.text).toContain('may not read it (EACCES); check owner and permissions');
     await chmod(path, mode);
     expect((await changeWeb(manager, 'healed:1')).status).toBe(202);
     expect(await foreign(repository)('status', '--porcelain')).toBe('');
@@ -246,7 +244,7 @@ describe('a part of the repository that may not be read', () => {
     await chmod(path, 0);
     const { body } = await manager.request('POST', '/api/v2/reconcile');
     expect(body).toMatchObject({ state: 'failing', error: { kind: 'unavailable' } });
-    expect(body.error.message).toContain('the user who runs the manager may not read it');
+    expect(body.error.message).toContain('the user of the manager may not read it');
     expect((await changeWeb(manager, 'refused:1')).status).toBe(503);
     expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
     await chmod(path, mode);

@@ -118,7 +118,7 @@ describe('two managers of two folders in one clone', () => {
     });
     const answers = new Set((await Promise.all(writes)).flat());
     // As at any branch that others move all the time.
-    answers.delete('the branch moved 5 times while this was written; try again');
+    answers.delete('the branch moved 5 times during this write; try again');
     expect(answers).toEqual(new Set([202]));
     for (const manager of managers) expect(await manager.stop()).toBe(0);
   });

@@ -95,14 +95,14 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
     await firstRecord(place.origin);
     await hang(place, behaviour, look(manager));
     expect(await manager.stop()).toBe(0);
-    expect(manager.process.output()).not.toContain('not stopped in time');
+    expect(manager.process.output()).not.toContain('did not stop in time');
     await expectGone(place);
   });
 
   it('in the middle of sending the record of ids: it is in the mirror then, and the log says so', async () => {
     const { place, manager, mirror, before } = await sendingRecord();
     expect(await manager.stop()).toBe(0);
-    expect(manager.process.output()).toMatch(/kept in the mirror alone.*the manager is shutting down/);
+    expect(manager.process.output()).toMatch(/kept only in the mirror.*the manager is shutting down/);
     expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
     await expectGone(place);
   });

@@ -41,7 +41,7 @@ describe.skipIf(!HAS_OPENSSL)('origin at one byte a second', () => {
     const { body } = await manager.reconcile();
     expect(body).toMatchObject({
       state: 'failing',
-      error: { kind: 'unavailable', message: 'origin does not answer in time' },
+      error: { kind: 'unavailable', message: 'origin did not respond in time' },
     });
     const reply = await manager.put(UPDATE, { container_image: 'slow:1' });
     expect(reply.status).toBe(503);
@@ -62,7 +62,7 @@ describe('a fetch that takes long', () => {
     const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
     await ssh.behave('for step in 1 2 3 4 5 6 7 8 9; do echo step >&2; sleep 0.3; done\n');
     const id = await origin.push({ [WEB]: 'container_image: large:1\n' });
-    expect((await manager.reconcile()).body.error.message).toBe('origin does not answer in time');
+    expect((await manager.reconcile()).body.error.message).toBe('origin did not respond in time');
     await expectApplied(manager, id);
   });
 

@@ -22,7 +22,7 @@ describe('a branch that is followed, and then has no commit', () => {
     const expectRefused = async (manager: TestManager): Promise<void> => {
       const { body } = await manager.reconcile();
       expect(body).toMatchObject({ state: 'refused', revision_applied: tip });
-      expect(body.error.message).toContain('the branch has no commit any more; nothing is deleted');
+      expect(body.error.message).toContain('the branch has no commits any more; nothing is deleted');
       expect((await manager.get(INFO)).text).toBe(before);
       expect((await manager.put(UPDATE, { container_image: 'lost:1' })).status).toBe(409);
     };

@@ -233,7 +233,7 @@ describe('a commit whose message has no end', () => {
     const { body } = await manager.reconcile();
     expect(body).toMatchObject({
       revision_applied: good,
-      error: { message: expect.stringContaining('too much to be read') },
+      error: { message: expect.stringContaining('too large to read') },
     });
     expect((await manager.get('/api/v2/device_groups/edge/info')).status).toBe(200);
     await repository.git('update-ref', 'refs/heads/main', good);

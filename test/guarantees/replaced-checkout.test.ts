@@ -53,7 +53,7 @@ describe('a checkout that another clone takes the place of', () => {
     await manager.reconcile();
     expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({
       state: 'failing',
-      error: { message: 'the repository is gone; bring it back' },
+      error: { message: 'the repository is gone; restore it' },
     });
     expect((await manager.get(WEB)).status).toBe(200);
     expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(503);

@@ -56,6 +56,6 @@ describe('what never becomes a request', () => {
 
   it('says what the parser stumbled over', async () => {
     const reply = await answerTo('GET /\u00e9 HTTP/1.1\r\nHost: x\r\n\r\n');
-    expect(reply).toMatch(/"error":"this is not a request of HTTP\/1.1: Invalid char in url path"/);
+    expect(reply).toMatch(/"error":"this is not an HTTP\/1.1 request: Invalid char in url path"/);
   });
 });

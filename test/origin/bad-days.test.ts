@@ -45,7 +45,7 @@ describe('origin', () => {
     await expectHolding(manager, () => rename(origin.url, `${origin.url}.away`));
     await rename(`${origin.url}.away`, origin.url);
     await expectHealed(manager, origin);
-    expect(manager.log.map(({ msg }) => msg)).toContain('origin is reached again');
+    expect(manager.log.map(({ msg }) => msg)).toContain('origin works again');
   });
 
   it('unreachable when the manager starts for the first time: nothing is served for devices, and it heals', async () => {
@@ -76,7 +76,7 @@ describe('origin', () => {
       const before = await origin.bare.git('rev-parse', 'main');
       const reply = await manager.put(`${WEB}/update`, { container_image: 'hung:1' });
       expect(reply.status).toBe(503);
-      expect(reply.body.error).toContain('does not answer in time');
+      expect(reply.body.error).toContain('did not respond in time');
       expect(await origin.bare.git('rev-parse', 'main')).toBe(before);
       await rm(hook);
       await expectHealed(manager, origin);
@@ -106,7 +106,7 @@ describe('origin', () => {
     const url = `https://127.0.0.1:${port}/fleet.git`;
     const manager = await startFollower({ ...origin, url }, { settings: { GIT_TIMEOUT: '1' } });
     expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-      'origin does not answer in time',
+      'origin did not respond in time',
     );
     expect((await manager.get(INFO)).status).toBe(503);
   });
@@ -132,26 +132,26 @@ describe('origin', () => {
         await symlink('nowhere/heads', join(bare.folder, 'refs/heads'));
       },
       heal: ({ bare }: TestOrigin) => rm(join(bare.folder, 'refs/heads')),
-      says: 'origin does not move the branch, though it is where it was: ',
+      says: 'origin does not update the branch, although nobody else has: ',
     },
     {
       name: 'that hides the branch from those who push',
       spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.hideRefs', 'refs/heads'),
       heal: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.hideRefs'),
-      says: 'origin does not show the branch to those who push; let it show refs/heads there (transfer.hideRefs, receive.hideRefs)',
+      says: 'origin hides the branch from pushes; make it show refs/heads (transfer.hideRefs, receive.hideRefs)',
     },
     {
       name: 'that cannot keep objects',
       spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.maxInputSize', '1'),
       heal: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.maxInputSize'),
-      says: 'origin refuses the push: unpacker error: fatal: pack exceeds maximum allowed size',
+      says: 'origin rejected the push: unpacker error: fatal: pack exceeds maximum allowed size',
     },
     {
       name: 'whose reference-transaction hook refuses',
       spoil: ({ bare }: TestOrigin) =>
         writeFile(join(bare.folder, 'hooks/reference-transaction'), '#!/bin/sh\nexit 1\n', { mode: 0o755 }),
       heal: ({ bare }: TestOrigin) => rm(join(bare.folder, 'hooks/reference-transaction')),
-      says: 'origin refuses the push: reference-transaction hook declined',
+      says: 'origin rejected the push: reference-transaction hook declined',
     },
   ])('$name: a write says so, and changes nothing', async ({ spoil, heal, says }) => {
     const origin = await testOrigin(SMALL_FLEET);
@@ -171,7 +171,7 @@ describe('origin', () => {
     await origin.bare.git('branch', 'kept', 'main');
     await expectHolding(manager, () => origin.bare.git('update-ref', '-d', 'refs/heads/main'));
     expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-      'origin has no branch "main" any more; look at GIT_BRANCH, or make the branch (there are: kept)',
+      'origin has no branch "main" any more; check GIT_BRANCH, or create the branch (there are: kept)',
     );
     await origin.bare.git('branch', 'main', 'kept');
     await expectHealed(manager, origin);

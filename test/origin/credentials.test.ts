@@ -48,7 +48,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
       { settings: { ...settingsFor(caFile), ...wrong } },
     );
     expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-      'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN (or GIT_TOKEN_FILE)',
+      'origin rejects the credentials; check GIT_USERNAME and GIT_TOKEN (or GIT_TOKEN_FILE)',
     );
     expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(503);
     await expectNoTrace(manager);
@@ -84,7 +84,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
     const settings = { GIT_USERNAME: 'robot', GIT_TOKEN: TOKEN };
     const manager = await startFollower({ ...origin, url }, { settings });
     expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(
-      'the certificate of origin is not trusted; look at GIT_CA_FILE',
+      'the certificate of origin is not trusted; check GIT_CA_FILE',
     );
     expect(seen).toEqual([]);
   });
@@ -149,26 +149,23 @@ describe('origin over ssh', () => {
   });
 
   it.each([
-    ['Host key verification failed.', 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
-    [
-      'git@forge.example: Permission denied (publickey).',
-      'origin does not accept the key; look at GIT_SSH_KEY',
-    ],
+    ['Host key verification failed.', 'the host key of origin is unknown; check GIT_KNOWN_HOSTS'],
+    ['git@forge.example: Permission denied (publickey).', 'origin rejects the ssh key; check GIT_SSH_KEY'],
     [
       "Permissions 0644 for '/run/key' are too open.\ngit@forge.example: Permission denied (publickey).",
-      'others may read the key of GIT_SSH_KEY, so ssh does not use it; give it mode 600',
+      'other users can read the key in GIT_SSH_KEY, so ssh does not use it; set its mode to 600',
     ],
     [
       'Load key "/run/key": Permission denied\ngit@forge.example: Permission denied (publickey).',
-      'ssh cannot use the file of GIT_SSH_KEY; look whether it is a private key that the user of the manager may read',
+      'ssh cannot use the file named in GIT_SSH_KEY; it must be a private key that the user of the manager may read',
     ],
     [
       'no such identity: /run/key: No such file or directory\ngit@forge.example: Permission denied (publickey).',
-      'there is no file at GIT_SSH_KEY',
+      'GIT_SSH_KEY names a file that does not exist',
     ],
     [
       'ssh: connect to host forge.example port 22: Connection refused',
-      'origin cannot be reached; look at GIT_REMOTE, and at the network',
+      'origin is unreachable; check GIT_REMOTE and the network',
     ],
   ])('that ends with "%s" says what to look at', async (text, message) => {
     const origin = await testOrigin(SMALL_FLEET);

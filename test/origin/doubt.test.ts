@@ -36,7 +36,7 @@ describe('a push whose outcome is not known', () => {
     await ssh.behave(`case "$command" in *receive-pack*) echo '${told}' >&2; exit 1;; esac\n`);
     const reply = await manager.put(UPDATE, { container_image: 'refused:1' });
     expect(reply.status).toBe(503);
-    expect(reply.body.error).toBe('origin does not let this account push');
+    expect(reply.body.error).toBe('origin does not allow this account to push');
     expect(reply.body).not.toHaveProperty('revision');
   });
 });

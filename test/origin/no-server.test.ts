@@ -4,7 +4,7 @@ import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 
 const NO_SERVER =
-  'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
+  'GIT_REMOTE does not respond like a git server; check the address, and any proxy in front of it';
 
 /** What stands before a forge, or at a mistyped address, and says about it. */
 const ANSWERS = [
@@ -22,13 +22,13 @@ const ANSWERS = [
     name: 'that it is not there for the moment',
     status: 503,
     text: '',
-    says: 'origin answers with HTTP status 503',
+    says: 'origin responded with HTTP status 503',
   },
   {
     name: 'that it is asked too often',
     status: 429,
     text: '',
-    says: 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL',
+    says: 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL',
   },
 ];
 

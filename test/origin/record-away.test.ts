@@ -42,7 +42,7 @@ describe('ids that cannot be sent to origin before the end', () => {
     const manager = await startRecorded(origin);
     const id = await stopAway(manager, origin);
     expect(manager.log.filter(({ msg }) => msg === 'ids are not recorded')).toMatchObject([
-      { reason: expect.stringMatching(/^the record of ids is kept in the mirror alone, .*no repository at/) },
+      { reason: expect.stringMatching(/^the record of ids is kept only in the mirror .*no repository at/) },
     ]);
     await rm(join(manager.dataFolder, 'store.sqlite'));
     const next = await manager.restart();

@@ -121,7 +121,7 @@ describe('the record of ids at origin', () => {
     expect(told(manager, 'ids are not recorded')).toMatchObject([
       { reason: expect.stringContaining('branches only') },
     ]);
-    expect(await problemOf(manager)).toMatch(/kept in the mirror alone.*branches only/);
+    expect(await problemOf(manager)).toMatch(/kept only in the mirror.*branches only/);
     expect(await recordAt(origin)).toBe('');
     const before = await seenBy(manager);
     await manager.stop();
@@ -136,7 +136,7 @@ describe('the record of ids at origin', () => {
     await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
     const ahead = await startFollower(origin, { now: () => Date.now() + 86_400_000 });
     const { body: before } = await ahead.get('/api/v2/apps/web');
-    await expect.poll(() => problemOf(ahead), PATIENCE).toContain('kept in the mirror alone');
+    await expect.poll(() => problemOf(ahead), PATIENCE).toContain('kept only in the mirror');
     await ahead.stop();
     await rm(join(ahead.dataFolder, 'store.sqlite'));
     await origin.push({ 'desired-state/apps/web.yaml': 'container_image: other\n' });
@@ -154,11 +154,11 @@ describe('the record of ids at origin', () => {
     const manager = await startFollower(origin);
     await expect.poll(() => problemOf(manager), PATIENCE).not.toBe('');
     const next = await manager.restart();
-    await expect.poll(() => problemOf(next), PATIENCE).toContain('kept in the mirror alone');
+    await expect.poll(() => problemOf(next), PATIENCE).toContain('kept only in the mirror');
   });
 
   it.each([
-    ['fetches', 'uploadpack.hideRefs', /has a refs\/holdfast\/ids that it does not show.*hideRefs/],
+    ['fetches', 'uploadpack.hideRefs', /has refs\/holdfast\/ids, but hides it.*hideRefs/],
     ['fetches and pushes', 'transfer.hideRefs', /hidden ref/],
   ])('that origin hides from %s: it says so, and blames no other manager', async (_, setting, reason) => {
     const origin = await testOrigin(SMALL_FLEET);
@@ -166,7 +166,7 @@ describe('the record of ids at origin', () => {
     await origin.bare.git('config', setting, 'refs/holdfast');
     const manager = await startFollower(origin);
     await expect.poll(() => problemOf(manager), PATIENCE).toMatch(reason);
-    expect(await problemOf(manager)).toContain('kept in the mirror alone');
+    expect(await problemOf(manager)).toContain('kept only in the mirror');
     expect((await manager.put('/api/v2/apps/web/update', { container_image: 'a:1' })).status).toBe(202);
     await origin.bare.git('config', '--unset', setting);
     await manager.reconcile();
@@ -181,7 +181,7 @@ describe('the record of ids at origin', () => {
     const lock = join(origin.url, 'refs/holdfast/ids.lock');
     await writeFile(lock, '');
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(/origin has a lock of refs\/holdfast\/ids/);
+    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(/origin has locked refs\/holdfast\/ids/);
     const before = await recordAt(origin);
     await rm(lock);
     // Nothing more changes: a lock goes by itself as a rule, and whoever loses this machine then needs what changed.
@@ -198,7 +198,9 @@ describe('the record of ids at origin', () => {
     // Like missing rights, and root has those always.
     await symlink('nowhere/holdfast', join(origin.bare.folder, 'refs/holdfast'));
     const manager = await startFollower(origin);
-    await expect.poll(() => problemOf(manager), PATIENCE).toContain('origin does not move refs/holdfast/ids');
+    await expect
+      .poll(() => problemOf(manager), PATIENCE)
+      .toContain('origin does not update refs/holdfast/ids');
     const lines = (await readFile(pushes, 'utf8')).trim().split('\n');
     expect(lines.length).toBeLessThan(8);
   });
@@ -231,7 +233,7 @@ describe('the record of ids at origin', () => {
     const kept = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
     await expect.poll(kept, { timeout: 60_000 }).toMatchObject({
       revision: body.revision_applied,
-      problem: { message: expect.stringContaining('refs/holdfast/ids/odd, which is in the way') },
+      problem: { message: expect.stringContaining('refs/holdfast/ids/odd, which conflicts with') },
     });
     expect(told(manager, 'ids are not recorded')).toHaveLength(1);
     await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids/odd');

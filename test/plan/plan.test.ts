@@ -230,31 +230,34 @@ describe('makePlan', () => {
     expect([...plan.problems.values()].flat().map(({ message, severity }) => [severity, message])).toEqual([
       [
         'error',
-        'app "a" was removed, but this group\'s last good content lists it; mend this file, and the app goes',
+        'app "a" was removed, but the last good state of this group still lists it; fix this file, and the app is deleted',
       ],
-      ['error', 'app "b" was never valid; this group waits until apps/b.yaml is mended'],
-      ['error', 'there is no app "x"; add apps/x.yaml or take the name off this list'],
+      ['error', 'app "b" was never valid; this group waits until apps/b.yaml is fixed'],
+      ['error', 'there is no app "x"; add apps/x.yaml, or remove the name from this list'],
     ]);
   });
 
   it.each<[string, string]>([
     [
       'shop/a',
-      'there is no app "shop/a": an app is named like its file, without folder and ending; write "a"',
+      'there is no app "shop/a": an app has the name of its file, without folder and extension; write "a"',
     ],
     [
       'a.yaml',
-      'there is no app "a.yaml": an app is named like its file, without folder and ending; write "a"',
+      'there is no app "a.yaml": an app has the name of its file, without folder and extension; write "a"',
     ],
     [
       'shop/b.yml',
-      'there is no app "shop/b.yml": an app is named like its file, without folder and ending; take it off this list',
+      'there is no app "shop/b.yml": an app has the name of its file, without folder and extension; remove it from this list',
     ],
-    ['c.yml', 'there is no app "c.yml"; add apps/c.yml.yaml or take the name off this list'],
-    ['a.yml', 'there is no app "a.yml": an app is named like its file, without folder and ending; write "a"'],
-    ['a.yaml.b', 'there is no app "a.yaml.b"; add apps/a.yaml.b.yaml or take the name off this list'],
-    ['a b', 'there is no app "a b", and none can have that name; take it off this list'],
-    ['b.yaml', 'there is no app "b.yaml"; add apps/b.yaml.yaml or take the name off this list'],
+    ['c.yml', 'there is no app "c.yml"; add apps/c.yml.yaml, or remove the name from this list'],
+    [
+      'a.yml',
+      'there is no app "a.yml": an app has the name of its file, without folder and extension; write "a"',
+    ],
+    ['a.yaml.b', 'there is no app "a.yaml.b"; add apps/a.yaml.b.yaml, or remove the name from this list'],
+    ['a b', 'there is no app "a b", and that is not a valid name; remove it from this list'],
+    ['b.yaml', 'there is no app "b.yaml"; add apps/b.yaml.yaml, or remove the name from this list'],
   ])('tells what to write instead of %s', (name, expected) => {
     const desired = stateOf({ ...A, 'device-groups/g.yaml': `apps: ["${name}"]\n` });
     const { problems } = makePlan(desired.keys(), desired, appliedOf({}));

@@ -59,7 +59,7 @@ describe('copyStore', () => {
     await manager.stop();
     const from = { DATA_DIR: manager.dataFolder };
     const away = copying(from, 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200');
-    await expect(away).rejects.toThrow('no server of --to takes writes');
+    await expect(away).rejects.toThrow('no server of --to accepts writes');
     const file = join(manager.dataFolder, 'store.sqlite');
     const bytes = await readFile(file);
     await writeFile(file, bytes.fill(0xff, 8192));

@@ -111,11 +111,11 @@ const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   BLOCK_AS_IMPLICIT_KEY:
     'this looks like a key within a value: put a value with ": " in it in quotes, or move a key to a line of its own with the right indentation',
   MULTILINE_IMPLICIT_KEY:
-    'a key stands on one line, with its colon: see whether a colon is missing, and whether the lines are indented alike',
-  BAD_INDENT: 'the indentation does not fit the lines above, or a closing bracket is missing',
+    'a key and its colon must be on one line; check for a missing colon, and for lines that are indented differently',
+  BAD_INDENT: 'the indentation does not match the lines above, or a closing bracket is missing',
   BAD_DIRECTIVE: DIRECTIVE_HINT,
   BAD_DQ_ESCAPE:
-    'in double quotes, a backslash begins an escape sequence, and this is none; write the backslash twice',
+    'in double quotes, a backslash begins an escape sequence, and this one is invalid; double the backslash',
   RESOURCE_EXHAUSTION: DEPTH_HINT,
   TAG_RESOLVE_FAILED: TAG_HINT,
 };
@@ -162,10 +162,10 @@ function withHint(message: string): string {
 }
 
 const HEADER_HINT =
-  'a value that begins with "|" or ">" is a text of several lines, below; put it in quotes if it is not meant as that';
+  '"|" or ">" at the beginning of a value starts a block of text on the lines below; put the value in quotes if that is not intended';
 
 const BEHIND_HINT =
-  "this stands behind the end of a value: put the whole value in quotes, in which a quote of the same kind is doubled ('') or follows a backslash (\\\")";
+  "this is after the end of a value: put the whole value in quotes, and within them, double a single quote ('') or escape a double quote (\\\")";
 
 /** What is valid YAML but refused, because people would read it differently than the parser does. */
 function contentProblems({ document, lines }: YamlTree): TextProblem[] {
@@ -211,7 +211,7 @@ function repeatedKeys({ items }: YAMLMap): NodeProblem[] {
     const isNew = !seen.has(name);
     seen.add(name);
     if (isNew) return [];
-    const message = 'this key stands twice in the same map; keep one of them';
+    const message = 'duplicate key; keep only one';
     return [{ offset: (key as Node).range?.[0] ?? 0, code: 'yaml-syntax', message }];
   });
 }
@@ -225,7 +225,7 @@ function keyProblems({ key }: Pair): NodeProblem[] {
 function integerProblems(node: Node, offset: number): NodeProblem[] {
   if (!isScalar(node) || typeof node.value !== 'number') return [];
   if (!Number.isInteger(node.value) || Number.isSafeInteger(node.value)) return [];
-  const message = 'whole numbers beyond 2^53 are not exact; write it in quotes';
+  const message = 'whole numbers beyond 2^53 are not exact; write this one in quotes';
   return [{ offset, code: 'yaml-integer', message }];
 }
 

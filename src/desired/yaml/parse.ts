@@ -20,7 +20,7 @@ const MAX_PASSES = 8;
 const LEXEMES_OF_A_PIECE = 1000;
 
 const MISLED =
-  'move this comment above its key or dash; too many comments stand between those and their values';
+  'move this comment above its key or dash; there are too many comments between keys or dashes and their values';
 
 /** Deepest nesting of maps and lists that is read; ours needs four levels. */
 export const MAX_DEPTH = 32;

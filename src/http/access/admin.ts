@@ -61,7 +61,7 @@ async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null
   try {
     return AdminFile.parse(JSON.parse(text));
   } catch (error) {
-    const message = `${file} is damaged; delete it, and a new admin password is made at the next start`;
+    const message = `${file} is damaged; delete it, and the next start generates a new password`;
     throw new HoldfastError('invalid', message, {}, error);
   }
 }

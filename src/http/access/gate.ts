@@ -78,7 +78,7 @@ function denied(why: string): HoldfastError {
 function refuseOtherOrigins({ headers }: FastifyRequest): void {
   const { origin, host } = headers;
   if (origin === undefined || hostOf(origin) === host) return;
-  throw denied('the page is from another site');
+  throw denied('the request comes from a page of another site');
 }
 
 function hostOf(origin: string): string | null {

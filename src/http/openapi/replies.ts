@@ -114,7 +114,7 @@ export const bodyErrors = {
 };
 
 /** The reply to an `If-Match` that does not hold. */
-export const conditionErrors = { 412: json('If-Match does not hold.', Fault) };
+export const conditionErrors = { 412: json('If-Match does not match.', Fault) };
 
 /** Error replies of a route that changes configuration. */
 export function writeErrors(kind: Kind) {

@@ -16,9 +16,9 @@ export function useProtocolRules(app: FastifyInstance): void {
     const hosts = raw.headersDistinct['host']?.length ?? 0;
     if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1')) {
       reply.header('connection', 'close');
-      throw new HoldfastError('invalid', 'send the header Host once');
+      throw new HoldfastError('invalid', 'send exactly one Host header');
     }
     if (!unexpected.has(raw)) return;
-    throw new HoldfastError('invalid', 'no Expect but 100-continue is known', { status: 417 });
+    throw new HoldfastError('invalid', 'only Expect: 100-continue is supported', { status: 417 });
   });
 }

@@ -25,12 +25,13 @@ export function useMethods(app: FastifyInstance): void {
     const { method } = request;
     const name = pathIn(request.url);
     const path = [...paths.values()].find(({ pattern }) => pattern.test(name));
-    if (path === undefined)
-      throw new HoldfastError('invalid', `there is nothing at ${name}`, { status: 404 });
+    if (path === undefined) throw new HoldfastError('invalid', `no such path: ${name}`, { status: 404 });
     const allow = [...path.methods].sort().concat('OPTIONS').join(', ');
     reply.header('allow', allow);
     if (method === 'OPTIONS') return reply.code(204).send();
-    throw new HoldfastError('invalid', `${method} is not for this path; it takes ${allow}`, { status: 405 });
+    throw new HoldfastError('invalid', `${method} is not allowed on this path; it takes ${allow}`, {
+      status: 405,
+    });
   });
 }
 

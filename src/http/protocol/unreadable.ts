@@ -20,7 +20,7 @@ const REPLIES: Readonly<Record<string, { status: number; type: string; body: str
 /** The 400 of what is not HTTP, with the parser's reason. */
 function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
   const why = reason === undefined ? '' : `: ${reason}`;
-  const body = JSON.stringify({ error: `this is not a request of HTTP/1.1${why}` });
+  const body = JSON.stringify({ error: `this is not an HTTP/1.1 request${why}` });
   return { status: 400, type: JSON_TYPE, body };
 }
 

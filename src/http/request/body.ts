@@ -102,7 +102,7 @@ function whyNotJson(headers: FastifyRequest['headers']): string | null {
   const encoding = headers['content-encoding'];
   // Some clients name the coding that is none (RFC 9110, 12.5.3).
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-    return `send JSON as it is: Content-Encoding ${encoding} is not taken`;
+    return `Content-Encoding ${encoding} is not supported; send plain JSON`;
   return headers['content-type'] === OTHER_TYPE
     ? 'send JSON in UTF-8 with Content-Type: application/json'
     : null;

@@ -104,7 +104,7 @@ export function badFields(
     ...(missing.length > 0 ? { missing_parameters: missing } : {}),
     ...(invalid.size > 0 ? { invalid_parameters: joinReasons(invalid) } : {}),
   };
-  return new HoldfastError('invalid', 'the parameters are not acceptable', details);
+  return new HoldfastError('invalid', 'invalid parameters', details);
 }
 
 function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, string> {
@@ -114,7 +114,7 @@ function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, str
 /** Reads a body that is any JSON value; throws a 400 where there is none. */
 export function readJson(request: FastifyRequest): unknown {
   const body = bodyOf(request);
-  if (body.state === 'absent') throw new HoldfastError('invalid', 'there is no body; send JSON');
+  if (body.state === 'absent') throw new HoldfastError('invalid', 'the body is missing; send JSON');
   if (body.state === 'malformed') throw notJson(body.why);
   if (body.refused.length > 0) throw badFields([], [], body.refused);
   return body.value;

@@ -44,7 +44,7 @@ export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
 function refuseOperators(query: Record<string, unknown>): void {
   const operators = Object.keys(query).filter((key) => key.includes('$'));
   if (operators.length === 0) return;
-  const why = 'operators are not taken';
+  const why = 'operators are not supported';
   throw new HoldfastError('invalid', why, {
     invalid_parameters: Object.fromEntries(operators.map((key) => [key, why])),
   });

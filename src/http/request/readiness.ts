@@ -29,5 +29,5 @@ export async function refuseUnready({ method, routeOptions }: FastifyRequest, ap
   if (state === 'refused' && !READS.has(method) && !PRUNES.test(route)) return;
   if (await isFleetKnown(api)) return;
   const reason = error === null ? 'try again' : error.message;
-  throw new HoldfastError('unavailable', `no revision is applied yet; ${reason}`);
+  throw new HoldfastError('unavailable', `no revision has been applied yet; ${reason}`);
 }

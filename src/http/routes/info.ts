@@ -55,6 +55,6 @@ async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEn
   if (reconciler.passes.desired.pathsOf('device_group', name).length > 0)
     throw new HoldfastError('unavailable', 'the group is not applied; see its problems');
   if (reconciler.status().applied === null)
-    throw new HoldfastError('unavailable', 'nothing is applied yet; try again');
+    throw new HoldfastError('unavailable', 'nothing has been applied yet; try again');
   throw absent('device_group', name);
 }

@@ -149,8 +149,8 @@ function originRecord({ origin, polling }: Status): z.infer<typeof Reconcile>['o
 
 function seededRecord(seeded: Status['seeded']): z.infer<typeof Reconcile>['ids_seeded'] {
   if (seeded === null) return null;
-  const { cause, record, names, kept, floor, isComplete, at } = seeded;
-  return { cause, record, names, kept, floor, history_is_complete: isComplete, at: isoTime(at) };
+  const { cause, record, names, kept, floor, historyIsComplete, at } = seeded;
+  return { cause, record, names, kept, floor, history_is_complete: historyIsComplete, at: isoTime(at) };
 }
 
 function idsRecord({ recorded, problem, replaced }: RecordStatus): z.infer<typeof Reconcile>['ids_record'] {

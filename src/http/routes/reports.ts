@@ -54,7 +54,7 @@ const Query = z
   })
   .superRefine((query, context) => {
     if (query.report_creation_time_filter === undefined || query.report_creation_time !== undefined) return;
-    const message = 'needs report_creation_time to compare with';
+    const message = 'requires report_creation_time';
     context.addIssue({ code: 'custom', path: ['report_creation_time_filter'], message });
   });
 
@@ -174,7 +174,7 @@ async function readReports(request: FastifyRequest): Promise<Report[]> {
   }
   if (bad === 0) return reports;
   const invalid_parameters = Object.fromEntries(problems);
-  throw new HoldfastError('invalid', 'a report is not acceptable', { invalid_parameters });
+  throw new HoldfastError('invalid', 'a report is invalid', { invalid_parameters });
 }
 
 function problemsOf(error: z.ZodError, place: readonly number[]): (readonly [place: string, why: string])[] {

@@ -54,7 +54,7 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
     if (state === null)
       return reply.code(503).send({ status: 'unavailable', reason: 'the store does not answer' });
     if (state.applied !== null) return { status: 'ok' };
-    const reason = reconciler.status().error?.message ?? 'no revision was applied yet';
+    const reason = reconciler.status().error?.message ?? 'no revision has been applied yet';
     return reply.code(503).send({ status: 'unavailable', reason });
   });
 }

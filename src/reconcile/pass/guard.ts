@@ -11,7 +11,7 @@ export const ALLOW_EMPTY = 'Allow-Empty: true';
 
 const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/im;
 
-const NO_COMMIT = `the branch has no commit any more; nothing is deleted. Bring the branch back, or switch to another one; to begin anew, commit with the trailer "${ALLOW_EMPTY}"`;
+const NO_COMMIT = `the branch has no commits any more; nothing is deleted. Restore the branch, or switch to another one; to start over, commit with the trailer "${ALLOW_EMPTY}"`;
 
 /**
  * Refuses a revision at which everything is gone: a folder that was moved, a bad merge, a wrong setting or a branch
@@ -28,7 +28,7 @@ export async function refuseEmptied(
   if (await isMeant(revision, reader)) return;
   throw new HoldfastError(
     'stalled',
-    `the desired-state folder is missing or empty at this revision; nothing is deleted. Bring it back, or commit with the trailer "${ALLOW_EMPTY}" if everything is to go`,
+    `the desired-state folder is missing or empty at this revision; nothing is deleted. Restore it, or commit with the trailer "${ALLOW_EMPTY}" to delete everything`,
     { code: 'folder-empty' },
   );
 }
@@ -49,7 +49,7 @@ export async function refuseMissing(
   if (await isMeant(revision, reader)) return;
   throw new HoldfastError(
     'stalled',
-    `there is no folder of DESIRED_STATE in commit ${revision.slice(0, 12)}; look at the setting, or commit a file in the folder (a .gitkeep will do)`,
+    `the folder of DESIRED_STATE does not exist in commit ${revision.slice(0, 12)}; check the setting, or commit a file in the folder (a .gitkeep will do)`,
     { code: 'folder-missing' },
   );
 }
@@ -69,7 +69,7 @@ export async function refuseMisplaced(
   if (folder === undefined || (await isMeant(revision, reader))) return;
   throw new HoldfastError(
     'stalled',
-    `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; look at the setting, or move the files. If it is meant, commit with the trailer "${ALLOW_EMPTY}"`,
+    `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; check the setting, or move the files. If this is intended, commit with the trailer "${ALLOW_EMPTY}"`,
     { code: 'folder-misplaced' },
   );
 }
@@ -95,7 +95,7 @@ export function refuseInvalid(problems: readonly Problem[]): void {
   if (errors === 0) return;
   throw new HoldfastError(
     'stalled',
-    `${errors} ${errors === 1 ? 'problem' : 'problems'} at this revision, and STRICT refuses it whole; mend the files that are named`,
+    `${errors} ${errors === 1 ? 'problem' : 'problems'} at this revision, and STRICT refuses it as a whole; fix the files listed in problems`,
     { problems },
   );
 }

@@ -138,7 +138,7 @@ async function refuseTwins(changes: readonly FileChange[]): Promise<FileChange[]
 }
 
 function twinFile(file: StateFile): StateFile {
-  const message = 'stands twice in the tree of this commit; write the tree anew with git';
+  const message = 'is in the tree of this commit twice; recreate the tree with git';
   const problem = fileProblem('file-unreadable', message);
   if (file.kind === null) return { ...file, problem };
   return { ...file, parsed: { ok: false, problems: [problem] } };

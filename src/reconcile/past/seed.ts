@@ -30,7 +30,7 @@ export interface Seeding {
   kept: number;
   floor: number;
   /** Whether git could name everything that ever was; otherwise every name starts at the floor, also new ones. */
-  isComplete: boolean;
+  historyIsComplete: boolean;
 }
 
 /** What was read of the record. */
@@ -167,7 +167,7 @@ async function seed(
     names: seeds.length,
     kept: recorded.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
     floor,
-    isComplete,
+    historyIsComplete: isComplete,
   };
 }
 

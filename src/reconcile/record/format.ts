@@ -107,7 +107,7 @@ export function decodeRecord({ files, isUndivided = false }: RecordFiles): Recor
     const { meta, count, highest } = parseMeta(files, isUndivided);
     const rows = decodeRows(files);
     const isWhole = rows.length === count && (highest === null || highestId(rows) === highest);
-    return isWhole ? { meta, rows, isUndivided } : 'it does not have the rows that it says';
+    return isWhole ? { meta, rows, isUndivided } : 'it does not have the rows that it declares';
   } catch {
     return 'it is not what a manager writes';
   }
@@ -138,7 +138,7 @@ function decodeRows(files: ReadonlyMap<string, string>): CounterRow[] {
     if (file === META) continue;
     for (const [kind, name, last, hash] of Shard.parse(JSON.parse(text))) {
       const key = counterKey({ kind, name });
-      if (rows.has(key) || shardOf(name) !== file) throw new Error('a row is not where it belongs');
+      if (rows.has(key) || shardOf(name) !== file) throw new Error('a row is in the wrong file');
       rows.set(key, { kind, name, last, hash });
     }
   }

@@ -12,12 +12,12 @@ const OFFER_AGAIN = 600_000;
 const MAX_ATTEMPTS = 5;
 
 const OF_ANOTHER =
-  'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager on a folder (with GIT_REMOTE on a branch of it), and start this one again when the other is gone';
+  'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager per folder (with GIT_REMOTE, per folder and branch), and restart this one when the other is gone';
 const AHEAD =
-  'the record of ids at refs/holdfast/ids is ahead of the store: another manager runs on a copy of it; end one of them';
+  'the record of ids at refs/holdfast/ids is ahead of the store: another manager is running on a copy of it; stop one of them';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
 const NO_ROOM =
-  'ids are at the end of their room, as only a forged record makes them, and cannot be recorded; if this store is lost, ids can be given again: keep it, and see who may push to refs/holdfast';
+  'ids have reached their limit, which only a forged record can cause, and cannot be recorded; if this store is lost, ids can be reused: keep it, and check who may push to refs/holdfast';
 
 /** What is needed to keep the record. */
 export interface RecordDependencies {

@@ -20,7 +20,7 @@ export function standingOf(text: RecordText | null, line: string, fleet: string)
   const record = 'damage' in text ? text.damage : decodeRecord(text);
   if (typeof record === 'string') return { kind: 'damaged', version, message: record };
   if (!isOf(line, record, fleet))
-    return { kind: 'damaged', version, message: 'it is that of another folder or branch' };
+    return { kind: 'damaged', version, message: 'it belongs to another folder or branch' };
   return { kind: record.meta.fleet === fleet ? 'ours' : 'another', version, record };
 }
 

@@ -12,13 +12,14 @@ const MAX_LINES = 50;
 
 /** What each cause of seeding means for ids. */
 const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
-  'no-counters': 'the store had no counters: ids of names that are known go on above the floor',
+  'no-counters':
+    'the store had no counters, as at a first start or after its loss: ids of known names continue above the floor',
   'older-than-record':
-    'the store is older than the record of ids: ids go on from the record, above the floor',
+    'the store is older than the record of ids: ids continue from the record, above the floor',
   'another-store':
-    'the record of ids is that of another store: ids go on from the higher of both, above the floor',
+    'the record of ids is that of another store: ids continue from the higher of both, above the floor',
   'other-history':
-    'the branch has a history that this store did not follow: ids of names that are known only there go on above the floor',
+    'the branch has a history that this store did not follow: ids of names known only there continue above the floor',
 };
 
 /**
@@ -47,7 +48,7 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
         'problem in desired state',
       );
     });
-    await inTurns(before.values(), (problem) => logger.info(problem, 'problem in desired state is solved'));
+    await inTurns(before.values(), (problem) => logger.info(problem, 'problem in desired state is resolved'));
   };
 
   return async (outcome, status) => {
@@ -83,15 +84,15 @@ function createOriginLog(logger: Logger): (status: Status) => void {
     if (message === after) return;
     lastMessage = message;
     const details = { reason: message, err: origin?.cause, retryAt: retryTime(origin?.error ?? null) };
-    if (message === null) logger.info({ after }, 'origin is reached again');
-    else logger.error(details, 'origin is not reached');
+    if (message === null) logger.info({ after }, 'origin works again');
+    else logger.error(details, 'origin cannot be used');
   };
 
   const tellHolder = ({ polling }: Status): void => {
     const by = polling?.by ?? null;
     if (by === null || by === lastHolder) return;
     lastHolder = by;
-    logger.info({ by }, `origin is asked by ${polling?.isOurs ? 'this' : 'another'} manager`);
+    logger.info({ by }, `${polling?.isOurs ? 'this' : 'another'} manager polls origin`);
   };
 
   return (status) => {
@@ -105,7 +106,8 @@ function tellReport(logger: Logger, report: PassReport): void {
   const { revision } = head;
   if (followed.length > 0) logger.info({ revision }, 'another manager has changed the store; following it');
   if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
-    const isExpected = seeding.cause === 'no-counters' && seeding.record !== 'damaged';
+    // A record means that there was a store before, which is lost.
+    const isExpected = seeding.cause === 'no-counters' && seeding.record === 'none';
     logger[isExpected ? 'info' : 'warn']({ ...seeding }, SEEDED[seeding.cause]);
   }
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');

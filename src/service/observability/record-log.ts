@@ -10,7 +10,7 @@ export function createRecordLog(logger: Logger): (status: RecordStatus, error?: 
       logger.error({ reason: problem.message, err: error }, 'ids are not recorded');
     if (problem === null && last.problem !== null) logger.info('ids are recorded again');
     if (replaced !== null && replaced !== last.replaced)
-      logger.warn({ reason: replaced.message }, 'the record of ids could not be read and was written anew');
+      logger.warn({ reason: replaced.message }, 'the record of ids could not be read and was rewritten');
     last = status;
   };
 }

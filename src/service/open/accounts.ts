@@ -28,7 +28,7 @@ export async function openAuthenticator(
   { logger, announce, clock }: AccountsEnvironment,
 ): Promise<{ authenticator: Authenticator; settle(): Promise<void> }> {
   if (!config.AUTH_ENABLED) {
-    logger.warn('authentication is off: everybody who reaches this server can do everything');
+    logger.warn('authentication is off: anyone who can reach this server has full access');
     const authenticator = allowEverybody(identity('anonymous', null));
     return { authenticator, settle: () => Promise.resolve() };
   }

@@ -88,10 +88,10 @@ async function useFolder(folder: string, logger: Logger): Promise<void> {
   if (!found.isDirectory()) throw Object.assign(new Error('not a folder'), { code: 'ENOTDIR' });
   if ((found.mode & OTHERS) === 0) return;
   const mode = (found.mode & 0o7777).toString(8);
-  const mend = `where nobody else uses it, run: chmod 700 ${quoted(folder)}`;
+  const mend = `if nobody else uses it, run: chmod 700 ${quoted(folder)}`;
   logger.warn(
     { data: folder, mode },
-    `others may enter DATA_DIR; give the manager a folder of its own, or, ${mend}`,
+    `other users may enter DATA_DIR; give the manager a folder of its own, or, ${mend}`,
   );
   for (const name of SECRET_FILES) await closeToOthers(`${folder}/${name}`);
 }
@@ -117,15 +117,15 @@ function unusable(folder: string, error: unknown): HoldfastError {
   return new HoldfastError('unavailable', message, {}, error);
 }
 
-const NEEDED = 'point DATA_DIR to a folder that the manager may write to';
+const NEEDED = 'set DATA_DIR to a folder that the manager may write to';
 
 function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EACCES' || code === 'EPERM')
-    return `may not be made, entered or written by the user ${userName()}; make it as root (install -d -o USER -m 700), or ${NEEDED}`;
-  if (code === 'ENOTDIR') return `is a file, or lies below one; ${NEEDED}`;
-  if (code === 'ENOENT') return `cannot be made there; ${NEEDED}`;
-  if (code === 'EROFS') return `is on a file system that is read-only; ${NEEDED}`;
+    return `may not be created, entered or written by the user ${userName()}; create it as root (install -d -o USER -m 700), or ${NEEDED}`;
+  if (code === 'ENOTDIR') return `is a file, or is below one; ${NEEDED}`;
+  if (code === 'ENOENT') return `cannot be created there; ${NEEDED}`;
+  if (code === 'EROFS') return `is on a read-only file system; ${NEEDED}`;
   const trouble = descriptorTrouble(code ?? '');
   if (trouble !== null) return `cannot be opened: ${trouble}`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'has no space left on its disk; make room there';

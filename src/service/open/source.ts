@@ -49,17 +49,17 @@ async function openLocal(
   const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine, {
     faults,
     mayCreate,
-    onLocksCleared: (files) => logger.warn({ files }, 'removed locks that a dead process of git had left'),
+    onLocksCleared: (files) => logger.warn({ files }, 'removed locks left by a dead git process'),
     onUndone: (undone) => logger.warn(undone, UNDONE),
     onPacksLeft: (reason) => {
-      if (reason === null) logger.info('packs of the repository are few again');
-      else logger.warn({ reason }, 'packs of the repository are not joined');
+      if (reason === null) logger.info('packs are consolidated again');
+      else logger.warn({ reason }, 'packs cannot be consolidated');
     },
   });
   if (source.isNew)
     logger.warn(
       { folder: source.repository.context.folder },
-      'the folder was in no git repository: made one, with a first commit',
+      'the folder was not in a git repository: created one, with a first commit',
     );
   await recoverCheckout(source, logger);
   return source;

@@ -68,7 +68,8 @@ async function openEmbedded(path: string, defaults: AppDefaults): Promise<Sqlite
   }
 }
 
-const MOVE_AWAY = 'restore it from a backup, or move it away and the store is built again from git';
+const MOVE_AWAY =
+  'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 async function openShared(
   uri: string,
@@ -85,11 +86,11 @@ async function openShared(
     random: randomBytes,
     enough,
     onServer: ({ warnings, ...server }) => {
-      logger.info({ ...server, database }, 'the store is reached');
+      logger.info({ ...server, database }, 'connected to the store');
       for (const warning of warnings) logger.warn(warning);
     },
     onAway: ({ message, cause }) => {
-      const told = 'the store cannot be reached; until it is, devices get 503, and it is tried again';
+      const told = 'the store cannot be reached; the manager keeps trying, and devices get 503 until then';
       logger.error({ reason: message, err: cause }, told);
     },
   });

@@ -135,7 +135,7 @@ async function findOrMake(
   if (found === null && !(await mayCreate())) {
     throw new HoldfastError(
       'invalid',
-      `${folder} is in no git repository any more, but the store has revisions of one; bring the repository back`,
+      `${folder} is no longer in a git repository, but the store has revisions of one; restore the repository`,
     );
   }
   const repository = found ?? (await createRepository(folder, machine, faults));

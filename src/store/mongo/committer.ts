@@ -69,7 +69,7 @@ export class Committer<H extends Head> {
     for (let count = 0; ; count += 1) {
       const term = this.#documents.term();
       const head = await this.#documents.readHead<H>(this.#id);
-      if (head === null) throw new HoldfastError('unavailable', 'the store has lost its state');
+      if (head === null) throw new HoldfastError('unavailable', 'the state document of the store is missing');
       const isOlder = head.version < this.#seen.version;
       // Of one server, it is a reply that came late.
       if (isOlder && term === this.#seen.term) return head;
@@ -125,7 +125,7 @@ export class Committer<H extends Head> {
       }
       await this.#options.pause(count);
     }
-    const message = 'other managers change the store without a pause; try again';
+    const message = 'other managers keep changing the store; try again';
     throw new HoldfastError('unavailable', message);
   }
 
@@ -207,7 +207,10 @@ function fateOf({ version: now, recent }: Head, version: number, writer: string)
   if (recent.includes(writer)) return 'won';
   if (now === version) return 'open';
   if (now <= version + RECENT) return 'lost';
-  throw new HoldfastError('unavailable', 'it is not known whether the store took the write; look again');
+  throw new HoldfastError(
+    'unavailable',
+    'it is unknown whether the store made the change; check before you repeat it',
+  );
 }
 
 function staged(head: Head, changes: readonly Change[]): StagedChange[] {

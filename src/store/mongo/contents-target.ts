@@ -134,9 +134,12 @@ async function claim(db: Db, fleet: string): Promise<SchemaDocument> {
   const found = await schema(db).findOne({ _id: 'schema' });
   refuseNewer(found?.version ?? SCHEMA_VERSION);
   if (found?.copying === undefined)
-    throw new HoldfastError('invalid', 'there is a store in this database already');
+    throw new HoldfastError('invalid', 'the database already contains a store');
   if (found.copying === fleet) return found;
-  throw new HoldfastError('invalid', 'the database is the unfinished copy of another store; drop it first');
+  throw new HoldfastError(
+    'invalid',
+    'the database contains an unfinished copy of another store; drop it first',
+  );
 }
 
 async function reachedIn(collection: Collection, filter: Document): Promise<Reached<unknown>> {

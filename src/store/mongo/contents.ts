@@ -29,10 +29,7 @@ export class MongoContents implements Contents {
     if (head === null) throw new HoldfastError('invalid', 'there is no store in this database');
     const reports = await this.#documents.readHead<ReportsHead>('reports');
     if (!head.isSettled || reports?.isSettled === false)
-      throw new HoldfastError(
-        'conflict',
-        'a write is not in its places yet; start a manager, stop it, and copy again',
-      );
+      throw new HoldfastError('conflict', 'a write is unfinished; start a manager, stop it, and copy again');
     const { claimed, floorOfOthers } = head;
     const lastOid = higherOid(head.lastOid, reports?.lastOid ?? null);
     return { ...progressOf(head), claimed, floorOfOthers, lastOid };

@@ -24,8 +24,8 @@ const WORDS: ReadonlyMap<number, string> = new Map([
 
 /** What server codes about the user or password mean; each is followed by where the address was given. */
 const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
-  [13, 'may not be used by the user of'],
-  [18, 'refuses the user or the password of'],
+  [13, 'denies access to the user of'],
+  [18, 'rejects the user or the password of'],
 ]);
 
 /** The server's code for a document whose `_id` is there already. */
@@ -58,7 +58,7 @@ export function openError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);
   const { code, syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall.startsWith('query')) {
-    const message = `the store cannot be reached: DNS does not tell the servers of ${place}`;
+    const message = `the store cannot be reached: DNS does not find the servers of ${place}`;
     return new HoldfastError('unavailable', message, { code }, error);
   }
   if (syscall !== 'open' && syscall !== 'read') return error;
@@ -84,7 +84,7 @@ function redacted(text: string): string {
 }
 
 function wordsFor(error: MongoError, place: AddressPlace): string {
-  if (isNoServer(error)) return `cannot be reached: no server of ${place} takes writes`;
+  if (isNoServer(error)) return `cannot be reached: no server of ${place} accepts writes`;
   // The driver does not export its class.
   const isPoolBusy = error.name === 'MongoWaitQueueTimeoutError';
   if (error instanceof MongoNetworkError || isPoolBusy) return 'does not answer';

@@ -81,7 +81,7 @@ function refuseUnusable(schema: SchemaDocument | null): void {
   if (schema === null) return;
   refuseNewer(schema.version);
   if (schema.copying === undefined) return;
-  const message = 'a copy into this database is not finished; run "holdfast store copy" again';
+  const message = 'a copy into this database is unfinished; run "holdfast store copy" again';
   throw new HoldfastError('invalid', message);
 }
 
@@ -90,7 +90,7 @@ export function refuseNewer(version: number): void {
   if (version <= SCHEMA_VERSION) return;
   const message =
     `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-    `this version knows ${SCHEMA_VERSION}); run that version, or choose another MONGODB_DATABASE`;
+    `this version knows ${SCHEMA_VERSION}); run that version, or set MONGODB_DATABASE to a new one (containers restart once)`;
   throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
 }
 

@@ -51,10 +51,10 @@ function warningsFor(product: string, version: string, topology: ServerInfo['top
   const warnings: string[] = [];
   if (product !== 'MongoDB') {
     warnings.push(
-      'the store is not MongoDB: whether its guarded updates hold among several managers is not known; run one manager only',
+      'the store is not MongoDB, and its updates may be unsafe with several managers; run only one manager',
     );
   } else if (Number.parseInt(version, 10) < OLDEST) {
-    warnings.push(`the store is older than MongoDB ${OLDEST}, which it is made for; upgrade it`);
+    warnings.push(`the store is older than MongoDB ${OLDEST}, the oldest supported version; upgrade it`);
   }
   if (topology === 'standalone server') {
     warnings.push('the store is a standalone server: it is not highly available');

@@ -13,6 +13,6 @@ export function claimHead({ state }: Work, expected: number, revision: string, a
 export function requireSequence(state: StateWork, expected: number): void {
   const { sequence, claimed } = state.lastClaim();
   if (sequence === expected) return;
-  const message = 'another pass has claimed the store since; look at the repository again';
+  const message = 'another pass has claimed the store since; read the repository again';
   throw new HoldfastError('conflict', message, { expected, sequence, claimed });
 }

@@ -49,7 +49,7 @@ export class SqliteTarget implements ContentsTarget {
   }
 
   async begin(head: ContentsHead): Promise<void> {
-    if (existsSync(this.#path)) throw new HoldfastError('invalid', 'there is a store at the target already');
+    if (existsSync(this.#path)) throw new HoldfastError('invalid', 'the target already contains a store');
     const work = `${this.#path}.copy`;
     createFile(work);
     const db = openFiller(work);
@@ -58,7 +58,7 @@ export class SqliteTarget implements ContentsTarget {
     if ((await this.head()).fleet !== head.fleet)
       throw new HoldfastError(
         'invalid',
-        'the target is the unfinished copy of another store; delete it first',
+        'the target contains an unfinished copy of another store; delete it first',
       );
     const from = JSON.stringify(head);
     if (readFrom(db) === from) return;

@@ -2,7 +2,8 @@ import { missingDescriptors } from '../../disk/descriptors.ts';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
-const MEND = 'restore it from a backup, or delete it and it is built again from git';
+const MEND =
+  'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 /**
  * SQLite's primary result codes, with what it says itself (where a list of rows is read, the driver passes on nothing
@@ -12,23 +13,23 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, wo
   [3, 'SQLITE_PERM', 'access permission denied', 'may not be opened by this user'],
   [5, 'SQLITE_BUSY', 'database is locked', 'is locked by another process'],
   [6, 'SQLITE_LOCKED', 'database table is locked', 'is locked by another connection'],
-  [7, 'SQLITE_NOMEM', 'out of memory', 'has not enough memory'],
+  [7, 'SQLITE_NOMEM', 'out of memory', 'is out of memory'],
   [
     8,
     'SQLITE_READONLY',
     'attempt to write a readonly database',
-    'is read-only; look at its file system, and at the owner and rights of its files',
+    'is read-only; check its file system, and the owner and permissions of its files',
   ],
   [
     10,
     'SQLITE_IOERR',
     'disk I/O error',
-    'cannot be read or written: the disk reports an error; look at the log of the machine',
+    'cannot be read or written: the disk reports an error; check the system log',
   ],
   [11, 'SQLITE_CORRUPT', 'database disk image is malformed', `is damaged; ${MEND}`],
   [13, 'SQLITE_FULL', 'database or disk is full', 'has no space left on its disk; make room there'],
   [14, 'SQLITE_CANTOPEN', 'unable to open database file', 'cannot be opened'],
-  [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'refused a change that breaks its own rules'],
+  [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'rejected a change that violates a constraint'],
   [26, 'SQLITE_NOTADB', 'file is not a database', 'is not a database'],
 ];
 

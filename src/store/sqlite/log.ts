@@ -66,8 +66,8 @@ function withoutLog<T>(path: string, read: (file: Database) => T): T | undefined
 
 function foreignLog(details: Record<string, number>): HoldfastError {
   const message =
-    'the log beside the store (-wal) belongs to another file, such as the one that this file was put in the place of; ' +
-    'to go on with this file, delete what lies beside it and ends in -wal and -shm';
+    'the log beside the store (-wal) belongs to another file, such as one that this file replaced; ' +
+    'to use this file, delete the -wal and -shm files beside it';
   return new HoldfastError('invalid', message, details);
 }
 

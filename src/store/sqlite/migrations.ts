@@ -28,7 +28,7 @@ export function checkHeader(db: Database, migrations: readonly Migration[]): voi
   if (version > migrations.length) {
     const message =
       `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-      `this version knows ${migrations.length}); run that version, or point DATA_DIR elsewhere`;
+      `this version knows ${migrations.length}); run that version, or set DATA_DIR to an empty folder (containers restart once)`;
     throw new HoldfastError('invalid', message, { version, known: migrations.length });
   }
   const isNew = version === 0 && application === 0 && tables === 0;

@@ -28,6 +28,6 @@ function identify(file: string): string | null {
 
 function gone(): HoldfastError {
   const message =
-    "the store's files were deleted or replaced while this manager runs; bring them back, or restart the manager";
+    "the store's files were deleted or replaced while the manager was running; restore them, or restart the manager";
   return new HoldfastError('unavailable', message);
 }

@@ -60,7 +60,7 @@ function requireWritable(path: string): void {
       accessSync(file, constants.W_OK);
     } catch (error) {
       const what = file === path ? 'the store' : `the file beside the store (${basename(file)})`;
-      const message = `${what} may not be written by this user; give it to the one that the manager runs as`;
+      const message = `${what} may not be written by this user; make the user of the manager its owner`;
       throw new HoldfastError('unavailable', message, { code: (error as NodeJS.ErrnoException).code }, error);
     }
   }

@@ -51,7 +51,7 @@ export class StateReads {
 
   protected row(): StateRow {
     const row = this.#row.get();
-    if (row === undefined) throw new HoldfastError('unavailable', 'the store has lost its state');
+    if (row === undefined) throw new HoldfastError('unavailable', 'the state row of the store is missing');
     return row;
   }
 }

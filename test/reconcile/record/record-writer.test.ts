@@ -67,7 +67,7 @@ it('leaves what a manager on a copy of the store has recorded since, and says so
   const recorded = await source.record.read();
   await expect(new RecordWriter({ ...parts, store: copy }).update()).rejects.toMatchObject({
     kind: 'conflict',
-    message: expect.stringContaining('another manager runs on a copy'),
+    message: expect.stringContaining('another manager is running on a copy'),
   });
   expect(await source.record.read()).toEqual(recorded);
 });

@@ -56,6 +56,8 @@ describe('a look at what a record says of itself', () => {
     expect(mayKnowMore(await textOf(meta, null), state)).toBe(false);
     expect(mayKnowMore(await textOf({ ...meta, idSequence: 3 }, null), state)).toBe(true);
     expect(mayKnowMore(null, state)).toBe(false);
-    expect(mayKnowMore({ version: 'c'.repeat(40), damage: 'it is no commit of ours' }, state)).toBe(false);
+    expect(mayKnowMore({ version: 'c'.repeat(40), damage: 'it is not a commit of a manager' }, state)).toBe(
+      false,
+    );
   });
 });

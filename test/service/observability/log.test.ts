@@ -75,11 +75,11 @@ describe('the logger', () => {
   it('says once what an error and its causes say', async () => {
     const { lines, out } = collect();
     const git = new Error('git fetch failed: no route');
-    const origin = new HoldfastError('unavailable', 'origin cannot be reached', {}, git);
-    const write = new HoldfastError('unavailable', 'not written: origin cannot be reached', {}, origin);
+    const origin = new HoldfastError('unavailable', 'origin is unreachable', {}, git);
+    const write = new HoldfastError('unavailable', 'not written: origin is unreachable', {}, origin);
     (await createLogger('info', out)).error({ err: write }, 'x');
     await expect.poll(() => lines.length).toBe(1);
-    const message = 'not written: origin cannot be reached: git fetch failed: no route';
+    const message = 'not written: origin is unreachable: git fetch failed: no route';
     expect(lines[0]).toMatchObject({ err: { type: 'HoldfastError', message } });
   });
 
@@ -226,7 +226,7 @@ describe('the log of passes', () => {
     ]);
     expect(await tell(same, there)).toEqual([]);
     expect(await tell(same, none)).toMatchObject([
-      { level: 30, msg: 'problem in desired state is solved', file: 'apps/a.yaml', problem: 'm' },
+      { level: 30, msg: 'problem in desired state is resolved', file: 'apps/a.yaml', problem: 'm' },
     ]);
     expect(await tell(same, none)).toEqual([]);
     expect(await tell(same, there)).toHaveLength(1);
@@ -272,14 +272,14 @@ describe('the log of passes', () => {
     const outcome: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'm') };
     const origin = { reachedAt: null, error, cause: null };
     expect(await passLog().tell(outcome, { error, origin })).toMatchObject([
-      { msg: 'origin is not reached', retryAt: '2023-11-14T22:13:20.000Z' },
+      { msg: 'origin cannot be used', retryAt: '2023-11-14T22:13:20.000Z' },
       { msg: 'pass failed', retryAt: '2023-11-14T22:13:20.000Z' },
     ]);
     const refused = await passLog().tell(outcome, { error: { ...error, retryAt: null } });
     expect(refused).toMatchObject([{ msg: 'pass failed', retryAt: null }]);
   });
 
-  it('tells of a rewritten history, and of ids that start at the floor', async () => {
+  it('tells of a rewritten history, and of ids that start at the floor: a warning if a store was lost', async () => {
     const pass = passOf(FLEET, FLEET);
     if (!pass.ok) throw new Error('not a pass');
     const seeding = {
@@ -289,12 +289,17 @@ describe('the log of passes', () => {
       names: 3,
       kept: 0,
       floor: 1_700_000_000,
-      isComplete: true,
+      historyIsComplete: true,
     };
     const lines = await passLog().tell({
       ok: true,
       report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },
     });
-    expect(lines).toMatchObject([seeding, { from: 'a'.repeat(40), revision: REVISION }]);
+    expect(lines).toMatchObject([
+      { level: 30, ...seeding },
+      { from: 'a'.repeat(40), revision: REVISION },
+    ]);
+    const afterLoss = { ...pass.report, seeding: { ...seeding, record: 'used' as const } };
+    expect(await passLog().tell({ ok: true, report: afterLoss })).toMatchObject([{ level: 40 }]);
   });
 });

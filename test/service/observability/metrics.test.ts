@@ -9,7 +9,7 @@ const APPLIED: Status = { ...STARTING, applied: { revision: 'f'.repeat(40), at: 
 
 const AWAY = {
   kind: 'unavailable' as const,
-  message: 'origin cannot be reached',
+  message: 'origin is unreachable',
   since: 0,
   failures: 1,
   retryAt: 1,

@@ -72,8 +72,8 @@ describe('openDataFolder', () => {
 
   it.each([
     ['a file', 'file', 'is a file'],
-    ['below a file', 'file/data', 'lies below one'],
-    ['where no folder can be made', '/proc/holdfast/data', 'cannot be made there'],
+    ['below a file', 'file/data', 'is below one'],
+    ['where no folder can be made', '/proc/holdfast/data', 'cannot be created there'],
     ['with a name that is too long', 'x'.repeat(300), 'ENAMETOOLONG'],
   ])('%s: says which path cannot be used, and why', async (_name, path, why) => {
     const top = await temporaryFolder();

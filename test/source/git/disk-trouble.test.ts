@@ -3,9 +3,9 @@ import { commands } from '../../../src/source/git/process/commands.ts';
 import { diskTrouble, withTrouble } from '../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure } from '../../../src/source/git/process/run.ts';
 
-const RIGHTS = 'the user who runs the manager may not write there; look at owners and rights';
+const RIGHTS = 'the user of the manager may not write there; check owner and permissions';
 const FULL = 'the disk is full (df), or has no inodes left (df -i); make room';
-const QUOTA = 'the quota of the disk is used up; make room';
+const QUOTA = 'the disk quota is exceeded; make room';
 
 /** What git has said. */
 const SAID = [
@@ -43,7 +43,7 @@ const SAID = [
   },
   {
     text: 'error: unable to write file ds/apps/web.yaml: Input/output error',
-    means: 'the disk has errors; look at the log of the machine',
+    means: 'the disk reports errors; check the system log',
   },
   {
     text: 'remote: error: insufficient permission for adding an object to repository database ./objects',
@@ -69,11 +69,11 @@ it('is known of an error of Node, too', () => {
 it.each([
   {
     text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
-    means: 'it does not understand the settings there; see git config --list',
+    means: 'git cannot parse its configuration; see git config --list',
   },
   {
     text: 'fatal: not a git repository (or any of the parent directories): .git',
-    means: 'look at HEAD, config, and rights',
+    means: 'check HEAD, config and permissions',
   },
   {
     text: 'fatal: unexpected line in .git/packed-refs: garbage line',
@@ -82,11 +82,11 @@ it.each([
   { text: 'fatal: Expected git repo version <= 1, found 2', means: 'the repository needs a newer git' },
   {
     text: 'error: unable to open object pack directory: .git/objects/pack: Permission denied',
-    means: 'may not read it; look at owners and rights',
+    means: 'may not read it; check owner and permissions',
   },
   {
     text: 'error: failed to read object abc at offset 1 from .git/objects/pack/a.pack: Input/output error',
-    means: 'the disk has errors',
+    means: 'the disk reports errors',
   },
 ])('of the repository: $text', ({ text, means }) => {
   const failure = new GitFailure(commands.version(), 128, text);

@@ -224,7 +224,7 @@ describe('two managers on one checkout', () => {
     await expect(source.recover()).rejects.toMatchObject({ kind: 'conflict' });
     await expect(source.publisher.publish(head, [draftOf({ 'y.yaml': 'y' })])).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringContaining('holds a lock of the repository'),
+      message: expect.stringContaining('has locked the repository'),
     });
     expect(await read(repository, 'ds/apps/new.yaml')).toBe('n\n');
     other.kill('SIGKILL');

@@ -112,7 +112,7 @@ it.each(['refs/heads/main', RECORD])('pushes to nothing else, where there is no 
     await point(origin, [alias], from);
     for (const expected of [from, null])
       await expect(push(ref, expected, to)).rejects.toThrow(
-        `origin has another ref whose name ends with ${ref}, so git does not push there`,
+        `origin has another ref whose name ends with ${ref}, so git does not push to it`,
       );
     expect(await origin.bare.git('for-each-ref', '--format=%(objectname) %(refname)')).toBe(
       `${from} ${alias}`,

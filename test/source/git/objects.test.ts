@@ -75,7 +75,7 @@ describe('contents of an object that is made to fill the memory', () => {
     const huge = await repository.git('hash-object', '-w', `${folder}/huge`);
     await expect(objects.contents(huge)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: `the blob ${huge} has 67108865 bytes, which is too much to be read`,
+      message: `the blob ${huge} has 67108865 bytes, which is too large to read`,
     });
     expect(await objects.contents(await idOf('a.txt'))).toEqual(Buffer.from('one\n'));
   });

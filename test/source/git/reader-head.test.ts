@@ -104,7 +104,7 @@ describe('head', () => {
     const { reader } = await openSource(join(repository.folder, 'ds'), 'none');
     await expect(reader.head()).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringMatching(/has no branch "none"; look at GIT_BRANCH.*there are: main/),
+      message: expect.stringMatching(/has no branch "none"; check GIT_BRANCH.*there are: main/),
     });
   });
 

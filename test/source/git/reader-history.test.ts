@@ -320,7 +320,7 @@ describe('a ref that names an object which is not there', () => {
 
 describe('a repository that git cannot work in', () => {
   it.each([
-    { name: 'its settings', setting: '[broken\n', means: 'it does not understand the settings there' },
+    { name: 'its settings', setting: '[broken\n', means: 'git cannot parse its configuration' },
     { name: 'how it is made', setting: NEWER, means: 'the repository needs a newer git' },
   ])('says why: $name', async ({ setting, means }) => {
     const { repository, revisions } = await branchyRepository();

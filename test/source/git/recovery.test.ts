@@ -329,7 +329,7 @@ describe('a git that outlives its manager', () => {
     const next = await openSource(join(repository.folder, 'ds'));
     await expect(
       next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]),
-    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('still at work') });
+    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('still running') });
     orphan.stdin.end('abort\n');
     await once(orphan, 'close');
     await next.publisher.publish(await next.reader.head(), [draftOf({ 'y.yaml': 'y' })]);

@@ -132,7 +132,7 @@ describe('findRepository', () => {
     await git('config', 'extensions.fromTheFuture', 'true');
     await expect(findRepository(folder, MACHINE)).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringMatching(/too old for; install a newer one$/),
+      message: expect.stringMatching(/needs a newer git; install one$/),
     });
   });
 

@@ -40,7 +40,7 @@ it.skipIf(SERVER.isMissing)(
       expect(await rejection(ping())).toBe('unavailable');
       await expect(ping()).rejects.toMatchObject({
         kind: 'unavailable',
-        message: 'the store cannot be reached: no server of MONGODB_URI takes writes',
+        message: 'the store cannot be reached: no server of MONGODB_URI accepts writes',
       });
       proxy.comeBack();
       await vi.waitFor(ping, HEALED);

@@ -111,8 +111,8 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     const again = copyTo(proxy.uri);
     expect(await again.ended, again.output()).toBe(0);
     expect(again.stdout()).toBe(
-      `copied and checked: 40 objects (40 were there already), 1 operations (1 were there already), ` +
-        `${REPORTS} reports (${there} were there already)\n`,
+      `copied and verified: 40 objects (40 already copied), 1 operations (1 already copied), ` +
+        `${REPORTS} reports (${there} already copied)\n`,
     );
     const inserts = commands.filter((command) => command === 'insert');
     // That of the schema finds that the copy has begun.
@@ -143,7 +143,7 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     proxy.judge(() => 'pass');
     const again = copyTo(join(folder, 'back'), env);
     expect(await again.ended, again.output()).toBe(0);
-    expect(again.stdout()).toContain(`${REPORTS} reports (${there} were there already)`);
+    expect(again.stdout()).toContain(`${REPORTS} reports (${there} already copied)`);
     const written = ask<{ rows: number; parts: string }>(
       file,
       'SELECT count(*) AS rows, max(part) || min(part) AS parts FROM written',

@@ -109,7 +109,7 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     });
     await expect(stopped).rejects.toThrow('stopped');
     await expect(openDatabase(database)).rejects.toMatchObject({ kind: 'invalid' });
-    await expect(openDatabase(database)).rejects.toThrow(/not finished/);
+    await expect(openDatabase(database)).rejects.toThrow(/unfinished/);
     expect(await copyStore(configOf({}), SERVER.uri, () => undefined)).toEqual({
       objects: { rows: 4, there: 4 },
       operations: { rows: 2, there: 2 },

@@ -81,7 +81,7 @@ describe.skipIf(SERVER.isMissing)('two managers on one MongoDB', SERVER.limits, 
 
   it('say what the server is, and never how to get in', async () => {
     const one = await manager();
-    const reached = one.log.find(({ msg }) => msg === 'the store is reached');
+    const reached = one.log.find(({ msg }) => msg === 'connected to the store');
     expect(reached).toMatchObject({ product: expect.any(String), version: expect.any(String), database });
     expect(JSON.stringify(one.log)).not.toContain('mongodb://');
   });

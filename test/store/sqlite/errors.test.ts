@@ -26,14 +26,14 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
     },
   ],
   [
-    'refused a change that breaks its own rules',
+    'rejected a change that violates a constraint',
     'SQLITE_CONSTRAINT',
     () => new DatabaseSync(':memory:').exec('CREATE TABLE a (x NOT NULL); INSERT INTO a VALUES (NULL)'),
   ],
   ['cannot be opened', 'SQLITE_CANTOPEN', () => new DatabaseSync('/nowhere/at/all.db')],
   ['failed', 'SQLITE_ERROR', () => new DatabaseSync(':memory:').exec('SELECT colour')],
   [
-    'is damaged; restore it from a backup, or delete it and it is built again from git',
+    'is damaged; restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git',
     'SQLITE_CORRUPT',
     () => {
       const path = join(mkdtempSync(join(tmpdir(), 'holdfast-damaged-')), 'store.sqlite');
@@ -49,7 +49,7 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
     },
   ],
   [
-    'cannot be read or written: the disk reports an error; look at the log of the machine',
+    'cannot be read or written: the disk reports an error; check the system log',
     'EIO',
     () => {
       throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO', syscall: 'fdatasync' });

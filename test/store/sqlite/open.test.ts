@@ -136,7 +136,7 @@ describe('a store whose file is read-only', () => {
     const restart = store.restartApp('web', CONTEXT);
     await expect(restart).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringContaining('the store is read-only; look at its file system'),
+      message: expect.stringContaining('the store is read-only; check its file system'),
       details: { code: 'SQLITE_READONLY' },
     });
     expect(await rejection(store.claimHead(1, 'r2', AT))).toBe('unavailable');

@@ -28,7 +28,7 @@ const PASSED_ON = [
 ];
 
 /** Said by the helper below; `unreachable` knows it. */
-export const TOKEN_FILE_UNREADABLE = 'the file of GIT_TOKEN_FILE cannot be read';
+export const TOKEN_FILE_UNREADABLE = 'the file named in GIT_TOKEN_FILE cannot be read';
 
 /**
  * Answers git's question for credentials. git starts it in a shell; the secret itself is only in the environment or in

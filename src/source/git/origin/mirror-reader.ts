@@ -10,7 +10,7 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     if (revision === null) await mirror.requireReached();
     // Nobody takes the tip away: a mirror that has lost it is damaged, and nothing may be taken for deleted.
     if (revision === null && hadTip)
-      throw new HoldfastError('unavailable', 'the mirror of origin is damaged; it is made again');
+      throw new HoldfastError('unavailable', 'the mirror of origin is damaged; it is being recreated');
     hadTip = revision !== null;
     return { revision, branch };
   };
@@ -30,7 +30,10 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     // Origin takes no commit without its blobs; what a whole mirror still does not have is missing there, too.
     if (!('missing' in found) || missing.has(id)) return found;
     missing.add(id);
-    throw new HoldfastError('unavailable', 'a file of the commit is missing in the mirror; it is made again');
+    throw new HoldfastError(
+      'unavailable',
+      'a file of the commit is missing from the mirror; it is being recreated',
+    );
   };
   return {
     ...inner,

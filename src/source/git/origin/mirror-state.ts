@@ -90,7 +90,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
     },
     requireReached: async () => {
       if (isReached || (await hasTip())) return;
-      const reason = failure === null ? 'origin was not reached yet' : messageOf(failure);
+      const reason = failure === null ? 'origin has not been reached yet' : messageOf(failure);
       throw new HoldfastError('unavailable', reason);
     },
   };

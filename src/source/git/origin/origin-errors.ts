@@ -23,7 +23,7 @@ export class OriginUnavailable extends HoldfastError {
 /** Origin did not accept a push because a ref is locked: by another push, or by a dead process. */
 export class OriginLocked extends RepositoryConflict {
   constructor(name: string, file: string, cause: unknown) {
-    const message = `origin has a lock of ${name}: a push is under way there, or one died; try again, or remove ${file} there`;
+    const message = `origin has locked ${name}: another push is in progress, or one was killed; try again, or remove ${file} there`;
     super(message, cause);
   }
 }
@@ -33,7 +33,7 @@ export class OtherFormat extends OriginUnavailable {
   readonly format: ObjectFormat;
 
   constructor(format: ObjectFormat, cause: unknown) {
-    const message = `the repository at GIT_REMOTE has the object format ${format}, and the mirror another one`;
+    const message = `the repository at GIT_REMOTE has the object format ${format}, but its mirror has another`;
     super(message, { isSent: false, isLate: false }, cause);
     this.format = format;
   }
@@ -41,7 +41,7 @@ export class OtherFormat extends OriginUnavailable {
 
 /** The message where what answers is not git. */
 export const NO_SERVER =
-  'what answers at GIT_REMOTE is no git server; look at the address, and at what is before it';
+  'GIT_REMOTE does not respond like a git server; check the address, and any proxy in front of it';
 
 /**
  * Said before anything is sent, and by git itself. Only in the newest protocol it names origin's format; a server of ssh
@@ -54,32 +54,32 @@ export const MISMATCHED =
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [
     /\bssh: (command )?not found|cannot run ssh\b/,
-    'there is no ssh on the PATH of the manager; install an ssh client (openssh-client)',
+    'ssh is not on the PATH of the manager; install an ssh client (openssh-client)',
   ],
   [
     /'remote-https?' is not a git command|unable to find remote helper for 'https?'/i,
-    'the git of the manager cannot do https; install its part for that',
+    'git does not support https; install its helper for that (git-remote-https)',
   ],
   [new RegExp(`^${TOKEN_FILE_UNREADABLE}$`, 'm'), TOKEN_FILE_UNREADABLE],
   [
     /Authentication failed|could not read (Username|Password)|terminal prompts disabled|error: 40[13]\b/,
-    'origin does not accept the credentials; look at GIT_USERNAME and GIT_TOKEN (or GIT_TOKEN_FILE)',
+    'origin rejects the credentials; check GIT_USERNAME and GIT_TOKEN (or GIT_TOKEN_FILE)',
   ],
   [
     /Permission to .* denied|marked as read only|not allowed to push/i,
-    'origin does not let this account push',
+    'origin does not allow this account to push',
   ],
   [
     /are too open|bad permissions/,
-    'others may read the key of GIT_SSH_KEY, so ssh does not use it; give it mode 600',
+    'other users can read the key in GIT_SSH_KEY, so ssh does not use it; set its mode to 600',
   ],
   [
     /^Load key ".*": /m,
-    'ssh cannot use the file of GIT_SSH_KEY; look whether it is a private key that the user of the manager may read',
+    'ssh cannot use the file named in GIT_SSH_KEY; it must be a private key that the user of the manager may read',
   ],
-  [/^no such identity: .*: No such file/m, 'there is no file at GIT_SSH_KEY'],
-  [/Permission denied|publickey/, 'origin does not accept the key; look at GIT_SSH_KEY'],
-  [/Host key verification failed/, 'the host key of origin is not known; look at GIT_KNOWN_HOSTS'],
+  [/^no such identity: .*: No such file/m, 'GIT_SSH_KEY names a file that does not exist'],
+  [/Permission denied|publickey/, 'origin rejects the ssh key; check GIT_SSH_KEY'],
+  [/Host key verification failed/, 'the host key of origin is unknown; check GIT_KNOWN_HOSTS'],
   [/dubious ownership/, 'the repository at GIT_REMOTE belongs to another user'],
   [
     /not appear to be a git repository|repository .*not found|not found$|does not exist/im,
@@ -88,14 +88,14 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/info\/refs not valid|bad line length character/, NO_SERVER],
   [
     /redirects followed|unable to update url base from redirection/,
-    'GIT_REMOTE sends git on to another address; set it to that of the repository itself',
+    'GIT_REMOTE redirects to another address; set it to that of the repository itself',
   ],
-  [/error: 429\b/, 'origin is asked too often (HTTP status 429); raise GIT_POLL_INTERVAL'],
-  [MISMATCHED, 'the repository at GIT_REMOTE has another object format than the mirror of it'],
-  [/certificate|SSL/i, 'the certificate of origin is not trusted; look at GIT_CA_FILE'],
+  [/error: 429\b/, 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL'],
+  [MISMATCHED, 'the repository at GIT_REMOTE and its mirror have different object formats'],
+  [/certificate|SSL/i, 'the certificate of origin is not trusted; check GIT_CA_FILE'],
   [
     /Could not resolve|Connection refused|Failed to connect|No route to host/i,
-    'origin cannot be reached; look at GIT_REMOTE, and at the network',
+    'origin is unreachable; check GIT_REMOTE and the network',
   ],
 ];
 
@@ -116,7 +116,7 @@ export function unreachable(error: unknown): OriginUnavailable {
   // The causes are those for which a connection does not come about; later, texts like them say other things.
   const started = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
   if (started !== null)
-    return new OriginUnavailable(`git cannot ask origin: ${started}`, { isSent, isLate }, error);
+    return new OriginUnavailable(`git cannot connect to origin: ${started}`, { isSent, isLate }, error);
   const trouble = diskTrouble(error);
   if (trouble !== null)
     return new OriginUnavailable(
@@ -127,8 +127,10 @@ export function unreachable(error: unknown): OriginUnavailable {
   const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
   const [, status] = ANSWERED.exec(text) ?? [];
   const broken =
-    status === undefined ? 'the connection to origin broke' : `origin answers with HTTP status ${status}`;
-  const otherwise = isLate ? 'origin does not answer in time' : broken;
+    status === undefined
+      ? 'the connection to origin was lost'
+      : `origin responded with HTTP status ${status}`;
+  const otherwise = isLate ? 'origin did not respond in time' : broken;
   return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
 }
 

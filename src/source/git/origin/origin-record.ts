@@ -16,18 +16,19 @@ import { OriginLocked } from './origin-errors.ts';
 const BASE_REF = 'refs/holdfast/ids-base';
 
 const MOVED = 'another manager wrote the record of ids';
-const NOT_MOVED = 'origin does not move refs/holdfast/ids, and shows it where it was; look at its log';
+const NOT_MOVED =
+  'origin does not update refs/holdfast/ids, although nobody else has; check the log of origin';
 const HIDDEN =
-  'origin has a refs/holdfast/ids that it does not show when it is fetched from; let it show refs/holdfast there (transfer.hideRefs, uploadpack.hideRefs)';
-const NOT_TAKEN = 'origin did not take it before';
+  'origin has refs/holdfast/ids, but hides it from fetches; make it show refs/holdfast (transfer.hideRefs, uploadpack.hideRefs)';
+const NOT_TAKEN = 'origin rejected it earlier';
 
 /** Why a version stands in the mirror alone, for people. */
 function asideFor(reason: string): string {
-  return `origin does not take the record of ids, so it is kept in the mirror alone, and tried again later: ${reason}`;
+  return `origin rejects the record of ids, so it is kept only in the mirror, and pushed again later: ${reason}`;
 }
 
 /** The same of one that origin could not be asked to take. */
-const KEPT = 'the record of ids is kept in the mirror alone, and sent again as soon as that can be';
+const KEPT = 'the record of ids is kept only in the mirror until it can be pushed';
 
 /** What keeping the record at origin needs. */
 export interface OriginRecordParts {

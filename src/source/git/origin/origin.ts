@@ -192,7 +192,7 @@ const LEASED = /^!\t[^\t:]*:([^\t]*)\t\[rejected\] \(stale info\)$/m;
 
 function pushFailure(error: unknown, ref: string): PushOutcome {
   if (isForAnother(error, ref)) {
-    const message = `origin has another ref whose name ends with ${ref}, so git does not push there; find it by "git ls-remote origin ${ref}", and delete it`;
+    const message = `origin has another ref whose name ends with ${ref}, so git does not push to it; find it with "git ls-remote origin ${ref}", and delete it`;
     throw new HoldfastError('conflict', message, {}, error);
   }
   const why = error instanceof GitFailure ? whyRejected(error) : undefined;
@@ -203,13 +203,13 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
     throw new OriginLocked('its refs', 'reftable/tables.list.lock', error);
   const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
   if (inTheWay !== undefined) {
-    const message = `origin has a ref ${inTheWay}, which is in the way of ${wanted}; delete it there`;
+    const message = `origin has a ref ${inTheWay}, which conflicts with ${wanted}; delete it there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
   const said = shown(error as GitFailure, why);
   if (STALE.test(why)) return { kind: 'stale', said };
   if (MOVED.test(why)) return { kind: 'moved', said };
-  throw new HoldfastError('conflict', `origin refuses the push: ${said}`, {}, error);
+  throw new HoldfastError('conflict', `origin rejected the push: ${said}`, {}, error);
 }
 
 /** Whether git would have moved another ref, or did not know which one is meant. */

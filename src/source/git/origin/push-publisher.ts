@@ -58,7 +58,7 @@ export function createPushPublisher(parts: PushPublisherParts): Publisher {
 }
 
 function beingRead(): HoldfastError {
-  return new HoldfastError('unavailable', 'origin is being read for a long time; try again later');
+  return new HoldfastError('unavailable', 'a long fetch from origin is in progress; try again later');
 }
 
 async function makeCommits(
@@ -88,8 +88,8 @@ async function pushCommits(parts: PushPublisherParts, from: string | null, commi
 }
 
 const HIDDEN =
-  'origin does not show the branch to those who push; let it show refs/heads there (transfer.hideRefs, receive.hideRefs)';
-const NOT_MOVED = 'origin does not move the branch, though it is where it was';
+  'origin hides the branch from pushes; make it show refs/heads (transfer.hideRefs, receive.hideRefs)';
+const NOT_MOVED = 'origin does not update the branch, although nobody else has';
 
 /** Resolves to null once the commits are at origin, and otherwise to why they are not. */
 async function pushOnce(
@@ -115,7 +115,7 @@ async function pushOnce(
 async function requireUnmoved({ fetch, reader }: PushPublisherParts, from: string | null): Promise<void> {
   await fetch();
   const { revision } = await reader.head();
-  if (revision !== from) throw new HoldfastError('moved-on', 'the branch moved meanwhile');
+  if (revision !== from) throw new HoldfastError('moved-on', 'the branch has moved in the meantime');
 }
 
 /**
@@ -134,7 +134,7 @@ async function advance(
       .catch(fetch)
       .catch(fetch);
   } catch (error) {
-    const message = 'the commit is published, but the mirror could not follow';
+    const message = 'the commit is published, but the mirror could not be updated';
     throw new HoldfastError('unavailable', message, { commits }, error);
   }
 }
@@ -154,6 +154,6 @@ async function requireArrived(
     .then(({ revision }) => revision !== null && reader.isAncestor(tip, revision))
     .catch(() => false);
   if (isThere) return;
-  const message = `${cause.message}; the change may arrive there all the same`;
+  const message = `${cause.message}; the change may still reach origin`;
   throw new HoldfastError('unavailable', message, { commits }, cause);
 }

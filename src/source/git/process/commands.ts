@@ -115,7 +115,7 @@ export function emptyTreeLike(id: string): string {
 /** Checks the full name of a ref: a branch, or a ref of ours. */
 export function refName(text: string): string {
   if (REF.test(text)) return text;
-  throw new HoldfastError('invalid', `"${text.slice(0, 200)}" cannot be the name of a branch`);
+  throw new HoldfastError('invalid', `"${text.slice(0, 200)}" is not a valid branch name`);
 }
 
 /** Where the mirror keeps what a branch of origin was at when it was last seen. */

@@ -4,15 +4,15 @@ import { saidBy } from './run.ts';
 const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [
     /Permission denied|Operation not permitted|insufficient permission for adding|\bEACCES\b|\bEPERM\b/,
-    'the user who runs the manager may not write there; look at owners and rights',
+    'the user of the manager may not write there; check owner and permissions',
   ],
   [
     /No space left on device|Out of diskspace|\bENOSPC\b/,
     'the disk is full (df), or has no inodes left (df -i); make room',
   ],
-  [/Disk quota exceeded|\bEDQUOT\b/, 'the quota of the disk is used up; make room'],
+  [/Disk quota exceeded|\bEDQUOT\b/, 'the disk quota is exceeded; make room'],
   [/Read-only file system|\bEROFS\b/, 'the file system is read-only'],
-  [/Input\/output error|\bEIO\b/, 'the disk has errors; look at the log of the machine'],
+  [/Input\/output error|\bEIO\b/, 'the disk reports errors; check the system log'],
 ];
 
 /** A complaint about writing, of git (not of the other side of a transfer) or of Node. */
@@ -27,14 +27,14 @@ export function diskTrouble(error: unknown): string | null {
 
 /** What else keeps git from working in a repository, by what it says of that. */
 const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
-  [/^fatal: bad (?:\S+ )?config\b/im, 'it does not understand the settings there; see git config --list'],
+  [/^fatal: bad (?:\S+ )?config\b/im, 'git cannot parse its configuration; see git config --list'],
   [
     /unknown repository (?:extension|object format|ref storage)|Expected git repo version/i,
     'the repository needs a newer git; install one',
   ],
   [
     /not a git repository/,
-    'it does not take the folder for a repository any more; look at HEAD, config, and rights in its .git folder',
+    'git no longer recognizes the folder as a repository; check HEAD, config and permissions in its .git folder',
   ],
   [
     /unexpected line in \S*packed-refs|bad shallow line/,
@@ -42,15 +42,15 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /from promisor remote/,
-    'this is a partial clone, and what it lacks could not be fetched; see that its remote is reached, or clone all of it',
+    'this is a partial clone, and its missing objects could not be fetched; make sure that its remote is reachable, or make a full clone',
   ],
   [
     /^(?:(?:error|fatal|warning): .*\b(?:access|open|opendir|read|stat|mmap)\b.*: (?:Permission denied|Operation not permitted)|E(?:ACCES|PERM): )/m,
-    'the user who runs the manager may not read it; look at owners and rights',
+    'the user of the manager may not read it; check owner and permissions',
   ],
   [
     /^(?:(?:error|fatal|warning): .*: Input\/output error|EIO: )/m,
-    'the disk has errors; look at the log of the machine',
+    'the disk reports errors; check the system log',
   ],
 ];
 

@@ -78,10 +78,7 @@ async function skipBody(reader: AnswerReader, size: number): Promise<void> {
 }
 
 function tooLarge({ id, type, size }: ObjectInfo): HoldfastError {
-  return new HoldfastError(
-    'unavailable',
-    `the ${type} ${id} has ${size} bytes, which is too much to be read`,
-  );
+  return new HoldfastError('unavailable', `the ${type} ${id} has ${size} bytes, which is too large to read`);
 }
 
 /** `<id> SP <type> SP <size>`; anything else ("missing", "ambiguous") names no object. */

@@ -37,7 +37,7 @@ function refuseTooLarge(root: Root | null, section: string, { files }: RecordDra
   if (total > MAX_TOTAL || Math.max(0, ...sizes) > MAX_FILE)
     throw new HoldfastError('conflict', 'the record of ids would be too large');
   if (root === null || root.sections.has(section) || root.sections.size < MAX_SECTIONS) return;
-  const message = `refs/holdfast/ids has the ids of ${MAX_SECTIONS} managers; delete the ref, and those that are still there write theirs again`;
+  const message = `refs/holdfast/ids holds the ids of ${MAX_SECTIONS} managers, which is the limit; delete the ref, and each running manager writes its ids again`;
   throw new HoldfastError('conflict', message);
 }
 

@@ -98,13 +98,13 @@ export async function sectionAt(
 function sectionIn(root: Root, tip: string, section: string): SectionState & { root: Root } {
   const entry = root.sections.get(section);
   if (entry?.mode === FOLDER_MODE) return { root, version: entry.id, damage: null };
-  if (entry !== undefined) return { root, version: entry.id, damage: 'its section is no folder' };
+  if (entry !== undefined) return { root, version: entry.id, damage: 'its section is not a folder' };
   if (root.isUndivided) return { root, version: tip, damage: null };
   if (!root.hasMore) return { ...NOTHING, root };
   return {
     root,
     version: tip,
-    damage: 'it has no section of this manager, and something that does not belong there',
+    damage: 'it has no section of this manager, but something that does not belong there',
   };
 }
 
@@ -185,7 +185,8 @@ function isFile({ mode, name }: Pick<Entry, 'mode' | 'name'>): boolean {
 
 async function readRoot(objects: ObjectReader, tip: string): Promise<Root> {
   const commit = await objects.info(tip);
-  if (commit?.type !== 'commit' || commit.size > MAX_HEADER) throw new Damage('it is no commit of ours');
+  if (commit?.type !== 'commit' || commit.size > MAX_HEADER)
+    throw new Damage('it is not a commit of a manager');
   const tree = await objects.info(`${tip}^{tree}`);
   if (tree === null) throw new Damage('its tree is missing');
   const sections = new Map<string, Entry>();

@@ -20,7 +20,7 @@ const EMPTY_INDEX = 1072;
 /**
  * git cannot join the packs of such a clone one by one, and joining all of them could lose what marks them as partial.
  */
-const PARTIAL = 'this is a partial clone, whose packs are not joined; run `git gc` there from time to time';
+const PARTIAL = 'packs of a partial clone are not consolidated; run `git gc` there from time to time';
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {

@@ -44,6 +44,6 @@ export function noSuchBranch(
   const there = others.length > 0 ? ` (there are: ${names}${more})` : '';
   return new HoldfastError(
     'unavailable',
-    `${where} has no branch "${shortName(branch)}"${wasThere ? ' any more' : ''}; look at GIT_BRANCH, or make the branch${there}`,
+    `${where} has no branch "${shortName(branch)}"${wasThere ? ' any more' : ''}; check GIT_BRANCH, or create the branch${there}`,
   );
 }

@@ -51,7 +51,7 @@ async function refuseOther(folder: string): Promise<void> {
   const names = others.sort().slice(0, MOST_NAMES).join(', ');
   throw new HoldfastError(
     'invalid',
-    `${folder} is in no git repository, and holds other things than desired state (${names}${more}); ` +
+    `${folder} is not in a git repository, and contains more than a desired state (${names}${more}); ` +
       'set DESIRED_STATE to the right folder, or run "git init" there and commit what belongs to it',
   );
 }

@@ -81,7 +81,7 @@ async function identify({ context, gitFolder, commonFolder }: Repository): Promi
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     const message = ['ENOENT', 'ENOTDIR'].includes(code)
-      ? 'the repository is gone; bring it back'
+      ? 'the repository is gone; restore it'
       : readingTrouble('the folder of the repository cannot be read', error);
     throw new HoldfastError('unavailable', message, {}, error);
   }

@@ -43,7 +43,7 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   if (located === null) return null;
   const lines = located.split('\n');
   if (lines.length !== LOCATED_LINES || existing.includes('\n')) {
-    const message = `the path of ${existing} has a line break in it, or that of its repository; use another one`;
+    const message = `the path of ${existing} or of its repository contains a line break; use another one`;
     throw new HoldfastError('invalid', message);
   }
   const [top = '', gitFolder = '', commonFolder = ''] = lines;
@@ -87,7 +87,7 @@ async function locate(context: GitContext): Promise<string | null> {
     if (/must be run in a work tree|cannot use bare repository/.test(error.stderr))
       throw withoutWorkTree(context.folder, error);
     if (NEEDS_NEWER.test(error.stderr)) {
-      const message = `${context.folder} is in a repository that this git is too old for; install a newer one`;
+      const message = `${context.folder} is in a repository that needs a newer git; install one`;
       throw new HoldfastError('invalid', message, {}, error);
     }
     if (!/not a git repository/.test(error.stderr)) throw error;
@@ -130,7 +130,7 @@ async function requireEntry(folder: string): Promise<void> {
     await access(folder, constants.X_OK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const message = `the folder ${folder} may not be entered (${code}) by the user who runs this; give that user the right to, or name another folder`;
+    const message = `this user may not enter the folder ${folder} (${code}); change its permissions, or use another folder`;
     throw new HoldfastError('invalid', message, {}, error);
   }
 }
@@ -143,10 +143,10 @@ export function gitCannotRun(error: unknown): HoldfastError {
   const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];
   const hint = `install git ${OLDEST_GIT.join('.')} or newer and put it on the PATH`;
   const reasons: Readonly<Record<string, string>> = {
-    ENOENT: `there is none on the PATH; ${hint}`,
+    ENOENT: `it is not on the PATH; ${hint}`,
     EACCES: `this user may not run it (EACCES); ${hint}`,
   };
-  const reason = reasons[code ?? ''] ?? `${said.trim().slice(0, 200)}; see that it works, or ${hint}`;
+  const reason = reasons[code ?? ''] ?? `${said.trim().slice(0, 200)}; make sure that it works, or ${hint}`;
   return new HoldfastError('invalid', `git cannot be run: ${reason}`, {}, error);
 }
 

@@ -107,7 +107,7 @@ async function takeLock(path: string): Promise<() => Promise<void>> {
   }
 }
 
-const STILL_AT_WORK = 'a git that an earlier manager started is still at work in the checkout; end it';
+const STILL_AT_WORK = 'a git process of an earlier manager is still running in the checkout; end it';
 
 /** The folders of a repository. */
 export type Folders = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder'>;

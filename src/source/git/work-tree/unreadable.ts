@@ -5,9 +5,9 @@ import { GitFailure } from '../process/run.ts';
 
 /** What kept the manager from reading a file, and what to do. */
 const TROUBLES: Readonly<Record<string, string>> = {
-  EACCES: 'the user who runs the manager may not read it (EACCES); look at owners and rights',
-  EPERM: 'the user who runs the manager may not read it (EPERM); look at owners and rights',
-  EIO: 'the disk has errors (EIO); look at the log of the machine',
+  EACCES: 'the user of the manager may not read it (EACCES); check owner and permissions',
+  EPERM: 'the user of the manager may not read it (EPERM); check owner and permissions',
+  EIO: 'the disk reports errors (EIO); check the system log',
 };
 
 /** git's refusal over a file that it could not read: it says the same of that as of one that was changed. */

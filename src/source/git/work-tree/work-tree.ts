@@ -124,7 +124,7 @@ async function refuseBehindLinks({ context, prefix }: Repository, paths: readonl
   const found = paths.find((path) => links.has(posix.dirname(path)));
   if (found === undefined) return;
   const path = posix.relative(prefix, found);
-  const message = `${path}: a folder of its path is a link in the checkout; put the folder back, or commit the link`;
+  const message = `${path}: a folder in its path is a symbolic link in the checkout; restore the folder, or commit the link`;
   throw new HoldfastError('conflict', message, { paths: [path] });
 }
 

@@ -45,7 +45,7 @@ export function createCheckoutPublisher(
 
   const attempt: Publisher['publish'] = async (base, drafts, onMade) => {
     if (base.branch === null) {
-      throw new HoldfastError('conflict', 'HEAD is detached; check out a branch, then writes go there');
+      throw new HoldfastError('conflict', 'HEAD is detached; check out a branch for writes to go to');
     }
     const branch = refName(base.branch);
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));

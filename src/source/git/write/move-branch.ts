@@ -108,7 +108,7 @@ async function moveRef(held: HeldCheckout, { notes, refs }: Movers, move: Move):
     // Where this fails too, the note stays, and the next write or the next start begins with it.
     await recoverNoted(held, notes).catch(() => undefined);
     if (outcome === 'not moved') throw error;
-    const message = 'git did not say whether the commit is published';
+    const message = 'git did not report whether the commit is published';
     throw new HoldfastError('unavailable', message, { commits: move.commits }, error);
   }
 }
@@ -150,7 +150,7 @@ async function sayingPublished({ commits }: Move, act: () => Promise<void>): Pro
     await act();
   } catch (error) {
     if (error instanceof TakenBack) throw error.cause;
-    const message = 'the commit is published, but the checkout could not follow';
+    const message = 'the commit is published, but the checkout could not be updated';
     throw new HoldfastError('unavailable', message, { commits }, error);
   }
 }

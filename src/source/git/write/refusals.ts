@@ -17,7 +17,7 @@ const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   [
     /invalid path '|File name too long/,
     'conflict',
-    'the branch has a path that no work tree can hold; see the problems, and commit without it',
+    'the branch has a path that no work tree can hold; see problems, and commit without it',
   ],
   [
     /index file (corrupt|smaller than expected)|bad index /,
@@ -42,7 +42,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 export function movedOn(cause?: unknown): HoldfastError {
-  return new HoldfastError('moved-on', 'the branch moved meanwhile', {}, cause);
+  return new HoldfastError('moved-on', 'the branch has moved in the meantime', {}, cause);
 }
 
 /** The error of a write, whatever failed in it; `paths` are those of its drafts. */
@@ -61,7 +61,7 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
   if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);
   if (isLocked(error)) {
     const message =
-      'another git process holds a lock of the repository, as "git commit --all" does while its editor is open; end it, or remove the lock it left';
+      'another git process has locked the repository, as "git commit --all" does while its editor is open; end it, or remove the lock that it left';
     return new RepositoryConflict(message, error);
   }
   const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';

@@ -63,7 +63,7 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
   };
 }
 
-const CUT_SHORT = 'a write of another manager was cut short meanwhile';
+const CUT_SHORT = 'a write of another manager was interrupted in the meantime';
 
 /** Half a note was never on the disk whole, so nothing was begun after it. */
 function parseNote(text: string): SwitchNote | null {

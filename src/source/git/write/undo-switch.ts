@@ -98,7 +98,7 @@ async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, ti
     if (index.get(path) !== now.get(path) || !isNotOurs) left.push(path);
   }
   if (left.length === 0) return;
-  const message = `${left.join(', ')}: perhaps from a write that was cut short, whose commit is gone; restore or commit it, or remove ${gitFolder}/holdfast-switch`;
+  const message = `${left.join(', ')}: possibly left by an interrupted write, whose commit is gone; restore or commit it, or remove ${gitFolder}/holdfast-switch`;
   throw new HoldfastError('conflict', message);
 }
 

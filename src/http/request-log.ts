@@ -18,8 +18,8 @@ export function useRequestLog(app: FastifyInstance): void {
 }
 
 /** Whether every device sends such requests all the time: reads and reports would bury everything else in the log. */
-function isRoutine({ method, routeOptions }: FastifyRequest, status: number): boolean {
+function isRoutine({ method, route }: FastifyRequest, status: number): boolean {
   // Failed polls and reports are logged by their own error handlers.
-  if (method === 'GET' || method === 'HEAD') return status < 500 || routeOptions.url === INFO_ROUTE;
-  return routeOptions.url === '/api/v2/reports' && (status < 400 || status >= 500);
+  if (method === 'GET' || method === 'HEAD') return status < 500 || route === INFO_ROUTE;
+  return route === '/api/v2/reports' && (status < 400 || status >= 500);
 }

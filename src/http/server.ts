@@ -126,8 +126,7 @@ function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    const route = request.routeOptions.url ?? request.url;
-    if (reply.hasHeader(REVISION_HEADER) || !TELLS_REVISION.test(route)) return;
+    if (reply.hasHeader(REVISION_HEADER) || !TELLS_REVISION.test(request.route ?? request.url)) return;
     const revision = reconciler.status().applied?.revision;
     if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
   });

@@ -191,6 +191,13 @@ describe('decisions.md: Reports: Order and paging', () => {
     expect(body).toEqual({ invalid_parameters: { report_creation_time_filter: why } });
   });
 
+  it('all that is wrong, also beside a value that is none', async () => {
+    const { body } = await manager().get(`${REPORTS}?page_size=x&report_creation_time_filter=gt`);
+    expect(body).toEqual({
+      invalid_parameters: { page_size: REASON, report_creation_time_filter: 'requires report_creation_time' },
+    });
+  });
+
   it('a comparison that is none', async () => {
     const reply = await manager().get(
       `${REPORTS}?report_creation_time=1&report_creation_time_filter=between`,

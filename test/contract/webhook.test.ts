@@ -95,6 +95,9 @@ describe('decisions.md: Beyond the contract: POST /webhook', () => {
 
   it('405 for another method, and 404 without a secret', async () => {
     expect((await manager().get('/webhook', { authorization: null })).status).toBe(405);
+    expect((await manager().get('/metrics')).text).toMatch(
+      /^holdfast_http_requests_total\{method="GET",route="\/webhook",status="405"\} 1$/m,
+    );
     const none = await startManager({ files: SMALL_FLEET });
     const headers = { 'x-hub-signature-256': `sha256=${sign(PAYLOAD, '')}`, 'x-gitlab-token': '' };
     const reply = await none.request('POST', '/webhook', { raw: PAYLOAD, headers, authorization: null });

@@ -19,7 +19,10 @@ export function parameter<V extends z.ZodType<string | number>>(text: z.ZodType<
   return z.preprocess((given, context) => {
     if (typeof given === 'number') return given;
     const { data = z.NEVER, error } = text.safeParse(given);
-    for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
+    for (const { code, message } of error?.issues ?? []) {
+      // Where it goes on, checks of several parameters together find what else is wrong.
+      context.addIssue({ code: 'custom', message, continue: code !== 'invalid_type' });
+    }
     return data;
   }, value);
 }

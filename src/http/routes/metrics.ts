@@ -21,6 +21,6 @@ export function metricsRoutes(app: FastifyInstance, { metrics }: Api): void {
       .send(text);
   });
   app.addHook('onResponse', async (request, reply) => {
-    metrics.countRequest(request.method, request.routeOptions.url ?? 'none', reply.statusCode);
+    metrics.countRequest(request.method, request.route ?? 'none', reply.statusCode);
   });
 }

@@ -92,7 +92,7 @@ describe('a repository that was made where names do not differ by case', () => {
 describe('a repository whose patterns match in either case', () => {
   it('has no uncommitted work that git status does not show', async () => {
     const repository = repositoryAt((await newRepository()).folder);
-    await repository.commit({ '.gitattributes': '*.YAML text eol=crlf\n' });
+    await repository.commit({ ...FILES, '.gitattributes': '*.YAML text eol=crlf\n' });
     await repository.git('config', 'core.ignoreCase', 'true');
     await rm(join(repository.folder, 'ds/apps/web.yaml'));
     await repository.git('checkout', '--', 'ds/apps/web.yaml');

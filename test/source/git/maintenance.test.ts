@@ -27,19 +27,19 @@ async function age(paths: readonly string[], seconds: number): Promise<void> {
   await Promise.all(paths.map((path) => utimes(path, then, then)));
 }
 
-/** Makes versions as those of the record of ids are: commits without parents, each in a pack; the ref names the last one. */
+/**
+ * Makes versions as those of the record of ids are: commits without parents, each in a pack; the ref names the last one.
+ * One process makes all of them, since `checkpoint` begins a new pack.
+ */
 async function versions(repository: TestRepository, texts: readonly string[]): Promise<string[]> {
-  const ids: string[] = [];
-  for (const text of texts) {
-    const said = await runGit(
-      contextAt(repository.folder),
-      commands.fastImport(),
+  const commits = texts.map(
+    (text) =>
       `reset refs/holdfast/recording\n\ncommit refs/holdfast/recording\nmark :1\n` +
-        `committer H <h@h> 1700000000 +0000\ndata 7\nRecord\nM 100644 inline ids\ndata ${text.length}\n${text}\n\nget-mark :1\ndone\n`,
-    );
-    ids.push(said.trim());
-  }
-  return ids;
+      `committer H <h@h> 1700000000 +0000\ndata 7\nRecord\nM 100644 inline ids\ndata ${text.length}\n${text}\n\n` +
+      `get-mark :1\ncheckpoint\n`,
+  );
+  const said = await runGit(contextAt(repository.folder), commands.fastImport(), `${commits.join('')}done\n`);
+  return said.trim().split('\n');
 }
 
 function numbered(what: string, count = 60): string[] {

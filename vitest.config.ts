@@ -8,7 +8,9 @@ export default defineConfig({
     globalSetup: 'test/support/announce.ts',
     // To load and to warm up the program anew for each file took a fifth of the time. What a file leaves behind fails it.
     isolate: false,
-    setupFiles: ['test/support/leaks.ts', 'test/support/seed.ts'],
+    // For test/support/memory.ts.
+    execArgv: ['--expose-gc'],
+    setupFiles: ['test/support/leaks.ts', 'test/support/memory.ts', 'test/support/seed.ts'],
     // Most of the time is spent waiting for git and for disks.
     maxWorkers: 3,
     reporters: ['default', new TellMore()],

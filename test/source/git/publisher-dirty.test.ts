@@ -87,6 +87,12 @@ const ROWS: readonly Row[] = [
     (person) => write(person, 'ds/apps/team', 'mine'),
   ],
   [
+    'an ignored file where its folder goes',
+    { 'apps/team/new.yaml': 'n\n' },
+    (person) =>
+      write(person, 'ds/apps/team', 'mine').then(() => write(person, '.git/info/exclude', 'team\n')),
+  ],
+  [
     'replaced by a symlink',
     CHANGE,
     (person) => deleteWeb(person).then(() => symlink('cron.yaml', join(person.folder, 'ds/apps/web.yaml'))),

@@ -64,15 +64,17 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
   const wait = async <T>(act: () => Promise<T>): Promise<T> => {
     const deadline = performance.now() + PATIENCE;
     let looked = -Infinity;
+    const clearNow = async (now: number): Promise<boolean> => {
+      if (now - looked <= LOOK_INTERVAL) return false;
+      looked = now;
+      return (await clear()).length > 0;
+    };
     const attempt = (): Promise<T> =>
       act().catch(async (error: unknown) => {
         const now = performance.now();
         if (!isLocked(error) || now > deadline) throw error;
-        if (now - looked > LOOK_INTERVAL) {
-          looked = now;
-          await clear();
-        }
-        await sleep(INTERVAL);
+        // A dead manager's half-made write is open to a person's commit until the lock is taken again: at once.
+        if (!(await clearNow(now))) await sleep(INTERVAL);
         return attempt();
       });
     return attempt();

@@ -91,7 +91,7 @@ export async function writtenFiles(
 
 /**
  * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, a file
- * that is ignored for one of no worth, and a link for a folder that it may make anew. `paths` are those of a write from
+ * that is ignored for one of no worth, also where it has to make a folder, and a link for a folder that it may make anew. `paths` are those of a write from
  * the top of the work tree; `isThere` tells what is there now. Rejects as `conflict`.
  */
 export async function refuseDirtyFiles(
@@ -111,20 +111,20 @@ export async function refuseDirtyFiles(
 async function refuseBehindLinks({ context, prefix }: Repository, paths: readonly string[]): Promise<void> {
   // Files of one write share folders, and these the folders above them: each is looked at once.
   const known = new Map<string, Promise<boolean>>();
-  const isLinkOnce = (folder: string): Promise<boolean> => {
-    const look = known.get(folder) ?? isLink(folder);
+  const isNoFolderOnce = (folder: string): Promise<boolean> => {
+    const look = known.get(folder) ?? isNoFolder(folder);
     known.set(folder, look);
     return look;
   };
   const folders = [...new Set(paths.map(posix.dirname))];
-  const areLinks = await mapInLanes(LOOKS, folders, (folder) =>
-    isBehindLink(context.folder, `${folder}/file`, isLinkOnce),
+  const areBlocked = await mapInLanes(LOOKS, folders, (folder) =>
+    isBehindLink(context.folder, `${folder}/file`, isNoFolderOnce),
   );
-  const links = new Set(folders.filter((_, index) => areLinks[index]));
-  const found = paths.find((path) => links.has(posix.dirname(path)));
+  const blocked = new Set(folders.filter((_, index) => areBlocked[index]));
+  const found = paths.find((path) => blocked.has(posix.dirname(path)));
   if (found === undefined) return;
   const path = posix.relative(prefix, found);
-  const message = `${path}: a folder in its path is a symbolic link in the checkout; restore the folder, or commit the link`;
+  const message = `${path}: a folder in its path is a symbolic link or a file in the checkout; restore the folder, or commit the link`;
   throw new HoldfastError('conflict', message, { paths: [path] });
 }
 
@@ -140,6 +140,12 @@ export async function isBehindLink(top: string, path: string, look = isLink): Pr
   const folders: string[] = [];
   for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.push(folder);
   return (await Promise.all(folders.map((folder) => look(`${top}/${folder}`)))).includes(true);
+}
+
+/** Whether something else lies where a folder should be; what is not there can be made. */
+async function isNoFolder(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  return found !== null && !found.isDirectory();
 }
 
 async function isLink(path: string): Promise<boolean> {

@@ -206,8 +206,9 @@ export class DesiredState {
     const key = keyOf(file.kind, file.name);
     const claimed = this.#paths.get(key) ?? [];
     const paths = claimed.toSpliced(claimed.indexOf(path), 1);
-    for (const app of membersIn(file)) this.#groupsByApp.remove(app, file.name);
-    if (paths.length > 0) this.#unlisted.add(key);
+    const members = membersIn(file);
+    for (const app of members) this.#groupsByApp.remove(app, file.name);
+    if (paths.length > 0 && members.length > 0) this.#unlisted.add(key);
     this.#setPaths(key, paths);
     return key;
   }

@@ -15,7 +15,7 @@ interface Batch {
   done: Promise<void>;
 }
 
-/** So many reports fill a batch; a list is never split. */
+/** A batch has no more reports, but for a longer list, which is never split. */
 const BATCH_SIZE = 1000;
 
 /**
@@ -34,7 +34,9 @@ export class ReportIntake {
 
   /** Resolves when the list is kept; rejects when it is not, or when that is not known. */
   insert(reports: readonly Report[], at: number): Promise<void> {
-    const batch = this.#open !== null && this.#open.size < BATCH_SIZE ? this.#open : this.#begin();
+    const open = this.#open;
+    const isFull = open !== null && open.size > 0 && open.size + reports.length > BATCH_SIZE;
+    const batch = open === null || isFull ? this.#begin() : open;
     batch.lists.push({ reports, at });
     batch.size += reports.length;
     return batch.done;

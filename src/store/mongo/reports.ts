@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { higherOid, type NewOid, objectIds } from '../object-id.ts';
+import { inTurns } from '../../async/pace.ts';
+import { higherOid, objectIds } from '../object-id.ts';
 import { Report, type ReportPage, type ReportQuery, type StoredReport } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
@@ -51,9 +52,14 @@ export class Reports {
     const { committer, fleet, random } = this.#options;
     await setImmediate();
     const lists = take();
+    const rows = lists.flatMap(({ reports, at }) => reports.map((report) => ({ report, at, body: '' })));
+    // Once, although a write that another manager overtakes begins again.
+    await inTurns(rows, (row) => {
+      row.body = JSON.stringify(row.report);
+    });
     await committer.write(async ({ lastOid }) => {
       const newOid = objectIds(random, higherOid(lastOid, (await fleet.head()).lastOid));
-      const documents = lists.flatMap((list) => documentsOf(list, newOid));
+      const documents = rows.map(({ report, at, body }) => reportDocument(newOid(at), at, report, body));
       const last = documents.at(-1);
       return {
         fields: last === undefined ? null : { lastOid: last._id },
@@ -91,10 +97,6 @@ export class Reports {
 function beforeIncomplete(rows: FoundReport[], lastOid: string | null): FoundReport[] {
   const end = rows.findIndex(({ isOurs, oid }) => isOurs && oid > (lastOid ?? ''));
   return end === -1 ? rows : rows.slice(0, end);
-}
-
-function documentsOf({ reports, at }: ReportList, newOid: NewOid): ReportDocument[] {
-  return reports.map((report) => reportDocument(newOid(at), at, report, JSON.stringify(report)));
 }
 
 /** `arrived` is Unix milliseconds, `body` the report as JSON. */

@@ -224,5 +224,5 @@ it('a copy that is not equal the second time either is refused', async () => {
       },
     });
   await expect(place.copy({ from })).rejects.toMatchObject({ kind: 'conflict' });
-  await expect(place.copy({ from })).rejects.toThrow(/operations is not equal/);
+  await expect(place.copy({ from })).rejects.toThrow(/copy of the operations differs/);
 });

@@ -98,8 +98,9 @@ export async function openCheckout(
     origin: null,
     isFolderMade: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
-      await locks.clear();
       await clearLeftPacks(repository);
+      // Without the lock, a write that a dead manager left half-made is open to a person's commit: nothing comes between.
+      await locks.clear();
       return publisher.recover();
     },
     watch,

@@ -91,8 +91,9 @@ export async function writtenFiles(
 
 /**
  * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, a file
- * that is ignored for one of no worth, also where it has to make a folder, and a link for a folder that it may make anew. `paths` are those of a write from
- * the top of the work tree; `isThere` tells what is there now. Rejects as `conflict`.
+ * that is ignored for one of no worth, also where it has to make a folder, and a link for a folder that it may make
+ * anew. `paths` are those of a write from the top of the work tree; `isThere` tells what is there now. Rejects as
+ * `conflict`.
  */
 export async function refuseDirtyFiles(
   repository: Repository,
@@ -100,7 +101,7 @@ export async function refuseDirtyFiles(
   written: WrittenFiles,
   isThere: (path: string) => boolean,
 ): Promise<void> {
-  await refuseBehindLinks(repository, paths);
+  await refuseReplacedFolders(repository, paths);
   const files = [...written.keys()];
   const made = files.filter((path) => isThere(path) && written.get(path) === false);
   const gone = files.filter((path) => !isThere(path) && written.get(path) === true);
@@ -108,7 +109,7 @@ export async function refuseDirtyFiles(
   if (dirty.length > 0) throw dirtyFiles(dirty.map((path) => posix.relative(repository.prefix, path)));
 }
 
-async function refuseBehindLinks({ context, prefix }: Repository, paths: readonly string[]): Promise<void> {
+async function refuseReplacedFolders({ context, prefix }: Repository, paths: readonly string[]): Promise<void> {
   // Files of one write share folders, and these the folders above them: each is looked at once.
   const known = new Map<string, Promise<boolean>>();
   const isNoFolderOnce = (folder: string): Promise<boolean> => {
@@ -124,7 +125,7 @@ async function refuseBehindLinks({ context, prefix }: Repository, paths: readonl
   const found = paths.find((path) => blocked.has(posix.dirname(path)));
   if (found === undefined) return;
   const path = posix.relative(prefix, found);
-  const message = `${path}: a folder in its path is a symbolic link or a file in the checkout; restore the folder, or commit the link`;
+  const message = `${path}: a folder in its path is a symbolic link or a file in the checkout; restore the folder, or commit the change`;
   throw new HoldfastError('conflict', message, { paths: [path] });
 }
 
@@ -135,7 +136,7 @@ async function deletedOf({ context }: Repository, absent: readonly string[]): Pr
   return absent.filter((path) => deleted.has(path));
 }
 
-/** What lies behind a link is not in the work tree at `top`; `path` is from there. */
+/** Whether a folder above `path` is a link, so that the path is not in the work tree at `top`; or is what `look` finds. */
 export async function isBehindLink(top: string, path: string, look = isLink): Promise<boolean> {
   const folders: string[] = [];
   for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.push(folder);

@@ -109,7 +109,10 @@ export async function refuseDirtyFiles(
   if (dirty.length > 0) throw dirtyFiles(dirty.map((path) => posix.relative(repository.prefix, path)));
 }
 
-async function refuseReplacedFolders({ context, prefix }: Repository, paths: readonly string[]): Promise<void> {
+async function refuseReplacedFolders(
+  { context, prefix }: Repository,
+  paths: readonly string[],
+): Promise<void> {
   // Files of one write share folders, and these the folders above them: each is looked at once.
   const known = new Map<string, Promise<boolean>>();
   const isNoFolderOnce = (folder: string): Promise<boolean> => {

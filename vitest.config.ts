@@ -14,6 +14,8 @@ export default defineConfig({
     // Most of the time is spent waiting for git and for disks.
     maxWorkers: 3,
     reporters: ['default', new TellMore()],
+    // What passes only then is named at the end, with the reason.
+    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     // The second that is usual is not enough where a machine stands still for longer.
     expect: { poll: { timeout: 60_000 } },
     testTimeout: 120_000,

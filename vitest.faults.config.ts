@@ -7,6 +7,8 @@ export default defineConfig({
     include: ['test/faults/**/*.test.ts'],
     setupFiles: 'test/support/seed.ts',
     reporters: ['default', new TellMore()],
+    // What passes only then is named at the end, with the reason.
+    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     expect: { poll: { timeout: 60_000 } },
     testTimeout: 300_000,
     hookTimeout: 300_000,

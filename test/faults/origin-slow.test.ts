@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HAS_OPENSSL, serveHttps } from '../support/https-origin.ts';
-import { itMachineBound } from '../support/machine-bound.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 import { slowProxy } from '../support/slow-proxy.ts';
@@ -22,7 +21,7 @@ async function expectApplied(manager: TestManager, revision: string): Promise<vo
 
 describe.skipIf(!HAS_OPENSSL)('origin at one byte a second', () => {
   // Looks and writes before and after have three seconds.
-  itMachineBound('is given up within the time limit for looks and writes, and heals by itself', async () => {
+  it('is given up within the time limit for looks and writes, and heals by itself', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const server = await serveHttps(origin.url, 'robot:token');
     const proxy = await slowProxy(server.port);
@@ -83,21 +82,18 @@ describe('a fetch that takes long', () => {
 });
 
 // The push has to be sent within two seconds.
-itMachineBound(
-  'a push that is cut off may arrive after the reply, which names the commit and does not call it refused',
-  async () => {
-    const origin = await testOrigin(SMALL_FLEET);
-    const ssh = await serveSsh(origin.url);
-    const settings = { GIT_TIMEOUT: '2' };
-    const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-    // Another machine goes on when the line is cut, and its hook takes longer than we wait.
-    await ssh.behave(`exec setsid -w sh -c "$command"\n`);
-    await writeFile(join(origin.url, 'hooks/pre-receive'), '#!/bin/sh\nsleep 4\n', { mode: 0o755 });
-    const reply = await manager.put(UPDATE, { container_image: 'late:1' });
-    expect(reply.status).toBe(503);
-    expect(reply.body).toMatchObject({ revision: expect.any(String), applied: false });
-    await expect.poll(() => origin.bare.git('rev-parse', 'main'), PATIENCE).toBe(reply.body.revision);
-    expect((await manager.reconcile()).body.revision_applied).toBe(reply.body.revision);
-    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('late:1');
-  },
-);
+it('a push that is cut off may arrive after the reply, which names the commit and does not call it refused', async () => {
+  const origin = await testOrigin(SMALL_FLEET);
+  const ssh = await serveSsh(origin.url);
+  const settings = { GIT_TIMEOUT: '2' };
+  const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
+  // Another machine goes on when the line is cut, and its hook takes longer than we wait.
+  await ssh.behave(`exec setsid -w sh -c "$command"\n`);
+  await writeFile(join(origin.url, 'hooks/pre-receive'), '#!/bin/sh\nsleep 4\n', { mode: 0o755 });
+  const reply = await manager.put(UPDATE, { container_image: 'late:1' });
+  expect(reply.status).toBe(503);
+  expect(reply.body).toMatchObject({ revision: expect.any(String), applied: false });
+  await expect.poll(() => origin.bare.git('rev-parse', 'main'), PATIENCE).toBe(reply.body.revision);
+  expect((await manager.reconcile()).body.revision_applied).toBe(reply.body.revision);
+  expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('late:1');
+});

@@ -4,7 +4,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { itMachineBound } from '../../support/machine-bound.ts';
 import { draftOf, MACHINE, newRepository, openSource, publishOne } from './support.ts';
 
 async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'e\n' }) {
@@ -65,7 +64,7 @@ describe('publish', () => {
   });
 
   // The commands that do answer have the same two seconds.
-  itMachineBound('believes the branch where git moved it and then said nothing', async () => {
+  it('believes the branch where git moved it and then said nothing', async () => {
     const { repository } = await start();
     const silent = join(await temporaryFolder(), 'bin');
     const real = `PATH="${MACHINE.env['PATH']}"`;

@@ -39,6 +39,8 @@ describe('refName', () => {
     'refs/heads/-starts-with-dash',
     'refs/heads/größe',
     'refs/heads/発展',
+    'refs/heads/wide\u3000space',
+    'refs/heads/no-break\u00a0space',
     "refs/heads/it's;$(x)`y`&|<>!",
     'refs/heads/@',
     'refs/heads/a@b',

@@ -69,5 +69,5 @@ async function startOf(repository: Repository, note: string): Promise<Start | nu
  * rebase may not be looked at: its commits are not to be served.
  */
 async function readNote(path: string): Promise<string> {
-  return ((await readIfThere(path)) ?? '').trimEnd();
+  return ((await readIfThere(path)) ?? '').replace(/\n$/, '');
 }

@@ -94,6 +94,6 @@ export async function currentBranch(repository: Repository): Promise<string | nu
 
 /** The branch that a `symbolic-ref` tells; null where it tells none. */
 async function askBranch({ context }: Repository, command: GitCommand): Promise<string | null> {
-  const name = (await askGit(context, command))?.trim();
+  const name = (await askGit(context, command))?.replace(/\n$/, '');
   return name?.startsWith('refs/heads/') ? name : null;
 }

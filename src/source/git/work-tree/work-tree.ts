@@ -180,5 +180,5 @@ async function isRebased({ commonFolder }: Repository, branch: string): Promise<
   const names = await Promise.all(
     states.map((state) => readFile(`${state}/head-name`, 'utf8').catch(() => '')),
   );
-  return names.some((text) => text.trim() === branch);
+  return names.some((text) => text.replace(/\n$/, '') === branch);
 }

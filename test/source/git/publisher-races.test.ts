@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { access, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FaultPoint } from '../../../src/faults.ts';
@@ -197,13 +197,16 @@ async function withGit(repository: TestRepository, lines: string): Promise<Check
 }
 
 const DIES = '[ "$1" != update-ref ] || kill -9 $$';
-const IS_DUMB = '[ "$1" != for-each-ref ] || [ ! -e .git/dumb ] || exit 128';
+/** Where the refs are while nobody can read them. */
+const HIDDEN_REFS = '.git/hidden-refs';
+const PACKED_REFS = '.git/packed-refs';
+const IS_DUMB = `[ "$1" != for-each-ref ] || [ ! -e ${HIDDEN_REFS} ] || exit 128`;
 
 /** From now on nobody can say where the branch is. Resolves to where it was. */
 async function turnDumb({ git, folder }: TestRepository, source: CheckoutSource): Promise<Head> {
   await git('pack-refs', '--all', '--prune');
   const head = await source.reader.head();
-  await writeFile(join(folder, '.git/dumb'), '');
+  await rename(join(folder, PACKED_REFS), join(folder, HIDDEN_REFS));
   return head;
 }
 
@@ -236,7 +239,7 @@ describe('a git that dies when it is to move the branch', () => {
     const made = await repository.git('rev-parse', 'refs/holdfast/publishing');
     expect(refused).toMatchObject({ kind: 'unavailable', details: { commits: [made] } });
     // Nor can it be undone before somebody can.
-    await rm(join(repository.folder, '.git/dumb'));
+    await rename(join(repository.folder, HIDDEN_REFS), join(repository.folder, PACKED_REFS));
     expect(await source.recover()).toEqual({ commit: made });
     expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
     expect(await status(repository)).toBe('');

@@ -1,9 +1,10 @@
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openCheckout } from '../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
-import { newRepository, openSource } from './support.ts';
+import { MACHINE, newRepository, openSource, publishOne } from './support.ts';
 
 async function repositoryWithCommit(): Promise<{ repository: TestRepository; revision: string }> {
   const repository = await testRepository();
@@ -119,6 +120,40 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/side', revision: side });
     await linked.git('checkout', '--quiet', '--detach', 'main');
     expect((await reader.head()).branch).toBeNull();
+  });
+
+  it('of a packed branch is read without a process for each look, also with wide spaces in its name', async () => {
+    const { repository } = await repositoryWithCommit();
+    await repository.git('branch', '--move', 'main', 'wide\u3000space\u00a0');
+    const revision = await repository.commit({ 'ds/a': '' });
+    await repository.git('pack-refs', '--all', '--prune');
+    const noted = join(await temporaryFolder(), 'git');
+    const path = process.env['PATH'];
+    await writeFile(noted, `#!/bin/sh\necho "$1" >> "${noted}.calls"\nPATH='${path}' exec git "$@"\n`, {
+      mode: 0o755,
+    });
+    const machine = { ...MACHINE, env: { PATH: `${dirname(noted)}:${path}` } };
+    const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
+    onTestFinished(() => source.close());
+    const head = { branch: 'refs/heads/wide\u3000space\u00a0', revision };
+    expect(await source.reader.head()).toEqual(head);
+    expect(await source.reader.head()).toEqual(head);
+    expect(await readFile(`${noted}.calls`, 'utf8')).not.toContain('for-each-ref');
+    const written = await publishOne(source, { 'apps/web.yaml': 'container_image: b\n' });
+    expect(await source.reader.head()).toEqual({ ...head, revision: written });
+  });
+
+  it('of a packed branch is not that of one whose name begins or ends with its name', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    for (const name of ['x/main', 'main2', 'refs/heads/main']) {
+      await repository.git('switch', '--quiet', '-c', name);
+      await repository.commit({ 'ds/a': name });
+    }
+    await repository.git('tag', '-a', '-m', 'annotated', 'main', 'main2');
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/main');
+    await repository.git('pack-refs', '--all', '--prune');
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
   });
 
   it('is found again after the refs were packed and the objects with them', async () => {

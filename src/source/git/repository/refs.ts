@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import { readIfThere, readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type GitCommand, objectId } from '../process/commands.ts';
@@ -34,10 +34,24 @@ export async function tipOf(repository: Repository, branch: string): Promise<str
   const text = await readIfThere(`${repository.commonFolder}/${branch}`);
   const [, id] = /^([0-9a-f]{40}|[0-9a-f]{64})\s/.exec(text ?? '') ?? [];
   if (id !== undefined) return id;
-  // It is packed, in a table or a symbolic ref.
+  const packed = text === null ? await packedTip(repository, branch) : null;
+  if (packed !== null) return packed;
+  // It is in a table, a symbolic ref, or not there.
   const [tip = null] = await readTips(repository, [branch]);
   if (tip === null && text !== null && !text.startsWith('ref:')) throw unreadable(branch);
   return tip;
+}
+
+/**
+ * What `packed-refs` has for a branch that has no file of its own: a clone keeps its branches there until they move. Null
+ * where it has nothing, or cannot be read; git then says why. A name that is not UTF-8 is left to git, too.
+ */
+async function packedTip({ commonFolder }: Repository, branch: string): Promise<string | null> {
+  const packed = await readFile(`${commonFolder}/packed-refs`).catch(() => Buffer.alloc(0));
+  const end = packed.indexOf(` ${branch}\n`);
+  if (end < 0) return null;
+  const id = packed.toString('latin1', packed.lastIndexOf('\n', end) + 1, end);
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(id) ? id : null;
 }
 
 /** The error of a branch whose commit cannot be read; of `HEAD` for null. */

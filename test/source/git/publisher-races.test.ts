@@ -34,8 +34,9 @@ async function interrupted(
   point: FaultPoint,
   work: () => void,
   branch: string | null = null,
+  machine = MACHINE,
 ): Promise<CheckoutSource> {
-  const source = await openCheckout(join(repository.folder, 'ds'), branch, MACHINE, {
+  const source = await openCheckout(join(repository.folder, 'ds'), branch, machine, {
     faults: {
       pass: (passed) => {
         if (passed === point) work();
@@ -122,11 +123,7 @@ describe('a person who switches branches while a write is on its way', () => {
   it('to the branch in the moment when the work trees are looked at: the write is made again', async () => {
     const { repository, base } = await twoBranches();
     await repository.git('checkout', '--quiet', 'other');
-    const folder = await temporaryFolder();
-    const path = process.env['PATH'];
-    const script = `#!/bin/sh\nPATH='${path}'\n[ "$1" != worktree ] || env -i PATH="$PATH" git switch -q main\nexec git "$@"\n`;
-    await writeFile(join(folder, 'git'), script, { mode: 0o755 });
-    const machine = { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+    const machine = await machineWith('[ "$1" != worktree ] || env -i PATH="$PATH" git switch -q main');
     const source = await openCheckout(join(repository.folder, 'ds'), 'main', machine);
     onTestFinished(() => source.close());
     await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'moved-on' });
@@ -181,16 +178,36 @@ describe('a person who switches branches while a write is on its way', () => {
     expect(await status(repository)).toBe('M ds/apps/web.yaml'.padStart(19));
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
   });
+
+  it('to the branch in that moment, and git fails after it has switched: the branch goes back, and so does the index', async () => {
+    const { repository, base } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
+    const follow = () => void gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
+    const machine = await machineWith(FAILS_ONCE);
+    await writeFile(join(repository.folder, '.git/fails'), '');
+    const source = await interrupted(repository, 'tree-switched', follow, 'main', machine);
+    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'unavailable', details: {} });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'a\n']);
+    expect(await source.recover()).toBeNull();
+  });
 });
 
-/** A source whose git does not answer as it should where these lines of shell, which see its arguments, say so. */
-async function withGit(repository: TestRepository, lines: string): Promise<CheckoutSource> {
+/** `read-tree` does what it should, and says that it failed; the next one is as ever. */
+const FAILS_ONCE = '[ "$1" != read-tree ] || ! rm .git/fails 2>/dev/null || { git "$@"; exit 1; }';
+
+/** A machine whose git does not answer as it should where these lines of shell, which see its arguments, say so. */
+async function machineWith(lines: string): Promise<typeof MACHINE> {
   const folder = await temporaryFolder();
   const path = process.env['PATH'];
-  await writeFile(join(folder, 'git'), `#!/bin/sh\n${lines}\nPATH='${path}' exec git "$@"\n`, {
+  await writeFile(join(folder, 'git'), `#!/bin/sh\nPATH='${path}'\n${lines}\nexec git "$@"\n`, {
     mode: 0o755,
   });
-  const machine = { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+  return { ...MACHINE, env: { PATH: `${folder}:${path}` } };
+}
+
+async function withGit(repository: TestRepository, lines: string): Promise<CheckoutSource> {
+  const machine = await machineWith(lines);
   const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
   onTestFinished(() => source.close());
   return source;

@@ -82,7 +82,7 @@ async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): P
   const { repository } = held;
   if (await hasHeadMoved(repository, move)) throw movedOn();
   if (!move.isCheckedOut) return;
-  const failure = await switchNoted(held, notes, move).then(
+  const failure = await switchOrUndo(held, notes, move).then(
     () => null,
     (error: unknown) => error,
   );
@@ -126,11 +126,13 @@ async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Mov
   // What was switched belongs to the branch, and not to what is checked out now.
   if (move.isCheckedOut) return void (await recoverNoted(held, notes));
   try {
-    await switchNoted(held, notes, move);
+    await switchNoted(held, move, await noteSwitch(held, notes, move));
   } catch (error) {
     // A person's work is in the way: without the write it is as if they had switched a moment earlier.
     const before = move.from ?? noObjectLike(tipAfter(move));
     await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
+    // In this order: while the branch has the commit, a switch to it is not undone.
+    await undoFailed(held, notes, error);
     throw new TakenBack(error);
   }
   await syncRef(held.repository, move.branch);
@@ -159,27 +161,44 @@ function tipAfter({ commits }: Move): string {
   return commits.at(-1) as string;
 }
 
-async function switchNoted(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
+async function switchOrUndo(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
+  const before = await noteSwitch(held, notes, move);
+  try {
+    await switchNoted(held, move, before);
+  } catch (error) {
+    await undoFailed(held, notes, error);
+    throw error;
+  }
+}
+
+/** Resolves to the files' marks from before the switch, once the note of it is on the disk. */
+async function noteSwitch(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<Marks> {
   const { repository, faults } = held;
-  const { from, paths, written } = move;
-  const { folder } = repository.context;
+  const { paths, written } = move;
   const marks = await mapInLanes(
     LOOKS,
     paths,
-    async (path) => [path, await fileMark(`${folder}/${path}`)] as const,
+    async (path) => [path, await fileMark(`${repository.context.folder}/${path}`)] as const,
   );
-  const files: SwitchNote['files'] = Object.fromEntries(marks);
-  const existed = (path: string): boolean => files[path] !== NO_FILE;
-  await refuseDirtyFiles(repository, paths, written, existed);
+  const files: Marks = Object.fromEntries(marks);
+  await refuseDirtyFiles(repository, paths, written, (path) => files[path] !== NO_FILE);
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');
-  try {
-    await switchTree(held, from ?? emptyTreeLike(tipAfter(move)), tipAfter(move));
-    // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
-    await Promise.all([syncChanged(folder, paths, existed), syncFolder(repository.gitFolder)]);
-  } catch (error) {
-    if (isRefusal(error)) await notes.clear();
-    else await recoverNoted(held, notes).catch(() => undefined);
-    throw error;
-  }
+  return files;
+}
+
+type Marks = SwitchNote['files'];
+
+async function switchNoted(held: HeldCheckout, move: Move, before: Marks): Promise<void> {
+  const { context, gitFolder } = held.repository;
+  const existed = (path: string): boolean => before[path] !== NO_FILE;
+  await switchTree(held, move.from ?? emptyTreeLike(tipAfter(move)), tipAfter(move));
+  // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
+  await Promise.all([syncChanged(context.folder, move.paths, existed), syncFolder(gitFolder)]);
+}
+
+/** Undoes a switch that failed. Where this fails too, the note stays, and the next write or the next start begins with it. */
+async function undoFailed(held: HeldCheckout, notes: SwitchNotes, error: unknown): Promise<void> {
+  const undo = isRefusal(error) ? notes.clear() : recoverNoted(held, notes);
+  await undo.catch(() => undefined);
 }

@@ -152,20 +152,20 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'setIndex', takes: [] },
   { name: 'checkOutFiles', takes: [] },
   { name: 'hashFiles', takes: [] },
-  { name: 'filterSettings', takes: [] },
+  { name: 'programSettings', takes: [] },
   { name: 'listWorkTrees', takes: [] },
   { name: 'refreshIndex', takes: [] },
   { name: 'updateRefs', takes: [] },
 ];
 
-const NAME = String.raw`refs\/[^\s:-][^\s:]*`;
+const NAME = String.raw`refs\/[^ \p{Cc}:-][^ \p{Cc}:]*`;
 const HASH = '([0-9a-f]{40}|[0-9a-f]{64})';
 /** What an argument that was given something can look like. */
 const SHAPES = [
   String.raw`^\^?${HASH}$`,
   `^${NAME}$`,
   String.raw`^${NAME}\^\{commit\}$`,
-  String.raw`^\+(refs\/)?heads\/[^\s:]+:refs\/remotes\/origin\/[^\s:]+$`,
+  String.raw`^\+(refs\/)?heads\/[^ \p{Cc}:]+:refs\/remotes\/origin\/[^ \p{Cc}:]+$`,
   `^${HASH}:${NAME}$`,
   `^--force-with-lease=${NAME}:${HASH}?$`,
 ].map((shape) => new RegExp(shape, 'u'));

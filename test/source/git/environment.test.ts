@@ -92,6 +92,8 @@ async function setTraps({ folder, git }: TestRepository, trap: string): Promise<
   const named = HOOKS.map(
     (hook) => `[hook "trap ${hook}"]\n\tevent = ${hook}\n\tcommand = echo set ${hook} >> '${trap}'\n`,
   );
+  // A name that is that of an event keeps git from switching off all hooks of the event at once.
+  named.push('[hook "reference-transaction"]\n\tcommand = true\n');
   await appendFile(join(folder, '.git/config'), named.join(''));
   await git('config', 'core.hooksPath', hooks);
   await git('config', 'core.fsmonitor', join(hooks, 'fsmonitor-watchman'));

@@ -271,8 +271,8 @@ export const commands = {
   checkOutFiles: () => command('checkout-index', '--force', '--index', '-z', '--stdin'),
   /** Ids of files as git would store them, one path a line. */
   hashFiles: () => command('hash-object', '--stdin-paths'),
-  /** Names of the programs that the machine's owner lets work on files, if any. */
-  filterSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^filter\\.'),
+  /** Keys of the programs that the machine's owner lets work on files or with refs, if any. */
+  programSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^(filter|hook)\\.'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
   refreshIndex: () => command('update-index', '-q', '--refresh'),
   updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),

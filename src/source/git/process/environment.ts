@@ -7,8 +7,8 @@ const PASSED_ON = ['PATH', 'TMPDIR'] as const;
  */
 const CONFIG: readonly (readonly [string, string])[] = [
   ['core.hooksPath', '/dev/null'],
-  // Hooks that settings name (git 2.54 and newer) have no path. These two events alone occur in what is run here. git
-  // ignores the switch where a hook of the settings is named like the event.
+  // Hooks that settings name have no path; those that are there at the start are switched off by name (`withoutPrograms`).
+  // From git 2.55 on, this holds for later ones. These two events alone occur in what is run here.
   ['hook.reference-transaction.enabled', 'false'],
   ['hook.post-index-change.enabled', 'false'],
   ['core.fsmonitor', 'false'],

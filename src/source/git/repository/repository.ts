@@ -6,6 +6,7 @@ import { descriptorTrouble, HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit, saidBy } from '../process/run.ts';
+import { withoutPrograms } from './programs.ts';
 
 /** A repository of this machine, and where in it the desired-state folder lies. */
 export interface Repository {
@@ -53,7 +54,7 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   if (isInside || !isIn(existing, top)) throw withoutWorkTree(existing);
   const prefix = [relative(top, existing), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
-  return { context, gitFolder, commonFolder, prefix };
+  return withoutPrograms({ context, gitFolder, commonFolder, prefix });
 }
 
 /** What git says of a repository: three lines, and nothing after the last one. */

@@ -3,13 +3,13 @@ import { missingDescriptors } from '../../../disk/descriptors.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
 import { refName } from '../process/commands.ts';
+import { withoutPrograms } from '../repository/programs.ts';
 import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
 import { createBaseOnDisk } from './base-on-disk.ts';
 import type { CommitWriter } from './commit-writer.ts';
-import { withoutFilters } from './filters.ts';
 import { type Move, moveBranch, recoverNoted, type Undone } from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
 import { isObjectMissing, movedOn, publishError } from './refusals.ts';
@@ -108,8 +108,8 @@ async function readyToMove(
   base: string | null,
   drafts: readonly CommitDraft[],
 ): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'written'>> {
-  const { repository } = checkout;
-  const quiet = await withoutFilters(checkout);
+  const repository = await withoutPrograms(checkout.repository);
+  const quiet = { ...checkout, repository };
   prepareIndex(quiet);
   const isCheckedOut = (await currentBranch(repository)) === branch;
   if (!isCheckedOut)

@@ -2,12 +2,12 @@ import { mapInLanes } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { emptyTreeLike, noObjectLike } from '../process/commands.ts';
+import { withoutPrograms } from '../repository/programs.ts';
 import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
 import { LOOKS, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
-import { withoutFilters } from './filters.ts';
 import type { RefMover } from './ref-mover.ts';
 import { isRefusal, movedOn } from './refusals.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
@@ -39,7 +39,8 @@ export interface Move {
 /** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */
 export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
   if ((await notes.read()) === null) return null;
-  return holdingIndex(await withoutFilters(checkout), async (held) => {
+  const repository = await withoutPrograms(checkout.repository);
+  return holdingIndex({ ...checkout, repository }, async (held) => {
     // What another manager was at has come to its end by now, or will never.
     const note = await notes.read();
     if (note === null) return null;

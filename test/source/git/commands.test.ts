@@ -153,6 +153,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
   { name: 'checkOutFiles', takes: [] },
   { name: 'hashFiles', takes: [] },
   { name: 'programSettings', takes: [] },
+  { name: 'ignoresCase', takes: [] },
   { name: 'listWorkTrees', takes: [] },
   { name: 'refreshIndex', takes: [] },
   { name: 'updateRefs', takes: [] },

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../support/git.ts';
 import { dieWriting, dyingSource, read, restart } from './dying.ts';
-import { newRepository, openSource, publishOne } from './support.ts';
+import { draftOf, newRepository, openSource, publishOne } from './support.ts';
 
 const FILES = {
   'ds/apps/web.yaml': 'a: web\n',
@@ -76,7 +76,8 @@ describe('a repository that was made where names do not differ by case', () => {
   it('is written to name by name: a new file takes the place of no other', async () => {
     const repository = await repositoryWith([['config', 'core.ignoreCase', 'true']]);
     const source = await openSource(join(repository.folder, 'ds'));
-    await publishOne(source, { 'apps/WEB.yaml': 'a: other\n', 'Apps/web.yaml': 'a: third\n' });
+    await publishOne(source, { 'apps/WEB.yaml': 'a: other\n' });
+    await publishOne(source, { 'Apps/web.yaml': 'a: third\n' });
     const names = (await repository.git('ls-tree', '-r', '--name-only', 'HEAD')).split('\n');
     expect(names.toSorted()).toEqual(
       [...Object.keys(FILES), 'ds/Apps/web.yaml', 'ds/apps/WEB.yaml'].toSorted(),
@@ -85,6 +86,38 @@ describe('a repository that was made where names do not differ by case', () => {
     await publishOne(source, { 'apps/web.yaml': null });
     expect(await repository.show('ds/apps/WEB.yaml')).toBe('a: other\n');
     expect(await read(repository, 'ds/apps/WEB.yaml')).toBe('a: other\n');
+    await expectStatus(repository, '');
+  });
+});
+
+describe('two new files of one publish whose names differ by case alone', () => {
+  async function publishing(ignoresCase: string, branch: string) {
+    const repository = await repositoryWith([
+      ['config', 'core.ignoreCase', ignoresCase],
+      ['branch', 'other'],
+    ]);
+    const { reader, publisher } = await openSource(join(repository.folder, 'ds'), branch);
+    const drafts = [draftOf({ 'apps/New.yaml': '1\n' }), draftOf({ 'apps/new.yaml': '2\n' })];
+    return { repository, published: publisher.publish(await reader.head(), drafts) };
+  }
+
+  it('are refused where they would share a file', async () => {
+    const { repository, published } = await publishing('true', 'main');
+    await expect(published).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('differs only by case'),
+      details: { paths: ['apps/New.yaml'] },
+    });
+    expect(await read(repository, 'ds/apps/new.yaml')).toBeNull();
+    await expectStatus(repository, '');
+  });
+
+  it.each([
+    { why: 'names differ by case', ignoresCase: 'false', branch: 'main' },
+    { why: 'the branch is not checked out', ignoresCase: 'true', branch: 'other' },
+  ])('are written where $why', async ({ ignoresCase, branch }) => {
+    const { repository, published } = await publishing(ignoresCase, branch);
+    expect(await published).toHaveLength(2);
     await expectStatus(repository, '');
   });
 });

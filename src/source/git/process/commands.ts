@@ -273,6 +273,7 @@ export const commands = {
   hashFiles: () => command('hash-object', '--stdin-paths'),
   /** Keys of the programs that the machine's owner lets work on files or with refs, if any. */
   programSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^(filter|hook)\\.'),
+  ignoresCase: () => command('config', '--type=bool', '--get', 'core.ignoreCase'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
   refreshIndex: () => command('update-index', '-q', '--refresh'),
   updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),

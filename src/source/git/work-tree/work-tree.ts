@@ -4,7 +4,7 @@ import { mapInLanes } from '../../../async/lanes.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';
-import { GitFailure, runGit, saidNo } from '../process/run.ts';
+import { askGit, GitFailure, runGit, saidNo } from '../process/run.ts';
 import { parseTreeList } from '../read/tree.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
@@ -103,10 +103,23 @@ export async function refuseDirtyFiles(
 ): Promise<void> {
   await refuseReplacedFolders(repository, paths);
   const files = [...written.keys()];
-  const made = files.filter((path) => isThere(path) && written.get(path) === false);
+  const added = files.filter((path) => written.get(path) === false);
+  await refuseTwins(repository, added);
+  const made = added.filter(isThere);
   const gone = files.filter((path) => !isThere(path) && written.get(path) === true);
   const dirty = [...made, ...(await deletedOf(repository, gone))];
   if (dirty.length > 0) throw dirtyFiles(dirty.map((path) => posix.relative(repository.prefix, path)));
+}
+
+/** On a disk that ignores case, new files whose names differ by nothing else would be one. */
+async function refuseTwins({ context, prefix }: Repository, added: readonly string[]): Promise<void> {
+  const last = new Map(added.map((path) => [path.toLowerCase(), path]));
+  const twins = added.filter((path) => last.get(path.toLowerCase()) !== path);
+  // `git init` sets this where it finds such a disk.
+  if (twins.length === 0 || (await askGit(context, commands.ignoresCase()))?.trim() !== 'true') return;
+  const paths = twins.map((path) => posix.relative(prefix, path));
+  const message = `${paths.join(', ')}: the name of another new file differs only by case, and the checkout's disk ignores case; choose another name`;
+  throw new HoldfastError('conflict', message, { paths });
 }
 
 async function refuseReplacedFolders(

@@ -12,6 +12,9 @@ await mkdir(join(repository.folder, 'ds'));
 const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE);
 afterAll(() => source.reader.close());
 
+/** A submodule that is never shown as changed. */
+const MODULES = '[submodule "sub"]\n\tpath = apps/sub.yaml\n\turl = /nowhere\n\tignore = all\n';
+
 /** What a random folder holds: contents by path, or where a link points to. */
 type Files = Readonly<Record<string, { kind: 'file' | 'link' | 'program'; text: string }>>;
 
@@ -109,6 +112,23 @@ describe('changes', () => {
     const none = await treeOf(await commitFiles({}));
     const all = await treeOf(await commitFiles(many));
     expect(await source.reader.changes(none, all)).toHaveLength(2000);
+  });
+
+  it.each([
+    { who: 'the commit', config: [], files: { '.gitmodules': MODULES } },
+    { who: 'the repository', config: ['diff.ignoreSubmodules', 'all'], files: {} },
+  ])('name a submodule that $who has people not see', async ({ config, files }) => {
+    const { folder, git, commit } = await newRepository();
+    const first = await commit({ 'apps/web.yaml': 'a\n' });
+    if (config.length > 0) await git('config', ...config);
+    await mkdir(join(folder, 'apps/sub.yaml'));
+    await git('update-index', '--add', '--cacheinfo', `160000,${first},apps/sub.yaml`);
+    const second = await commit({ ...files, 'apps/web.yaml': 'b\n' });
+    const { reader } = await openSource(folder);
+    const [before, after] = [await reader.folder(first), await reader.folder(second)] as [string, string];
+    const added = { path: 'apps/sub.yaml', type: 'submodule', blob: first };
+    expect(await reader.changes(before, after)).toContainEqual({ path: added.path, entry: added });
+    expect(await reader.changes(after, before)).toContainEqual({ path: added.path, entry: null });
   });
 
   it('cannot be told from a tree that is gone, and the next question is answered', async () => {

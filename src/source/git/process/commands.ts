@@ -212,7 +212,18 @@ export const commands = {
   /** The entry of one path, said by the tree that holds it: what it names may be damaged. */
   treeEntry: (revision: string, path: string) =>
     command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),
-  diffTrees: () => command('diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--stdin'),
+  /** With all submodules: settings, and a `.gitmodules` that a commit brings, can leave some out. */
+  diffTrees: () =>
+    command(
+      'diff-tree',
+      '-r',
+      '-z',
+      '--raw',
+      '--no-renames',
+      '--no-abbrev',
+      '--ignore-submodules=none',
+      '--stdin',
+    ),
   isAncestor: (ancestor: string, revision: string) =>
     command('merge-base', '--is-ancestor', '--end-of-options', objectId(ancestor), objectId(revision)),
   commonAncestor: (one: string, other: string) =>

@@ -223,6 +223,18 @@ it('a clean-up for which there is no room leaves what marks the packs of a write
   expect(await packsOf(repository, '.keep')).toEqual(marks);
 });
 
+it.each(['repack.writeBitmaps', 'pack.writeBitmaps'])('packs are joined where %s is set', async (setting) => {
+  const repository = await testRepository();
+  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+  await repository.git('repack', '-a', '-d', '--quiet');
+  await repository.git('config', setting, 'true');
+  // Nothing is dropped there, so the packs are joined one by one.
+  await repository.git('config', 'gc.auto', '0');
+  await versions(repository, numbered('version'));
+  await (await maintain(repository, 'clone'))();
+  expect((await packsOf(repository)).length).toBeLessThan(5);
+});
+
 it('a clean-up that goes well leaves a half of a pack that somebody out of sight has begun meanwhile', async () => {
   const repository = await testRepository();
   await repository.commit({ 'ds/apps/web.yaml': 'a\n' });

@@ -157,8 +157,8 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
-  /** Repacks many small packs into few large ones; unreachable objects stay. */
-  repack: () => command('repack', '--geometric=2', '-d', '--quiet'),
+  /** Repacks many small packs into few large ones; unreachable objects stay. git refuses to where bitmaps are written. */
+  repack: () => command('repack', '--geometric=2', '-d', '--quiet', '--no-write-bitmap-index'),
   /**
    * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks.
    * What is borrowed from another repository is not copied. From git 2.37 on.

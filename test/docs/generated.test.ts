@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -27,6 +27,16 @@ describe('links', async () => {
     const links = [...text.matchAll(/\]\(([^)#:]+)\)/g)].map(([, target = '']) => target);
     for (const link of links) {
       await expect(readable(join(PROJECT, file, '..', link)), link).resolves.toBe(true);
+    }
+  });
+
+  it('comments of examples lead to headings that are there', async () => {
+    const names = await readdir(join(PROJECT, 'examples'));
+    const texts = await Promise.all(names.map((name) => readFile(join(PROJECT, 'examples', name), 'utf8')));
+    const told = texts.flatMap((text) => [...text.matchAll(/(docs\/[\w-]+\.md), "([^"]+)"/g)]);
+    expect(told).not.toEqual([]);
+    for (const [, file = '', heading] of told) {
+      expect((await readFile(join(PROJECT, file), 'utf8')).split('\n'), file).toContain(`## ${heading}`);
     }
   });
 

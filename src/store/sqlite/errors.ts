@@ -28,7 +28,12 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, wo
   ],
   [11, 'SQLITE_CORRUPT', 'database disk image is malformed', `is damaged; ${MEND}`],
   [13, 'SQLITE_FULL', 'database or disk is full', 'has no space left on its disk; make room there'],
-  [14, 'SQLITE_CANTOPEN', 'unable to open database file', 'cannot be opened'],
+  [
+    14,
+    'SQLITE_CANTOPEN',
+    'unable to open database file',
+    'cannot be opened; check the owner and permissions of its files',
+  ],
   [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'rejected a change that violates a constraint'],
   [26, 'SQLITE_NOTADB', 'file is not a database', 'is not a database'],
 ];
@@ -92,7 +97,7 @@ function wordsOf(code: number): string {
 /** SQLite does not say why. */
 function cannotOpen(): string {
   const trouble = missingDescriptors(FILES);
-  return trouble === null ? 'cannot be opened' : `cannot be opened: ${trouble}`;
+  return trouble === null ? wordsOf(CANNOT_OPEN) : `cannot be opened: ${trouble}`;
 }
 
 /** SQLite's result code without its extension; 0 where it cannot be told; null for other errors. */

@@ -69,5 +69,5 @@ function inUse(holder: Holder | null, cause: unknown): HoldfastError {
 function unusable(cause: unknown): HoldfastError {
   const known = storeError(cause);
   const reason = known instanceof HoldfastError ? known.message.replace(/^the store /, 'it ') : 'see the log';
-  return new HoldfastError('unavailable', `DATA_DIR cannot be used: ${reason}`, {}, cause);
+  return new HoldfastError('unavailable', `manager.lock in DATA_DIR cannot be used: ${reason}`, {}, cause);
 }

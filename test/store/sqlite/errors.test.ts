@@ -30,7 +30,11 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
     'SQLITE_CONSTRAINT',
     () => new DatabaseSync(':memory:').exec('CREATE TABLE a (x NOT NULL); INSERT INTO a VALUES (NULL)'),
   ],
-  ['cannot be opened', 'SQLITE_CANTOPEN', () => new DatabaseSync('/nowhere/at/all.db')],
+  [
+    'cannot be opened; check the owner and permissions of its files',
+    'SQLITE_CANTOPEN',
+    () => new DatabaseSync('/nowhere/at/all.db'),
+  ],
   ['failed', 'SQLITE_ERROR', () => new DatabaseSync(':memory:').exec('SELECT colour')],
   [
     'is damaged; restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git',

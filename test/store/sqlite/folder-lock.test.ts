@@ -54,14 +54,17 @@ describe('lockFolder', () => {
     await mkdir(join(folder, 'manager.lock'));
     await expect(lock(folder)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringContaining('DATA_DIR cannot be used'),
+      message:
+        'manager.lock in DATA_DIR cannot be used: it cannot be opened; check the owner and permissions of its files',
     });
     const other = await temporaryFolder();
     await writeFile(
       join(other, 'manager.lock'),
       'no database at all, and long enough to be seen as none '.repeat(20),
     );
-    await expect(lock(other)).rejects.toThrow('DATA_DIR cannot be used');
+    await expect(lock(other)).rejects.toThrow(
+      'manager.lock in DATA_DIR cannot be used: it is not a database',
+    );
     expect(await readFile(join(other, 'manager.lock'), 'utf8')).toContain('no database');
   });
 });

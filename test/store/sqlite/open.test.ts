@@ -104,7 +104,7 @@ describe('openSqliteStore', () => {
     path = join(folder, 'missing', 'store.db');
     await expect(openAt(path)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: 'the store cannot be opened',
+      message: 'the store cannot be opened; check the owner and permissions of its files',
       details: { code: 'ENOENT' },
     });
     expect(await rejection(openAt(folder))).toBe('unavailable');

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { recordFiles } from '../support/forge.ts';
@@ -17,7 +17,8 @@ describe('a record that cannot be written', () => {
   it('is said once in log and status, fails no pass, and heals by itself', async () => {
     const [manager, worker] = await recordedFleet();
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
-    await writeFile(lock, '');
+    // A file would be taken for that of a dead process, and removed, once it is two seconds old.
+    await mkdir(lock);
     await manager.post(`${WEB}/restart`);
     await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).not.toBeNull();
     const { since } = (await statusOf(manager)).ids_record.problem;
@@ -25,7 +26,7 @@ describe('a record that cannot be written', () => {
     expect((await statusOf(manager)).state).toBe('applied');
     expect((await manager.reconcile()).body.error).toBeNull();
     expect((await statusOf(manager)).ids_record.problem.since).toBe(since);
-    await rm(lock);
+    await rmdir(lock);
     await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).toBeNull();
     expect(logged(manager, 'ids are not recorded')).toHaveLength(1);
     expect(logged(manager, 'ids are recorded again')).toHaveLength(1);
@@ -37,10 +38,10 @@ describe('a record that cannot be written', () => {
     const [manager, worker] = await recordedFleet();
     const before = await webId(manager);
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
-    const next = await loseStore(manager, () => writeFile(lock, ''));
+    const next = await loseStore(manager, () => mkdir(lock));
     expect(await webId(next)).toBe(before);
     await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).not.toBeNull();
-    await rm(lock);
+    await rmdir(lock);
     await next.post(`${WEB}/restart`);
     await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).toBeNull();
     await expectFollows(worker, next);

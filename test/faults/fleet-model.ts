@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import { FAULT_POINTS, type FaultPoint } from '../../src/faults.ts';
 import { writeFiles } from '../support/folder.ts';
 import type { TestRepository } from '../support/git.ts';
 import { type ProcessManager, type ProcessOptions, tryStart } from '../support/process-manager.ts';
-
-const execute = promisify(execFile);
+import { expectWhole } from '../support/whole.ts';
 
 /** What devices see of an app; null for one that is not there. */
 type Seen = { id: number; content: string } | null;
@@ -159,24 +156,4 @@ export async function expectSoundRepository({ folder, git }: TestRepository): Pr
     expect(await readFile(join(folder, path), 'utf8')).toBe(text);
   }
   await expectWhole(folder);
-}
-
-/**
- * Nothing is missing from a repository, and nothing in it is damaged. A push or a clean-up is a group of processes of its own, which
- * outlives a manager that is killed; `fsck` takes for missing what is added while it looks. What is really missing stays so.
- */
-export async function expectWhole(folder: string): Promise<void> {
-  await expect.poll(() => checkObjects(folder), { timeout: 60_000, interval: 200 }).toBe('');
-}
-
-/** What git finds wrong; empty when all is well. */
-async function checkObjects(folder: string): Promise<string> {
-  const { stdout, stderr } = await execute(
-    'git',
-    ['fsck', '--full', '--strict', '--no-dangling', '--no-progress'],
-    { cwd: folder },
-  ).catch((failure: { stdout: string; stderr: string }) => failure);
-  // A mirror has no branch of its own.
-  const told = (stdout + stderr).split('\n').filter((line) => !line.startsWith('notice: '));
-  return told.join('\n');
 }

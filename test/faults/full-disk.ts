@@ -52,12 +52,14 @@ function growUntilFull(path: string, piece: Buffer): void {
 /** A limit on the size of files, for the process and every git that it has started or starts. */
 async function limitedProcess(): Promise<SmallDisk> {
   const limit = (pid: number, size: string): void => {
-    for (const id of [pid, ...childrenOf(pid)]) {
+    execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${size}:`]);
+    // Whatever it starts from here on has the limit from the beginning.
+    for (const id of childrenOf(pid)) {
       try {
         execFileSync('prlimit', ['--pid', `${id}`, `--fsize=${size}:`]);
       } catch (error) {
         // A git that has come to its end since.
-        if (id === pid || existsSync(`/proc/${id}`)) throw error;
+        if (existsSync(`/proc/${id}`)) throw error;
       }
     }
   };

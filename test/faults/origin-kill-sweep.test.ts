@@ -6,7 +6,8 @@ import { leftBehind } from '../support/left-behind.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
-import { Client, dieAt, expectWhole, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
+import { expectWhole } from '../support/whole.ts';
+import { Client, dieAt, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
 
 interface Place {
   origin: TestOrigin;

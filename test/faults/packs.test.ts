@@ -7,7 +7,7 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 const ROUNDS = 150;
 /** Packs after which they are joined, in the background: how many more come meanwhile depends on the machine. */
 const MANY_PACKS = 50;
-const PATIENCE = { timeout: 30_000, interval: 200 };
+const PATIENCE = { timeout: 60_000, interval: 200 };
 
 interface Kind {
   name: string;

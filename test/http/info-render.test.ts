@@ -22,6 +22,6 @@ it.each([0, 1, 3])('gives the record of a group with %i apps as JSON', async (co
 });
 
 it('gives way to others where a group lists very many apps', async () => {
-  const info = infoOf(30_000);
-  expect(await turnsDuring(() => renderInfo(info))).toBeGreaterThan(3);
+  const info = infoOf(1000);
+  expect(await turnsDuring(() => renderInfo(info))).toBeGreaterThan(100);
 });

@@ -7,6 +7,7 @@ import { idsOf, logged, PATIENCE, statusOf, WEB, webId } from '../support/lived-
 import { copyData, RECORD } from '../support/loss.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { expectWhole } from '../support/whole.ts';
 
 interface Line {
   settings: Record<string, string>;
@@ -39,6 +40,8 @@ async function fleets(): Promise<TestOrigin> {
   const beside = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
   await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(beside) });
   await origin.bare.git('branch', 'production', 'main');
+  // Pushes of two managers wait for each other here: the tenth of a second that is usual can be over on a slow machine.
+  await origin.bare.git('config', 'core.filesRefLockTimeout', '60000');
   return origin;
 }
 
@@ -100,7 +103,7 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     expect((await origin.bare.git('ls-tree', '--name-only', RECORD)).split('\n').sort()).toEqual(
       [first.section, second.section].sort(),
     );
-    await origin.bare.git('fsck', '--strict');
+    await expectWhole(origin.url);
   });
 
   it('the loss of one restarts nothing, neither there nor at the other', async () => {

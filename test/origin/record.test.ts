@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { expectWhole } from '../support/whole.ts';
 
 const PATIENCE = { timeout: 60_000 };
 const INFO = '/api/v2/device_groups/edge/info';
@@ -68,7 +69,7 @@ describe('the record of ids at origin', () => {
     const before = await recordAt(origin);
     expect((await manager.post('/api/v2/apps/web/restart')).status).toBe(202);
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe(before);
-    await origin.bare.git('fsck', '--strict');
+    await expectWhole(origin.url);
   });
 
   it('costs origin what changed, and not what is there', async () => {
@@ -91,7 +92,7 @@ describe('the record of ids at origin', () => {
     await expect.poll(() => recordAt(origin), PATIENCE).not.toBe(first);
     // The commit, its tree, that of the section, what it says of itself, and one of more than a hundred files.
     expect((await objects()) - before).toBe(5);
-    await origin.bare.git('fsck', '--strict');
+    await expectWhole(origin.url);
     expect(await origin.bare.git('rev-list', '--count', 'refs/holdfast/ids')).toMatch(/^1\b/);
   });
 

@@ -48,6 +48,6 @@ it('gives the list of the pass before while its problems are the very same', asy
 });
 
 it('gives way to others where there are very many', async () => {
-  const problems = Array.from({ length: 100_000 }, (_, index) => problem(`other/${index}.txt`, 1));
-  expect(await turnsDuring(() => createAging()(problems, 100))).toBeGreaterThan(5);
+  const problems = Array.from({ length: 1000 }, (_, index) => problem(`other/${index}.txt`, 1));
+  expect(await turnsDuring(() => createAging()(problems, 100))).toBeGreaterThan(100);
 });

@@ -4,6 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
 import type { ApplyBatch } from '../../src/store/store.ts';
+import { onTickingClock } from '../support/turns.ts';
 import {
   AT,
   app,
@@ -67,7 +68,8 @@ describe('a long apply in SQLite', () => {
     await place.store.claimHead(0, 'v1', AT);
     const { batch, isUnderWay } = watched(batchOf(5000, 'v1'));
     let rounds = 0;
-    await meanwhile(place.store.apply(batch), async () => {
+    const applying = onTickingClock(() => place.store.apply(batch));
+    await meanwhile(applying, async () => {
       if (isUnderWay()) rounds += 1;
     });
     expect(rounds).toBeGreaterThan(0);
@@ -78,7 +80,7 @@ describe('a long apply in SQLite', () => {
     await pass(place.store, [appStep('app-0', app('v0'))], 'v0');
     await place.store.claimHead(1, 'v1', AT);
     const { batch, isUnderWay } = watched({ ...batchOf(5000, 'v1'), sequence: 2 });
-    const applying = place.store.apply(batch);
+    const applying = onTickingClock(() => place.store.apply(batch));
     const restarting = place.store.restartApp('app-0', CONTEXT);
     let seen = 0;
     await meanwhile(applying, async () => {

@@ -37,10 +37,16 @@ function lucky(tests: readonly TestCase[]): string {
   const lines = tests.flatMap((test) => {
     const tries = test.diagnostic()?.retryCount ?? 0;
     if (tries === 0 || !test.ok()) return [];
-    const reasons = (test.result().errors ?? []).map(({ message }) => `    ${message.split('\n')[0]}\n`);
+    const reasons = (test.result().errors ?? []).map(({ message }) => `    ${reasonIn(message)}\n`);
     return [`  ${nameOf(test)} (${tries + 1} tries)\n`, ...reasons];
   });
   return lines.length === 0 ? '' : `Passed only when tried again:\n${lines.join('')}`;
+}
+
+/** The first line of a message, with the seed and the path of the example where a property failed. */
+function reasonIn(message: string): string {
+  const [first = '', second = ''] = message.split('\n');
+  return second.startsWith('{ seed: ') ? `${first} ${second}` : first;
 }
 
 function nameOf(test: TestCase): string {

@@ -18,10 +18,11 @@ describe('trust in a record', () => {
       [mode, id] = ['40000', git.tree(NAMES.map((name) => ({ mode, name, id })))];
     git.publish(git.tree([{ mode: '40000', name: 'ds', id }]));
     const head = git.publish(await repository.git('rev-parse', `${revision}^{tree}`));
+    const folder = await repository.git('rev-parse', `${revision}:ds`);
     const machine = { env: process.env, timeLimit: 2000 };
     const { reader, close } = await openCheckout(join(repository.folder, 'ds'), null, machine);
     onTestFinished(close);
-    const meta = { revision, folder: await reader.folder(revision) };
+    const meta = { revision, folder };
     const record = { meta, rows: [] } as unknown as RecordContent;
     const isTrusted = await trustOf(record, head, reader);
     expect(isTrusted('app/a')).toBe(false);

@@ -112,12 +112,12 @@ describe('a process that is killed', () => {
     await info(git, 'HEAD');
     const first = await pid();
     process.kill(first, 'SIGKILL');
-    await vi.waitUntil(() =>
+    const isAnswered = (): Promise<boolean> =>
       info(git, 'HEAD').then(
         () => true,
         () => false,
-      ),
-    );
+      );
+    await expect.poll(isAnswered).toBe(true);
     expect(await pid()).not.toBe(first);
   });
 
@@ -131,7 +131,7 @@ describe('a process that is killed', () => {
       { status: 'rejected', reason: { stderr: 'silent for 2000 ms' } },
       { status: 'rejected', reason: { stderr: 'silent for 2000 ms' } },
     ]);
-    await vi.waitUntil(() => !isAlive(first));
+    await expect.poll(() => isAlive(first)).toBe(false);
     expect(await info(git, 'HEAD')).toMatch(/ commit /);
   });
 });
@@ -226,7 +226,7 @@ describe('an answer that is not understood', () => {
     const first = await pid();
     expect(await contents(git, 'HEAD:f1')).toBe('text 1\n');
     expect(await pid()).not.toBe(first);
-    await vi.waitUntil(() => !isAlive(first));
+    await expect.poll(() => isAlive(first)).toBe(false);
   });
 });
 

@@ -56,7 +56,7 @@ async function slowGit(): Promise<{ machine: Machine; log(): Promise<string> }> 
   const folder = await temporaryFolder();
   const path = process.env['PATH'];
   const log = join(folder, 'log');
-  const drop = `echo begun >> '${log}'; trap "echo ended >> '${log}'; exit 143" TERM; sleep 600 & wait`;
+  const drop = `trap "echo ended >> '${log}'; exit 143" TERM; echo begun >> '${log}'; sleep 600 & wait`;
   const script = `#!/bin/sh\ncase "$*" in *--cruft*) ${drop};; esac\nPATH='${path}' exec git "$@"\n`;
   await writeFile(join(folder, 'git'), script, { mode: 0o755 });
   return {

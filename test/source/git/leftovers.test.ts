@@ -7,6 +7,9 @@ import { findRepository } from '../../../src/source/git/repository/repository.ts
 import { testRepository } from '../../support/git.ts';
 import { MACHINE, openSource } from './support.ts';
 
+/** Seconds: as long as a slow machine may take, it stays younger than what is taken for left behind. */
+const YOUNG = -60;
+
 const LEFT = [
   { name: 'tmp_pack_abc123', text: 'PACK', age: 60, stays: false, why: 'half a pack' },
   { name: 'pack-1.keep', text: 'fast-import', age: 60, stays: false, why: 'the mark of a writer' },
@@ -18,7 +21,7 @@ const LEFT = [
     why: 'the mark of a writer that has just died',
   },
   { name: 'pack-2.keep', text: 'release 1.0\n', age: 60, stays: true, why: 'the mark of a person' },
-  { name: 'tmp_pack_def456', text: 'PACK', age: 0, stays: true, why: 'half a pack that is young' },
+  { name: 'tmp_pack_def456', text: 'PACK', age: YOUNG, stays: true, why: 'half a pack that is young' },
   {
     name: '.tmp-4711-pack-abc.pack',
     text: 'PACK',
@@ -26,7 +29,13 @@ const LEFT = [
     stays: false,
     why: 'a pack that has no name yet',
   },
-  { name: '.tmp-4711-pack-def.pack', text: 'PACK', age: 0, stays: true, why: 'such a pack that is young' },
+  {
+    name: '.tmp-4711-pack-def.pack',
+    text: 'PACK',
+    age: YOUNG,
+    stays: true,
+    why: 'such a pack that is young',
+  },
   { name: 'tmp_mtimes_abc123', text: 'MTME', age: 60, stays: false, why: 'half of what goes with a pack' },
 ];
 

@@ -10,7 +10,7 @@ import { flowEntry, type NewEntry } from './render.ts';
 export function addToFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[], pen: Pen): void {
   const last = lastOf(slots);
   const lastKept = slots.findLast(stays)?.old;
-  const closing = closingSpot(patch.text, part, slots);
+  const closing = closingSpot(patch.text, slots);
   const comma = lastComma(patch.text, part);
   const around: Neighbours = { previous: undefined, next: slots.find(stays)?.old, closing: undefined };
   for (const slot of slots) {

@@ -1,5 +1,5 @@
 import type { Slot } from './diff.ts';
-import { tailOf } from './flow.ts';
+import { slotsAtEnd, tailOf } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import { endsLine, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
@@ -8,7 +8,7 @@ import type { Patch } from './patch.ts';
 export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): void {
   const { text } = patch;
   const gone = new Set(slots.filter(({ next }) => next === undefined).map(({ old }) => old));
-  const isReplaced = slots.at(-1)?.old === undefined;
+  const isReplaced = slotsAtEnd(slots).some(({ old }) => old === undefined);
   for (let from = 0; from < part.entries.length; from++) {
     if (!gone.has(part.entries[from])) continue;
     let to = from;

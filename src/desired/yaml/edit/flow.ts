@@ -21,6 +21,11 @@ export function lastOf(slots: readonly Slot[]): Slot | undefined {
   return slots.findLast(({ next }) => next !== undefined);
 }
 
+/** The slots behind the last entry that stays: entries that are removed or added at the end of the collection. */
+export function slotsAtEnd(slots: readonly Slot[]): readonly Slot[] {
+  return slots.slice(slots.findLastIndex(({ old, next }) => old !== undefined && next !== undefined) + 1);
+}
+
 /** Whether an entry shares its lines with no other. */
 export function ownsLines(text: string, entry: Entry): boolean {
   return startsLine(text, entry.start) && endsLine(text, tailOf(entry));
@@ -30,13 +35,8 @@ export function ownsLines(text: string, entry: Entry): boolean {
  * Where the removed entries in front of the closing bracket begin, if they have had its line for themselves: new entries
  * at the end of the collection are written there. Undefined in all other cases.
  */
-export function closingSpot(
-  text: string,
-  { entries }: CollectionPart,
-  slots: readonly Slot[],
-): number | undefined {
-  const from = slots.findLastIndex(({ old, next }) => old !== undefined && next !== undefined) + 1;
-  const removed = entries.slice(from);
+export function closingSpot(text: string, slots: readonly Slot[]): number | undefined {
+  const removed = slotsAtEnd(slots).flatMap(({ old }) => (old === undefined ? [] : [old]));
   const last = removed.at(-1);
   if (last === undefined || endsLine(text, tailOf(last))) return undefined;
   const closing = lineStart(text, last.start);

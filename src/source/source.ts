@@ -133,17 +133,11 @@ export function lineOf({ place, branch }: { place: string; branch: string | null
   return branch === null ? place : `${place}:${branch}`;
 }
 
-/** The files of a section, by name, or of a whole record from before there were sections. */
-export interface RecordFiles {
-  files: ReadonlyMap<string, string>;
-  isUndivided?: boolean;
-}
-
 /**
- * What the ids record says for a line; `damage` says why it cannot be read, in a sentence. `version` tells it from
- * everything else that could stand there.
+ * What the ids record says for a line: the files of its section by name, or `damage`, a sentence on why they cannot be
+ * read. `version` tells it from everything else that could stand there.
  */
-export type RecordText = { version: string } & (RecordFiles | { damage: string });
+export type RecordText = { version: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
 
 /** One version of what the ids record says for a line. */
 export interface RecordDraft {
@@ -151,7 +145,7 @@ export interface RecordDraft {
   files: ReadonlyMap<string, string>;
   /** The version that stands there now: null for nothing. */
   expected: string | null;
-  /** Whether files of `expected`, a section, that are not among `files` stay; otherwise they go. */
+  /** Whether files of `expected` that are not among `files` stay; otherwise they go. */
   keepsOthers: boolean;
   /** Unix milliseconds. */
   at: number;

@@ -7,7 +7,14 @@ import {
   type RecordText,
 } from '../../source/source.ts';
 import type { CounterRow, Followed, IdStore, StoreState } from '../../store/store.ts';
-import { counterKey, decodeHead, highestId, META, type RecordContent } from '../record/format.ts';
+import {
+  counterKey,
+  decodeMeta,
+  highestId,
+  META,
+  type RecordContent,
+  type SectionMeta,
+} from '../record/format.ts';
 import { mayKnowMore, type Standing, standingOf } from '../record/standing.ts';
 import type { Breach } from './continuity.ts';
 import { seedsOf } from './counter-seeds.ts';
@@ -79,9 +86,9 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
   if (state.seeded && breach === null && !texts.some((text) => mayKnowMore(text, state))) return null;
   const found = findPast(context, state);
   if (found === null) return null;
-  const heads = await readHeads(context.record);
-  const left = found.left ?? (await findMoved(found.own, heads, context.record));
-  return seed(context, { ...found, left }, heads);
+  const metas = await readMetas(context.record);
+  const left = found.left ?? (await findMoved(found.own, metas, context.record));
+  return seed(context, { ...found, left }, metas);
 }
 
 /**
@@ -98,11 +105,9 @@ function findPast({ record, sections, breach }: SeedContext, state: StoreState):
   return { standing, cause: first, own, left: causeOfLeft === null ? null : recordIn(ofLeft) };
 }
 
-type SectionHead = NonNullable<ReturnType<typeof decodeHead>>;
-
 /** What all sections say of themselves. */
-async function readHeads(record: SeedContext['record']): Promise<SectionHead[]> {
-  return (await record.readOfEach(META)).map(decodeHead).filter((head) => head !== null);
+async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> {
+  return (await record.readOfEach(META)).map(decodeMeta).filter((meta) => meta !== null);
 }
 
 /**
@@ -111,23 +116,17 @@ async function readHeads(record: SeedContext['record']): Promise<SectionHead[]> 
  */
 async function findMoved(
   own: RecordContent | null,
-  heads: readonly SectionHead[],
+  metas: readonly SectionMeta[],
   record: SeedContext['record'],
 ): Promise<RecordContent | null> {
   if (own === null) return null;
   const { fleet, idSequence } = own.meta;
-  const moved = heads.find(
-    (head) => head.fleet === fleet && lineOf(head) !== record.line && head.idSequence > idSequence,
+  const moved = metas.find(
+    (meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence,
   );
   if (moved === undefined) return null;
   const line = lineOf(moved);
-  return (
-    recordIn(standingOf(await record.read(line), line, fleet)) ?? {
-      meta: moved,
-      rows: [],
-      isUndivided: false,
-    }
-  );
+  return recordIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
 }
 
 /**
@@ -144,14 +143,14 @@ function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seedin
 async function seed(
   context: SeedContext,
   found: Found,
-  heads: readonly SectionHead[],
+  metas: readonly SectionMeta[],
 ): Promise<Seeding | null> {
   const { store, reader, followed, breach } = context;
   const { standing, cause, own, left } = found;
   const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove(context, history, [stored, recorded], heads);
+  const floor = floorAbove(context, history, [stored, recorded], metas);
   const isTrusted = await trustIn(found, context);
   const scope = cause === 'other-history' || breach === 'retake' ? breach : null;
   const past = { paths: history.paths, stored, recorded, left: left?.rows ?? [], scope: scope ?? 'raise' };
@@ -171,17 +170,9 @@ async function seed(
   };
 }
 
-/**
- * Where devices can have come from two lines, neither section knows all that they can have seen; nor does a record
- * without sections, where another branch has devices of its own.
- */
-async function trustIn(
-  { own, left, standing }: Found,
-  { followed, reader, record }: SeedContext,
-): Promise<Trust> {
-  if (own === null || left !== null) return () => false;
-  const isBranchKnown = !own.isUndivided || standing.kind === 'ours' || record.line === own.meta.place;
-  return isBranchKnown ? trustOf(own, followed.revision, reader) : () => false;
+/** Where devices can have come from two lines, neither section knows all that they can have seen. */
+async function trustIn({ own, left }: Found, { followed, reader }: SeedContext): Promise<Trust> {
+  return own === null || left !== null ? () => false : trustOf(own, followed.revision, reader);
 }
 
 function foundAs({ standing, own, left }: Found): Seeding['record'] {
@@ -202,13 +193,13 @@ function floorAbove(
   { now }: SeedContext,
   { newestCommit }: FolderHistory,
   [stored, recorded]: readonly [readonly CounterRow[], readonly CounterRow[]],
-  heads: readonly SectionHead[],
+  metas: readonly SectionMeta[],
 ): number {
   // One more than the recorded id may have been given before the store was lost.
   const highest = Math.max(
     highestId(stored),
     highestId(recorded) + 1,
-    ...heads.map((head) => head.highest + 1),
+    ...metas.map((meta) => meta.highest + 1),
   );
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }

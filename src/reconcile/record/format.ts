@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { keyOf, Name } from '../../desired/name.ts';
-import type { RecordFiles } from '../../source/source.ts';
 import type { CounterRow } from '../../store/store.ts';
 
 /** The version of the format; another one is not read. */
@@ -28,9 +27,6 @@ const Meta = z.strictObject({
   highest: Id,
 });
 
-/** What a record said of itself that was one manager's alone, before there were sections. */
-const UndividedMeta = Meta.omit({ branch: true, highest: true });
-
 /** What a section of the record says of itself. */
 export interface RecordMeta {
   /** The store that wrote it (`StoreState.fleet`). */
@@ -45,12 +41,16 @@ export interface RecordMeta {
   folder: string | null;
 }
 
+/** The same as it stands in a section, which also says how many rows it has and the highest id in them. */
+export interface SectionMeta extends RecordMeta {
+  rows: number;
+  highest: number;
+}
+
 /** A section of the record of ids: what outlives the loss of a store. */
 export interface RecordContent {
-  meta: RecordMeta;
+  meta: SectionMeta;
   rows: CounterRow[];
-  /** Whether it was written before there were sections. Its branch is not known then: null. */
-  isUndivided: boolean;
 }
 
 const Row = z.union([
@@ -80,50 +80,31 @@ export function encodeMeta(meta: RecordMeta, rows: number, highest: number): [na
   return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows, highest }, null, 2)}\n`];
 }
 
-/** What a record says of itself, without a look at its rows; null where it does not say it as a manager does. */
-export function decodeMeta({ files, isUndivided }: RecordFiles): RecordMeta | null {
+/** Reads the file that `encodeMeta` writes; null where it is not as a manager writes it. */
+export function decodeMeta(text: string | undefined): SectionMeta | null {
   try {
-    return parseMeta(files, isUndivided).meta;
+    return Meta.parse(JSON.parse(text ?? ''));
   } catch {
     return null;
   }
 }
 
-/** The same of the file alone in which a section says it, with the highest id of the section. */
-export function decodeHead(text: string): (RecordMeta & { highest: number }) | null {
-  try {
-    return Meta.parse(JSON.parse(text));
-  } catch {
-    return null;
-  }
-}
+const FOREIGN = 'it is not what a manager writes';
 
 /**
  * Reads a record as strictly as it was written: anybody who may push can write it, and half a record is worse than none.
  * Returns a sentence for one that is wrong.
  */
-export function decodeRecord({ files, isUndivided = false }: RecordFiles): RecordContent | string {
+export function decodeRecord(files: ReadonlyMap<string, string>): RecordContent | string {
+  const meta = decodeMeta(files.get(META));
+  if (meta === null) return FOREIGN;
   try {
-    const { meta, count, highest } = parseMeta(files, isUndivided);
     const rows = decodeRows(files);
-    const isWhole = rows.length === count && (highest === null || highestId(rows) === highest);
-    return isWhole ? { meta, rows, isUndivided } : 'it does not have the rows that it declares';
+    const isWhole = rows.length === meta.rows && highestId(rows) === meta.highest;
+    return isWhole ? { meta, rows } : 'it does not have the rows that it declares';
   } catch {
-    return 'it is not what a manager writes';
+    return FOREIGN;
   }
-}
-
-/** What the file says, where `highest` is not known of an undivided record. */
-function parseMeta(
-  files: ReadonlyMap<string, string>,
-  isUndivided = false,
-): { meta: RecordMeta; count: number; highest: number | null } {
-  const said: unknown = JSON.parse(files.get(META) ?? '');
-  const parsed = isUndivided
-    ? { ...UndividedMeta.parse(said), branch: null, highest: null }
-    : Meta.parse(said);
-  const { format: _, rows: count, highest, ...meta } = parsed;
-  return { meta, count, highest };
 }
 
 /** The highest id in any of these rows; 0 where there is none. */

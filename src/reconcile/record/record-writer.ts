@@ -105,8 +105,7 @@ export class RecordWriter {
     }
     const standing = standingOf(text, record.line, state.fleet);
     refuse(standing, state, this.#adopted);
-    // A record without sections is replaced by a section.
-    const meta = 'record' in standing && !standing.record.isUndivided ? standing.record.meta : null;
+    const meta = 'record' in standing ? standing.record.meta : null;
     return newSection(text, meta, standing.kind === 'damaged' ? standing.message : null);
   }
 
@@ -175,8 +174,8 @@ function newSection(text: RecordText | null, meta: RecordMeta | null, replaced: 
 
 /** What a section says of itself, if that is that it is this store's, and not ahead of it; its rows are not read. */
 function metaOfStore(text: RecordText | null, state: StoreState): RecordMeta | null {
-  if (text === null || 'damage' in text || text.isUndivided === true || mayKnowMore(text, state)) return null;
-  return decodeMeta(text);
+  if (text === null || 'damage' in text || mayKnowMore(text, state)) return null;
+  return decodeMeta(text.files.get(META));
 }
 
 /** Whether a record says of itself what it would if it was written with these rows. */

@@ -1,6 +1,6 @@
 import { lineOf, type RecordText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
-import { decodeMeta, decodeRecord, type RecordContent } from './format.ts';
+import { decodeMeta, decodeRecord, META, type RecordContent } from './format.ts';
 
 /** What a section of the record is to a store, and its version. */
 export type Standing =
@@ -17,20 +17,11 @@ export type Standing =
 export function standingOf(text: RecordText | null, line: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
-  const record = 'damage' in text ? text.damage : decodeRecord(text);
+  const record = 'damage' in text ? text.damage : decodeRecord(text.files);
   if (typeof record === 'string') return { kind: 'damaged', version, message: record };
-  if (!isOf(line, record, fleet))
+  if (lineOf(record.meta) !== line)
     return { kind: 'damaged', version, message: 'it belongs to another folder or branch' };
   return { kind: record.meta.fleet === fleet ? 'ours' : 'another', version, record };
-}
-
-/**
- * A record from before there were sections does not say its branch, and was taken for that of every branch of its
- * folder. One store wrote it for all lines that it followed.
- */
-function isOf(line: string, { meta, isUndivided }: RecordContent, fleet: string): boolean {
-  if (!isUndivided) return lineOf(meta) === line;
-  return meta.fleet === fleet || meta.place === line || line.startsWith(`${meta.place}:`);
 }
 
 /**
@@ -41,6 +32,6 @@ export function mayKnowMore(
   text: RecordText | null,
   { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
 ): boolean {
-  const meta = text === null || 'damage' in text ? null : decodeMeta(text);
+  const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));
   return meta !== null && (meta.fleet !== fleet || meta.idSequence > idSequence);
 }

@@ -43,9 +43,9 @@ describe('a record', () => {
   it('is read as it was written, whatever is in it', async () => {
     await fc.assert(
       fc.asyncProperty(rows, async (list) => {
-        const record = decodeRecord({ files: await filesOf(list) });
+        const record = decodeRecord(await filesOf(list));
         if (typeof record === 'string') throw new Error(record);
-        expect(record.meta).toEqual(META);
+        expect(record.meta).toMatchObject(META);
         expect(sorted(record.rows)).toEqual(
           sorted(list.map(({ kind, name, last, hash }) => ({ kind, name, last, hash }))),
         );
@@ -74,48 +74,31 @@ describe('a record', () => {
   it('that lost its last row is written without it', async () => {
     const texts = await filesOf([WEB]);
     const changed = await new RecordContents().changed(texts.keys(), texts);
-    expect(decodeRecord({ files: new Map([...changed, new RecordContents().meta(META)]) })).toEqual({
-      meta: META,
-      rows: [],
-      isUndivided: false,
-    });
+    const record = decodeRecord(new Map([...changed, new RecordContents().meta(META)]));
+    expect(record).toMatchObject({ meta: META, rows: [] });
   });
 });
 
-/** As the version before sections wrote it. */
-const UNDIVIDED = {
+const WRITTEN = {
   '4b.json': '[\n["app","web",2,"251a030b8e67d50bdaa15247b278e234"]\n]\n',
   'a1.json': '[\n["device_group","edge",1,"d4c21c56c5659672d294cc7d83ab9814"],\n["prune","edge",1,null]\n]\n',
   'meta.json':
-    '{\n  "format": 1,\n  "fleet": "a871d890dfa9be83476bf0c565a2f69d",\n  "place": "desired-state",\n  "idSequence": 4,\n' +
-    '  "revision": "56b495f1ec7389d1a696bedc7f75e49ef9831ad7",\n  "folder": "6424dc5a0310999ff069cc0bbd8f8fdece7a4690",\n  "rows": 3\n}\n',
+    '{\n  "format": 1,\n  "fleet": "a871d890dfa9be83476bf0c565a2f69d",\n  "place": "desired-state",\n  "branch": null,\n' +
+    '  "idSequence": 4,\n  "revision": "56b495f1ec7389d1a696bedc7f75e49ef9831ad7",\n' +
+    '  "folder": "6424dc5a0310999ff069cc0bbd8f8fdece7a4690",\n  "rows": 3,\n  "highest": 2\n}\n',
 };
 
-describe('a record from before there were sections', () => {
-  const files = new Map(Object.entries(UNDIVIDED));
-
-  it('is read as what it says, and its hashes are those of today', () => {
-    const record = decodeRecord({ files, isUndivided: true });
-    if (typeof record === 'string') throw new Error(record);
-    expect(record.isUndivided).toBe(true);
-    expect(record.meta).toMatchObject({ place: 'desired-state', branch: null, idSequence: 4 });
-    const web = { ...appDefaults(['nebula', 'bridge']), container_image: 'nginx:1' };
-    expect(record.rows).toEqual([
-      { kind: 'app', name: 'web', last: 2, hash: contentHash('app', web) },
-      { kind: 'device_group', name: 'edge', last: 1, hash: contentHash('device_group', { apps: ['web'] }) },
-      { kind: 'prune', name: 'edge', last: 1, hash: null },
-    ]);
-  });
-
-  it('is no section, and a section is none', async () => {
-    expect(decodeRecord({ files })).toEqual(expect.any(String));
-    expect(decodeRecord({ files: await filesOf([WEB]), isUndivided: true })).toEqual(expect.any(String));
-  });
-
-  it('with a row too few is none', () => {
-    const fewer = new Map([...files].filter(([name]) => name !== '4b.json'));
-    expect(decodeRecord({ files: fewer, isUndivided: true })).toEqual(expect.any(String));
-  });
+it('reads and writes the format of version 0.1.0, with the same hashes', async () => {
+  const files = new Map(Object.entries(WRITTEN));
+  const record = decodeRecord(files);
+  if (typeof record === 'string') throw new Error(record);
+  const web = { ...appDefaults(['nebula', 'bridge']), container_image: 'nginx:1' };
+  expect(record.rows).toEqual([
+    { kind: 'app', name: 'web', last: 2, hash: contentHash('app', web) },
+    { kind: 'device_group', name: 'edge', last: 1, hash: contentHash('device_group', { apps: ['web'] }) },
+    { kind: 'prune', name: 'edge', last: 1, hash: null },
+  ]);
+  expect(await filesOf(record.rows, record.meta)).toEqual(files);
 });
 
 const shard = shardOf('web');
@@ -174,14 +157,14 @@ describe('a record of somebody else’s making', () => {
       if (text === null) files.delete(file);
       else files.set(file, text);
     }
-    expect(decodeRecord({ files })).toEqual(expect.any(String));
+    expect(decodeRecord(files)).toEqual(expect.any(String));
   });
 
   it('never throws, and never reads what it does not understand', () => {
     const file = fc.oneof(fc.constantFrom('meta.json', shard), fc.string());
     fc.assert(
       fc.property(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), (files) => {
-        expect(decodeRecord({ files: new Map(Object.entries(files)) })).toEqual(expect.any(String));
+        expect(decodeRecord(new Map(Object.entries(files)))).toEqual(expect.any(String));
       }),
     );
   });

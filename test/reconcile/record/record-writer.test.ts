@@ -18,7 +18,7 @@ const CONTEXT = { actor: 'pat', requestId: 'r', at: 1 };
 async function recordedNames({ record }: Source): Promise<string[]> {
   const text = await record.read();
   if (text === null || 'damage' in text) throw new Error('there is no record');
-  const content = decodeRecord(text);
+  const content = decodeRecord(text.files);
   if (typeof content === 'string') throw new Error(content);
   return content.rows.map(({ name }) => name).sort();
 }

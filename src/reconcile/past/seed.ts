@@ -28,7 +28,7 @@ export interface Seeding {
    * follow the history of the head from its beginning.
    */
   cause: 'no-counters' | 'older-than-record' | 'another-store' | 'other-history';
-  /** What was found in the record; only of `used` the ids were taken. */
+  /** What was found in the record: only of `used` the ids were taken, and `damaged` could not be read. */
   record: 'used' | 'none' | 'damaged';
   /** The version of the section that was used, where that was another store's. */
   adopted: string | null;
@@ -177,7 +177,7 @@ async function trustIn({ own, left }: Found, { followed, reader }: SeedContext):
 
 function foundAs({ standing, own, left }: Found): Seeding['record'] {
   if (own !== null || left !== null) return 'used';
-  return standing.kind === 'damaged' ? 'damaged' : 'none';
+  return standing.kind === 'damaged' || standing.kind === 'newer' ? 'damaged' : 'none';
 }
 
 function recordIn(standing: Standing): RecordContent | null {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { keyOf, Name } from '../../desired/name.ts';
 import type { CounterRow } from '../../store/store.ts';
 
-/** The version of the format; another one is not read. */
+/** The version of the format. A later version of the program that raises it goes on reading the earlier ones. */
 const FORMAT = 1;
 export const META = 'meta.json';
 /** A row has at most about 200 bytes, so that a whole record stays below what the source reads. */
@@ -26,6 +26,8 @@ const Meta = z.strictObject({
   rows: z.int().min(0).max(MAX_ROWS),
   highest: Id,
 });
+
+const NewerFormat = z.object({ format: z.int().gt(FORMAT) });
 
 /** What a section of the record says of itself. */
 export interface RecordMeta {
@@ -86,6 +88,15 @@ export function decodeMeta(text: string | undefined): SectionMeta | null {
     return Meta.parse(JSON.parse(text ?? ''));
   } catch {
     return null;
+  }
+}
+
+/** Whether the file says that the section has a format which only a later version of the program knows. */
+export function isNewerFormat(text: string | undefined): boolean {
+  try {
+    return NewerFormat.safeParse(JSON.parse(text ?? '')).success;
+  } catch {
+    return false;
   }
 }
 

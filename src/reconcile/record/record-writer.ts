@@ -15,6 +15,8 @@ const OF_ANOTHER =
   'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager per folder (with GIT_REMOTE, per folder and branch), and restart this one when the other is gone';
 const AHEAD =
   'the record of ids at refs/holdfast/ids is ahead of the store: another manager is running on a copy of it; stop one of them';
+const NEWER =
+  'the record of ids at refs/holdfast/ids was written by a newer version of Holdfast, so ids are not recorded; run that version, or delete the ref, and each running manager writes its ids again';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
 const NO_ROOM =
   'ids have reached their limit, which only a forged record can cause, and cannot be recorded; if this store is lost, ids can be reused: keep it, and check who may push to refs/holdfast';
@@ -185,10 +187,11 @@ function isAsWritten(text: RecordText | null, { contents, written: { meta } }: S
   return text.files.get(name) === expected;
 }
 
-/** Throws if the section that is there protects the devices of another store. */
+/** Throws if the section that is there must not be replaced: it can know what this store does not. */
 function refuse(standing: Standing, { idSequence }: StoreState, adopted: string | null): void {
   const { kind, version } = standing;
   if (kind === 'none' || kind === 'damaged' || version === adopted) return;
+  if (kind === 'newer') throw new HoldfastError('conflict', NEWER);
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
   if (standing.record.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
 }

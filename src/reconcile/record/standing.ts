@@ -1,12 +1,14 @@
 import { lineOf, type RecordText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
-import { decodeMeta, decodeRecord, META, type RecordContent } from './format.ts';
+import { decodeMeta, decodeRecord, isNewerFormat, META, type RecordContent } from './format.ts';
 
 /** What a section of the record is to a store, and its version. */
 export type Standing =
   | { kind: 'none'; version: null }
   /** There is something that is no section of this line. */
   | { kind: 'damaged'; version: string; message: string }
+  /** A later version of the program wrote it; this one cannot read it, and leaves it alone. */
+  | { kind: 'newer'; version: string }
   /**
    * `ours`: written for this store. `another`: for another store, about the same line; the devices are the same,
    * where one store was lost, restored or followed by the other.
@@ -17,6 +19,7 @@ export type Standing =
 export function standingOf(text: RecordText | null, line: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
+  if ('files' in text && isNewerFormat(text.files.get(META))) return { kind: 'newer', version };
   const record = 'damage' in text ? text.damage : decodeRecord(text.files);
   if (typeof record === 'string') return { kind: 'damaged', version, message: record };
   if (lineOf(record.meta) !== line)

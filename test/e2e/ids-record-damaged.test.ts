@@ -62,7 +62,7 @@ const DAMAGES: Damage[] = [
     'has a file in the place of the section',
     ({ repository }) => forgeRecord(repository, { [sectionOf()]: 'x' }),
   ],
-  ['is about another folder', ({ repository }) => changeMeta(repository, { place: 'other' })],
+  ['is about another folder', ({ repository }) => changeMeta(repository, { folder: 'other' })],
   ['is about another branch', ({ repository }) => changeMeta(repository, { branch: 'refs/heads/main' })],
   ['has other ids than it says', ({ repository }) => changeMeta(repository, { highest: 7 })],
 ];

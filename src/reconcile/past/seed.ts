@@ -4,7 +4,7 @@ import {
   type IdsRecord,
   lineOf,
   type Reader,
-  type RecordText,
+  type SectionText,
 } from '../../source/source.ts';
 import type { CounterRow, Followed, IdStore, StoreState } from '../../store/store.ts';
 import {
@@ -12,7 +12,7 @@ import {
   decodeMeta,
   highestId,
   META,
-  type RecordContent,
+  type SectionContent,
   type SectionMeta,
 } from '../record/format.ts';
 import { mayKnowMore, type Standing, standingOf } from '../record/standing.ts';
@@ -43,9 +43,9 @@ export interface Seeding {
 /** What was read of the record. */
 export interface Sections {
   /** The section of the line; null where there is none. */
-  own: RecordText | null;
+  own: SectionText | null;
   /** That of the line which the store comes from, where that is another one. */
-  left: { line: string; text: RecordText | null } | null;
+  left: { line: string; text: SectionText | null } | null;
 }
 
 /** What seeding works with. */
@@ -69,8 +69,8 @@ export interface SeedContext {
 interface Found {
   standing: Standing;
   cause: Seeding['cause'];
-  own: RecordContent | null;
-  left: RecordContent | null;
+  own: SectionContent | null;
+  left: SectionContent | null;
 }
 
 /**
@@ -101,8 +101,8 @@ function findPast({ record, sections, breach }: SeedContext, state: StoreState):
   const [cause, causeOfLeft] = [causeOf(state, standing), state.seeded ? causeOf(state, ofLeft) : null];
   const first = cause ?? causeOfLeft ?? (breach === null ? null : 'other-history');
   if (first === null) return null;
-  const own = cause === null ? null : recordIn(standing);
-  return { standing, cause: first, own, left: causeOfLeft === null ? null : recordIn(ofLeft) };
+  const own = cause === null ? null : sectionIn(standing);
+  return { standing, cause: first, own, left: causeOfLeft === null ? null : sectionIn(ofLeft) };
 }
 
 /** What all sections say of themselves. */
@@ -115,10 +115,10 @@ async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> 
  * have come back. Without rows where that cannot be read.
  */
 async function findMoved(
-  own: RecordContent | null,
+  own: SectionContent | null,
   metas: readonly SectionMeta[],
   record: SeedContext['record'],
-): Promise<RecordContent | null> {
+): Promise<SectionContent | null> {
   if (own === null) return null;
   const { fleet, idSequence } = own.meta;
   const moved = metas.find(
@@ -126,7 +126,7 @@ async function findMoved(
   );
   if (moved === undefined) return null;
   const line = lineOf(moved);
-  return recordIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
+  return sectionIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
 }
 
 /**
@@ -136,7 +136,7 @@ async function findMoved(
 function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seeding['cause'] | null {
   if (!seeded) return 'no-counters';
   if (standing.kind === 'another') return 'another-store';
-  const isOlder = standing.kind === 'ours' && standing.record.meta.idSequence > idSequence;
+  const isOlder = standing.kind === 'ours' && standing.section.meta.idSequence > idSequence;
   return isOlder ? 'older-than-record' : null;
 }
 
@@ -180,8 +180,8 @@ function foundAs({ standing, own, left }: Found): Seeding['record'] {
   return standing.kind === 'damaged' || standing.kind === 'newer' ? 'damaged' : 'none';
 }
 
-function recordIn(standing: Standing): RecordContent | null {
-  return 'record' in standing ? standing.record : null;
+function sectionIn(standing: Standing): SectionContent | null {
+  return 'section' in standing ? standing.section : null;
 }
 
 /**

@@ -5,7 +5,7 @@ import { loadFile } from '../../desired/load.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Reader } from '../../source/source.ts';
 import { contentHash } from '../../store/content-hash.ts';
-import type { RecordContent } from '../record/format.ts';
+import type { SectionContent } from '../record/format.ts';
 
 /**
  * Tells whether an object was surely not changed after the record was written. Only then its recorded id belongs
@@ -25,24 +25,24 @@ const NONE: Trust = () => false;
  * `unavailable`.
  */
 export async function trustOf(
-  { meta, rows }: RecordContent,
+  { meta, rows }: SectionContent,
   head: string | null,
   reader: Reader,
 ): Promise<Trust> {
-  const { revision, folder } = meta;
+  const { revision, tree } = meta;
   if (revision === null || head === null) return NONE;
   if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
-  if ((await reader.folder(revision)) !== folder) return NONE;
+  if ((await reader.folder(revision)) !== tree) return NONE;
   const passed = await reader.between(revision, head);
   if (passed === null) return NONE;
   const visits = new Set([...passed, ...visitsSince(await reader.visited(), revision)]);
   // Compared first: git may never finish a walk over what cannot be compared.
-  const other = await changedAt(visits, folder, reader);
+  const other = await changedAt(visits, tree, reader);
   if (other === null) return NONE;
   const touched = await reader.touched(revision, head);
   if (touched === null) return NONE;
   const changed = new Set([...touched, ...other].flatMap(keysOfPath));
-  for (const key of await heldBack(rows, folder, reader)) changed.add(key);
+  for (const key of await heldBack(rows, tree, reader)) changed.add(key);
   return (key) => !changed.has(key);
 }
 
@@ -51,7 +51,7 @@ export async function trustOf(
  * can have let such a group change since, and can hold it back again.
  */
 async function heldBack(
-  rows: RecordContent['rows'],
+  rows: SectionContent['rows'],
   folder: string | null,
   reader: Reader,
 ): Promise<Set<string>> {

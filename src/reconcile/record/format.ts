@@ -18,11 +18,11 @@ const Id = z.int().min(0).max(MAX_ID);
 const Meta = z.strictObject({
   format: z.literal(FORMAT),
   fleet: Digits,
-  place: z.string().max(4096),
+  folder: z.string().max(4096),
   branch: z.string().max(4096).nullable(),
   idSequence: Id,
   revision: ObjectId.nullable(),
-  folder: ObjectId.nullable(),
+  tree: ObjectId.nullable(),
   rows: z.int().min(0).max(MAX_ROWS),
   highest: Id,
 });
@@ -30,27 +30,24 @@ const Meta = z.strictObject({
 const NewerFormat = z.object({ format: z.int().gt(FORMAT) });
 
 /** What a section of the record says of itself. */
-export interface RecordMeta {
+export interface SectionMeta {
   /** The store that wrote it (`StoreState.fleet`). */
   fleet: string;
-  /** Which folder of the repository it is about, and which branch; null for that of a checkout. */
-  place: string;
+  /** Its line (`lineOf`): the path of the folder, and the branch. */
+  folder: string;
   branch: string | null;
   /** `StoreState.idSequence` when the rows were read; no row is older. */
   idSequence: number;
-  /** The revision that was applied then, and its folder's tree; null where there was none. */
+  /** The revision that was applied then, and the id of the folder's tree in it; null where there was none. */
   revision: string | null;
-  folder: string | null;
-}
-
-/** The same as it stands in a section, which also says how many rows it has and the highest id in them. */
-export interface SectionMeta extends RecordMeta {
+  tree: string | null;
+  /** How many rows there are, and the highest id in them. */
   rows: number;
   highest: number;
 }
 
 /** A section of the record of ids: what outlives the loss of a store. */
-export interface RecordContent {
+export interface SectionContent {
   meta: SectionMeta;
   rows: CounterRow[];
 }
@@ -77,15 +74,16 @@ export function encodeShard(rows: readonly CounterRow[]): string {
   return `[\n${lines.sort().join(',\n')}\n]\n`;
 }
 
-/** The file that says what the section is, how many rows it has, and the highest id in them. */
-export function encodeMeta(meta: RecordMeta, rows: number, highest: number): [name: string, text: string] {
-  return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows, highest }, null, 2)}\n`];
+/** The text of the file `META`. */
+export function encodeMeta(meta: SectionMeta): string {
+  return `${JSON.stringify({ format: FORMAT, ...meta }, null, 2)}\n`;
 }
 
-/** Reads the file that `encodeMeta` writes; null where it is not as a manager writes it. */
+/** What `encodeMeta` wrote; null where it was somebody else. */
 export function decodeMeta(text: string | undefined): SectionMeta | null {
   try {
-    return Meta.parse(JSON.parse(text ?? ''));
+    const { format: _, ...meta } = Meta.parse(JSON.parse(text ?? ''));
+    return meta;
   } catch {
     return null;
   }
@@ -103,10 +101,10 @@ export function isNewerFormat(text: string | undefined): boolean {
 const FOREIGN = 'it is not what a manager writes';
 
 /**
- * Reads a record as strictly as it was written: anybody who may push can write it, and half a record is worse than none.
+ * Reads a section as strictly as it was written: anybody who may push can write it, and half of one is worse than none.
  * Returns a sentence for one that is wrong.
  */
-export function decodeRecord(files: ReadonlyMap<string, string>): RecordContent | string {
+export function decodeSection(files: ReadonlyMap<string, string>): SectionContent | string {
   const meta = decodeMeta(files.get(META));
   if (meta === null) return FOREIGN;
   try {

@@ -1,6 +1,6 @@
-import { lineOf, type RecordText } from '../../source/source.ts';
+import { lineOf, type SectionText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
-import { decodeMeta, decodeRecord, isNewerFormat, META, type RecordContent } from './format.ts';
+import { decodeMeta, decodeSection, isNewerFormat, META, type SectionContent } from './format.ts';
 
 /** What a section of the record is to a store, and its version. */
 export type Standing =
@@ -13,18 +13,18 @@ export type Standing =
    * `ours`: written for this store. `another`: for another store, about the same line; the devices are the same,
    * where one store was lost, restored or followed by the other.
    */
-  | { kind: 'ours' | 'another'; version: string; record: RecordContent };
+  | { kind: 'ours' | 'another'; version: string; section: SectionContent };
 
 /** Says what the section of a line is, as it was read, to the store of this fleet. */
-export function standingOf(text: RecordText | null, line: string, fleet: string): Standing {
+export function standingOf(text: SectionText | null, line: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
   if ('files' in text && isNewerFormat(text.files.get(META))) return { kind: 'newer', version };
-  const record = 'damage' in text ? text.damage : decodeRecord(text.files);
-  if (typeof record === 'string') return { kind: 'damaged', version, message: record };
-  if (lineOf(record.meta) !== line)
+  const section = 'damage' in text ? text.damage : decodeSection(text.files);
+  if (typeof section === 'string') return { kind: 'damaged', version, message: section };
+  if (lineOf(section.meta) !== line)
     return { kind: 'damaged', version, message: 'it belongs to another folder or branch' };
-  return { kind: record.meta.fleet === fleet ? 'ours' : 'another', version, record };
+  return { kind: section.meta.fleet === fleet ? 'ours' : 'another', version, section };
 }
 
 /**
@@ -32,7 +32,7 @@ export function standingOf(text: RecordText | null, line: string, fleet: string)
  * and no newer, its rows need not be read: there are thousands of them, and every start looks.
  */
 export function mayKnowMore(
-  text: RecordText | null,
+  text: SectionText | null,
   { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
 ): boolean {
   const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RecordText } from '../../source.ts';
+import type { SectionText } from '../../source.ts';
 import { GitFailure } from '../process/run.ts';
 import { type ObjectReader, openObjects } from '../read/objects.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -110,7 +110,7 @@ export async function readSection(
   repository: Repository,
   tip: string | null,
   section: string,
-): Promise<RecordText | null> {
+): Promise<SectionText | null> {
   if (tip === null) return null;
   let found = tip;
   try {

@@ -52,13 +52,13 @@ export async function trustOf(
  */
 async function heldBack(
   rows: SectionContent['rows'],
-  folder: string | null,
+  tree: string | null,
   reader: Reader,
 ): Promise<Set<string>> {
   const keys = new Set<string>();
   const groupRows = rows.filter(({ kind }) => kind === 'device_group');
   const recorded = new Map(groupRows.map(({ name, hash }) => [name, hash]));
-  const entries = folder === null ? [] : await reader.list(folder);
+  const entries = tree === null ? [] : await reader.list(tree);
   const groups = entries.filter(({ path }) => isGroupFile(path));
   const files = await Promise.all(groups.map((entry) => loadFile(entry, reader.blob, appDefaults([]))));
   await inTurns(files, (file) => {
@@ -69,20 +69,20 @@ async function heldBack(
   return keys;
 }
 
-/** Paths in which the folder at any of these commits differs; null where it cannot be compared. */
+/** Paths in which the folder at any of these commits differs from its recorded tree; null where it cannot be compared. */
 async function changedAt(
   commits: Iterable<string>,
-  folder: string | null,
+  recorded: string | null,
   reader: Reader,
 ): Promise<Set<string> | null> {
   const paths = new Set<string>();
-  const compared = new Set([folder]);
+  const compared = new Set([recorded]);
   for (const commit of commits) {
     // A reflog can name what git does not have any more.
     const tree = await reader.folder(commit).catch(() => null);
     if (compared.has(tree)) continue;
     compared.add(tree);
-    const changes = tree === null || folder === null ? null : await reader.changes(folder, tree);
+    const changes = tree === null || recorded === null ? null : await reader.changes(recorded, tree);
     if (changes === null) return null;
     for (const { path } of changes) paths.add(path);
   }

@@ -18,7 +18,7 @@ export type ErrorKind =
   /** git, origin or the store cannot be used now; trying again later may work. */
   | 'unavailable'
   /** The revision is refused, and nothing changes until there is another one. */
-  | 'stalled'
+  | 'refused'
   /** A mistake in this program. */
   | 'internal';
 

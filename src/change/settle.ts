@@ -33,7 +33,7 @@ async function settle({ reconciler, store, patience }: WriterDependencies): Prom
   await store.ping();
   if (outcome.ok) return { head: outcome.report.head, isRefused: false };
   const { error, head } = outcome;
-  if (error.kind !== 'stalled') throw new HoldfastError('unavailable', error.message, {}, error);
+  if (error.kind !== 'refused') throw new HoldfastError('unavailable', error.message, {}, error);
   if (head && 'problems' in error.details) return { head, isRefused: true };
   throw new HoldfastError('conflict', error.message, {}, error);
 }

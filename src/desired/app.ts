@@ -135,7 +135,7 @@ export function appDefaults(networks: readonly string[]): AppDefaults {
  * whenever a change of this program lets any file have another content than before.
  */
 export function readingRules(defaults: AppDefaults): string {
-  return `2 ${JSON.stringify(defaults)}`;
+  return `1 ${JSON.stringify(defaults)}`;
 }
 
 /** Fills in the defaults. Neither argument is changed; the result shares values with them. */

@@ -16,7 +16,7 @@ const STATUSES: Readonly<Record<ErrorKind, number>> = {
   present: 403,
   'moved-on': 412,
   conflict: 409,
-  stalled: 409,
+  refused: 409,
   unavailable: 503,
   internal: 500,
 };

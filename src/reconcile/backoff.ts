@@ -8,13 +8,13 @@ const BUG = { first: 2000, longest: 300_000 };
 
 /**
  * Milliseconds until the next try after so many failures in a row: doubled each time up to a limit, then
- * spread over its upper half, so that many managers do not all come back at once. Null for `stalled`: only a new commit
+ * spread over its upper half, so that many managers do not all come back at once. Null for `refused`: only a new commit
  * helps, and trying the same one again would end the same way.
  *
  * `random` lies in [0, 1).
  */
 export function retryDelay(kind: ErrorKind, failures: number, random: number): number | null {
-  if (kind === 'stalled') return null;
+  if (kind === 'refused') return null;
   const isOutside = kind === 'unavailable' || kind === 'moved-on' || kind === 'conflict';
   const { first, longest } = isOutside ? OUTSIDE : BUG;
   const delay = Math.min(longest, first * 2 ** Math.max(0, failures - 1));

@@ -18,7 +18,7 @@ export function createOriginPasses(
   const flight = createSingleFlight(async () => {
     if (!isClosed()) await origin.refresh();
     const outcome = await reconcile();
-    if (!isClosed()) await origin.conclude(outcome.ok || kindOf(outcome.error) === 'stalled');
+    if (!isClosed()) await origin.conclude(outcome.ok || kindOf(outcome.error) === 'refused');
     return outcome;
   });
   const byClock = async (): Promise<void> => {

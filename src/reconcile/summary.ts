@@ -34,7 +34,7 @@ export async function summarize(ending: Ending): Promise<Status> {
 }
 
 function stateOf(outcome: PassOutcome, origin: OriginStatus | null): Status['state'] {
-  if (!outcome.ok) return kindOf(outcome.error) === 'stalled' ? 'refused' : 'failing';
+  if (!outcome.ok) return kindOf(outcome.error) === 'refused' ? 'refused' : 'failing';
   return origin?.error == null ? 'applied' : 'failing';
 }
 

@@ -129,29 +129,23 @@ export interface Publisher {
  * followed, and of a repository elsewhere also the branch, by its full name. A checkout has all its branches (null):
  * which one is served is a matter of a switch.
  */
-export function lineOf({ place, branch }: { place: string; branch: string | null }): string {
-  return branch === null ? place : `${place}:${branch}`;
-}
-
-/** The files of a section, by name, or of a whole record from before there were sections. */
-export interface RecordFiles {
-  files: ReadonlyMap<string, string>;
-  isUndivided?: boolean;
+export function lineOf({ folder, branch }: { folder: string; branch: string | null }): string {
+  return branch === null ? folder : `${folder}:${branch}`;
 }
 
 /**
- * What the ids record says for a line; `damage` says why it cannot be read, in a sentence. `version` tells it from
- * everything else that could stand there.
+ * What the ids record says for a line: the files of its section by name, or `damage`, a sentence on why they cannot be
+ * read. `version` tells it from everything else that could stand there.
  */
-export type RecordText = { version: string } & (RecordFiles | { damage: string });
+export type SectionText = { version: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
 
 /** One version of what the ids record says for a line. */
-export interface RecordDraft {
+export interface SectionDraft {
   /** Texts by file name (lower-case letters, digits, dots). */
   files: ReadonlyMap<string, string>;
   /** The version that stands there now: null for nothing. */
   expected: string | null;
-  /** Whether files of `expected`, a section, that are not among `files` stay; otherwise they go. */
+  /** Whether files of `expected` that are not among `files` stay; otherwise they go. */
   keepsOthers: boolean;
   /** Unix milliseconds. */
   at: number;
@@ -163,8 +157,8 @@ export interface RecordDraft {
  * concern it.
  */
 export interface IdsRecord {
-  /** Which folder of the repository the section is about; the same for every clone. */
-  readonly place: string;
+  /** Path of the folder that the section is about, inside the repository; the same for every clone. */
+  readonly folder: string;
   /** Which branch, by its full name; null for whatever a checkout has. */
   readonly branch: string | null;
   /** Both: see `lineOf`. */
@@ -179,7 +173,7 @@ export interface IdsRecord {
   /** Why what was read or written last stands on this machine alone, where others do not see it; null where they do. */
   aside(): string | null;
   /** Reads a section without trusting it; null where there is none. Rejects as `unavailable`. */
-  read(line?: string): Promise<RecordText | null>;
+  read(line?: string): Promise<SectionText | null>;
   /**
    * The file of this name of every section, also the own one, in which it can be read, wherever the record stands.
    * Rejects as `unavailable`.
@@ -190,7 +184,7 @@ export interface IdsRecord {
    * when another version than the expected one stands there, as `conflict` when the record is refused for good, as
    * `unavailable` otherwise; after a rejection either version may stand there.
    */
-  write(draft: RecordDraft): Promise<string>;
+  write(draft: SectionDraft): Promise<string>;
 }
 
 /** Notices that something may have moved. Carries no payload: whoever is notified reads again. */

@@ -58,7 +58,7 @@ export interface StoreState {
   fleet: string;
   /** Whether the ids of names known from the past were taken over (see `seedCounters`). */
   seeded: boolean;
-  /** What was said with the last seeding; null where it was not said, as in a store of an earlier version. */
+  /** What was said with the last seeding; null before the first. */
   followed: Followed | null;
   /** The `rules` of the last applied batch; null before the first. */
   rules: string | null;

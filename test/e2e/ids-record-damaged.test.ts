@@ -1,7 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changeMeta, forgeRecord, inSection, recordFiles, sectionOf } from '../support/forge.ts';
+import {
+  changeMeta,
+  forgeRecord,
+  inSection,
+  recordFiles,
+  sectionOf,
+  sectionVersion,
+} from '../support/forge.ts';
 import {
   expectFollows,
   logged,
@@ -27,7 +34,7 @@ const DAMAGES: Damage[] = [
       await forgeRecord(repository, inSection(Object.fromEntries(left)));
     },
   ],
-  ['is of a later version', ({ repository }) => changeMeta(repository, { format: 2 })],
+  ['is of no version', ({ repository }) => changeMeta(repository, { format: 0 })],
   [
     'is a blob',
     async ({ repository: { git } }) =>
@@ -55,7 +62,7 @@ const DAMAGES: Damage[] = [
     'has a file in the place of the section',
     ({ repository }) => forgeRecord(repository, { [sectionOf()]: 'x' }),
   ],
-  ['is about another folder', ({ repository }) => changeMeta(repository, { place: 'other' })],
+  ['is about another folder', ({ repository }) => changeMeta(repository, { folder: 'other' })],
   ['is about another branch', ({ repository }) => changeMeta(repository, { branch: 'refs/heads/main' })],
   ['has other ids than it says', ({ repository }) => changeMeta(repository, { highest: 7 })],
 ];
@@ -90,6 +97,35 @@ describe('a damaged record', () => {
     await expectFollows(worker, next);
     const before = await webId(next);
     expect(await webId(await loseStore(next))).toBe(before);
+  });
+});
+
+describe('a record that a newer version wrote', () => {
+  it('stays as it is: a living store goes on, a lost one starts at the floor, and both say so', async () => {
+    const [manager, worker] = await recordedFleet();
+    const { repository } = manager;
+    const before = await webId(manager);
+    await manager.stop();
+    await changeMeta(repository, { format: 2, more: true });
+    const newer = await sectionVersion(repository);
+    const expectRefused = async (next: TestManager): Promise<void> => {
+      const problem = async () => (await statusOf(next)).ids_record.problem?.message;
+      await expect.poll(problem, PATIENCE).toMatch(/written by a newer version of Holdfast/);
+      expect(await sectionVersion(repository)).toBe(newer);
+    };
+    const living = await manager.restart();
+    await expectRefused(living);
+    expect(await webId(living)).toBe(before);
+    const lost = await loseStore(living);
+    await expectRefused(lost);
+    const { ids_seeded } = await statusOf(lost);
+    expect(ids_seeded).toMatchObject({ cause: 'no-counters', record: 'damaged', kept: 0 });
+    expect(await webId(lost)).toBe(ids_seeded.floor);
+    await expectFollows(worker, lost);
+    await repository.git('update-ref', '-d', RECORD);
+    await lost.post(`${WEB}/restart`);
+    await expect.poll(async () => (await statusOf(lost)).ids_record.problem, PATIENCE).toBeNull();
+    expect(await sectionVersion(repository)).not.toBe('');
   });
 });
 

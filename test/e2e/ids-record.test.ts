@@ -71,7 +71,7 @@ describe('the record as it is written', () => {
     const { 'meta.json': meta, ...shards } = await recordFiles(manager.repository);
     expect(JSON.parse(meta ?? '')).toMatchObject({
       format: 1,
-      place: 'desired-state',
+      folder: 'desired-state',
       revision: revision_applied,
       rows: 5,
     });

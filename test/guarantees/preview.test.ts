@@ -86,7 +86,7 @@ const byKey = (steps: readonly Step[]): Map<string, Step> =>
 async function pass(reconciler: Reconciler): Promise<readonly Step[] | 'refused'> {
   const outcome = await reconciler.reconcile();
   if (outcome.ok) return outcome.report.steps;
-  expect(outcome.error.kind).toBe('stalled');
+  expect(outcome.error.kind).toBe('refused');
   return 'refused';
 }
 

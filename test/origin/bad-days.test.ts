@@ -211,7 +211,7 @@ describe('origin', () => {
     await origin.person.git('rm', '-r', '--quiet', 'desired-state');
     await origin.person.git('commit', '--quiet', '-m', 'oops');
     await origin.person.git('push', '--quiet', 'origin', 'HEAD:main');
-    expect((await manager.reconcile()).body).toMatchObject({ state: 'refused', error: { kind: 'stalled' } });
+    expect((await manager.reconcile()).body).toMatchObject({ state: 'refused', error: { kind: 'refused' } });
     expect((await manager.get('/api/v2/apps')).body.apps).toHaveLength(2);
   });
 });

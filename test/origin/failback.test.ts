@@ -2,7 +2,6 @@ import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { makeUndivided, sectionOf } from '../support/forge.ts';
 import { repositoryAt } from '../support/git.ts';
 import { PATIENCE, statusOf, WEB, webId } from '../support/lived-fleet.ts';
 import { copyData, RECORD } from '../support/loss.ts';
@@ -18,9 +17,6 @@ async function isRecorded(manager: TestManager): Promise<boolean> {
   const { ids_record, revision_applied } = await statusOf(manager);
   return ids_record.revision === revision_applied;
 }
-
-/** An hour later: ids that were given in a hurry lie behind it. */
-const later = (): number => Date.now() + 3_600_000;
 
 const mirrorOf = ({ dataFolder }: TestManager) => repositoryAt(join(dataFolder, 'mirror.git'));
 
@@ -261,35 +257,5 @@ describe('what stands at origin is no record', () => {
     await rm(first.dataFolder, { recursive: true });
     const next = await startFollower(origin, { dataFolder: first.dataFolder });
     expect(await webId(next)).toBe(id);
-  });
-});
-
-describe('a record at origin from before there were sections', () => {
-  it('says that a copy of the data is old, and ids go on above it', async () => {
-    const { origin, first } = await servedOrigin();
-    await first.stop();
-    const copy = await copyData(first);
-    const second = await first.restart();
-    const given = await serveImage(second, 'web:3');
-    await expect.poll(() => isRecorded(second), PATIENCE).toBe(true);
-    await second.stop();
-    await makeUndivided(origin.bare, sectionOf('desired-state', 'main'));
-    await rm(second.dataFolder, { recursive: true });
-    await cp(copy, second.dataFolder, { recursive: true });
-    const next = await startFollower(origin, { dataFolder: second.dataFolder });
-    expect((await statusOf(next)).ids_seeded).toMatchObject({ cause: 'older-than-record', record: 'used' });
-    expect(await webId(next)).toBe(given);
-    expect(await serveImage(next, 'web:4')).toBeGreaterThan(given);
-  });
-
-  it('can be that of another branch, so a lost store keeps none of its ids', async () => {
-    const { origin, first, id } = await servedOrigin();
-    await expect.poll(() => isRecorded(first), PATIENCE).toBe(true);
-    await first.stop();
-    await makeUndivided(origin.bare, sectionOf('desired-state', 'main'));
-    const next = await startFollower(origin, { dataFolder: await elsewhere(), now: later });
-    expect((await statusOf(next)).ids_seeded).toMatchObject({ cause: 'no-counters', record: 'used' });
-    expect(await webId(next)).toBeGreaterThan(id);
-    await expect.poll(() => isRecorded(next), PATIENCE).toBe(true);
   });
 });

@@ -22,7 +22,7 @@ describe('the delay', () => {
   });
 
   it('is none for a revision that is refused', () => {
-    expect(retryDelay('stalled', 1, 0.5)).toBeNull();
+    expect(retryDelay('refused', 1, 0.5)).toBeNull();
   });
 
   it('never shrinks with more failures, and stays within its half', () => {

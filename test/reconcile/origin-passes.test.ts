@@ -76,7 +76,7 @@ describe('a look by the clock', () => {
   });
 
   it.each([
-    ['stalled', 'keep'],
+    ['refused', 'keep'],
     ['unavailable', 'give up'],
     ['internal', 'give up'],
   ] as const)('whose pass fails as %s makes the manager %s the lease', async (kind, act) => {

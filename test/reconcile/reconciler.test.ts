@@ -144,7 +144,7 @@ describe('a revision that is refused', () => {
     expect(engine.reconciler.status()).toMatchObject({
       attempted: { revision: refused },
       applied: { revision: applied },
-      error: { kind: 'stalled', retryAt: null },
+      error: { kind: 'refused', retryAt: null },
     });
     expect((await engine.store.state()).attempted?.revision).toBe(refused);
     const mended = await engine.commit({ 'apps/bad.yaml': 'container_image: good:1\n' });

@@ -61,10 +61,3 @@ export async function sectionVersion({ git }: TestRepository, section = sectionO
   const tip = await git('for-each-ref', '--format=%(objectname)', RECORD);
   return tip === '' ? '' : git('ls-tree', '--format=%(objectname)', tip, section);
 }
-
-/** Turns a section into the record that a manager wrote before there were sections. */
-export async function makeUndivided(repository: TestRepository, section = sectionOf()): Promise<string> {
-  const files = await recordFiles(repository, section);
-  const { branch: _, highest: __, ...meta } = JSON.parse(files['meta.json'] ?? '');
-  return forgeRecord(repository, { ...files, 'meta.json': `${JSON.stringify(meta, null, 2)}\n` });
-}

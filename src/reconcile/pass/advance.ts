@@ -32,7 +32,7 @@ const MANY = 500;
 const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
 
 /**
- * Plans what is pending and applies it. Rejects as `stalled` when the revision is refused whole. The memory
+ * Plans what is pending and applies it. Rejects as `refused` when the revision is refused whole. The memory
  * follows the store only after the store has taken the batch.
  */
 export async function advanceStore(context: AdvanceContext, revision: string | null): Promise<Advance> {

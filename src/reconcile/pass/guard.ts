@@ -15,7 +15,7 @@ const NO_COMMIT = `the branch has no commits any more; nothing is deleted. Resto
 
 /**
  * Refuses a revision at which everything is gone: a folder that was moved, a bad merge, a wrong setting or a branch
- * that was deleted looks just like that. Rejects as `stalled`, except where the commit says that it is meant.
+ * that was deleted looks just like that. Rejects as `refused`, except where the commit says that it is meant.
  */
 export async function refuseEmptied(
   revision: string | null,
@@ -24,10 +24,10 @@ export async function refuseEmptied(
   reader: Reader,
 ): Promise<void> {
   if (!desired.isEmpty || applied.isEmpty) return;
-  if (revision === null) throw new HoldfastError('stalled', NO_COMMIT, { code: 'branch-empty' });
+  if (revision === null) throw new HoldfastError('refused', NO_COMMIT, { code: 'branch-empty' });
   if (await isMeant(revision, reader)) return;
   throw new HoldfastError(
-    'stalled',
+    'refused',
     `the desired-state folder is missing or empty at this revision; nothing is deleted. Restore it, or commit with the trailer "${ALLOW_EMPTY}" to delete everything`,
     { code: 'folder-empty' },
   );
@@ -35,7 +35,7 @@ export async function refuseEmptied(
 
 /**
  * Refuses a first revision that has no such folder at all: the setting is wrong, or the folder was renamed, and devices
- * would get an empty fleet. Rejects as `stalled`, unless the folder was made and no commit has it yet, or the commit says
+ * would get an empty fleet. Rejects as `refused`, unless the folder was made and no commit has it yet, or the commit says
  * that everything is to go.
  */
 export async function refuseMissing(
@@ -48,7 +48,7 @@ export async function refuseMissing(
   if ((await reader.folder(revision)) !== null || (await isFolderMade())) return;
   if (await isMeant(revision, reader)) return;
   throw new HoldfastError(
-    'stalled',
+    'refused',
     `the folder of DESIRED_STATE does not exist in commit ${revision.slice(0, 12)}; check the setting, or commit a file in the folder (a .gitkeep will do)`,
     { code: 'folder-missing' },
   );
@@ -56,7 +56,7 @@ export async function refuseMissing(
 
 /**
  * Refuses a first revision where the folder has no app and no group, and a folder in it has: the setting names one too
- * high up. Rejects as `stalled`, except where the commit says that everything is to go.
+ * high up. Rejects as `refused`, except where the commit says that everything is to go.
  */
 export async function refuseMisplaced(
   revision: string | null,
@@ -68,7 +68,7 @@ export async function refuseMisplaced(
   const folder = Array.from(desired.files(), ({ path }) => folderMeant(path)).find((each) => each !== null);
   if (folder === undefined || (await isMeant(revision, reader))) return;
   throw new HoldfastError(
-    'stalled',
+    'refused',
     `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; check the setting, or move the files. If this is intended, commit with the trailer "${ALLOW_EMPTY}"`,
     { code: 'folder-misplaced' },
   );
@@ -94,7 +94,7 @@ export function refuseInvalid(problems: readonly Problem[]): void {
   const errors = problems.length;
   if (errors === 0) return;
   throw new HoldfastError(
-    'stalled',
+    'refused',
     `${errors} ${errors === 1 ? 'problem' : 'problems'} at this revision, and STRICT refuses it as a whole; fix the files listed in problems`,
     { problems },
   );

@@ -27,7 +27,7 @@ export interface PassReport extends Advance {
 /** How a pass ended, for those who do not run it themselves. */
 export type PassOutcome =
   | { ok: true; report: PassReport }
-  /** `head` is what a pass that refused the revision (`stalled`) had looked at. */
+  /** `head` is what a pass that refused the revision (`refused`) had looked at. */
   | { ok: false; error: HoldfastError; head?: Head | null };
 
 /** One manager's passes, and what they remember from one to the next. */
@@ -89,7 +89,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const afterFailure = async (kind: ErrorKind, known: Memory, revision: string | null): Promise<void> => {
     // A refusal touched nothing, and neither did a claim that was lost. After anything else it is not known what the
     // store took.
-    if (kind !== 'stalled' && kind !== 'conflict') return forget();
+    if (kind !== 'refused' && kind !== 'conflict') return forget();
     if (kind === 'conflict' || revision === null) return;
     known.store.attempted = await markAttempted(store, revision, now());
   };

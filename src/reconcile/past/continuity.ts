@@ -23,11 +23,12 @@ export interface HeadInHistory {
 
 /**
  * Tells whether the store has followed the history of a head from its beginning, so that a name without a counter is
- * new; null where it has. When in doubt it has not: an id that is too high does no harm. Rejects as `unavailable`.
+ * new; null where it has, and for a store that was never seeded. When in doubt it has not: an id that is too high does
+ * no harm. Rejects as `unavailable`.
  */
 export async function findBreach(context: HeadInHistory): Promise<Breach | null> {
   const { state, now } = context;
-  if (state.followed === null) return 'keep';
+  if (state.followed === null) return null;
   const { line, source } = state.followed;
   const known = [...context.seen, state.applied?.revision, state.followed.revision].filter(
     (one) => one != null,

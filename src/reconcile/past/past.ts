@@ -33,7 +33,7 @@ export function createPast(dependencies: PassDependencies): Past {
 
   const breachAt = async (followed: Followed, state: StoreState): Promise<Breach | null> => {
     const { revision } = followed;
-    if (revision === null || !state.seeded) return null;
+    if (revision === null) return null;
     const seen = [last, ...(await Promise.all(begun))].filter((one) => one !== null);
     return findBreach({ reader, state, now: { ...followed, revision }, seen, emptySince });
   };

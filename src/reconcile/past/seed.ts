@@ -4,10 +4,17 @@ import {
   type IdsRecord,
   lineOf,
   type Reader,
-  type RecordText,
+  type SectionText,
 } from '../../source/source.ts';
 import type { CounterRow, Followed, IdStore, StoreState } from '../../store/store.ts';
-import { counterKey, decodeHead, highestId, META, type RecordContent } from '../record/format.ts';
+import {
+  counterKey,
+  decodeMeta,
+  highestId,
+  META,
+  type SectionContent,
+  type SectionMeta,
+} from '../record/format.ts';
 import { mayKnowMore, type Standing, standingOf } from '../record/standing.ts';
 import type { Breach } from './continuity.ts';
 import { seedsOf } from './counter-seeds.ts';
@@ -21,7 +28,7 @@ export interface Seeding {
    * follow the history of the head from its beginning.
    */
   cause: 'no-counters' | 'older-than-record' | 'another-store' | 'other-history';
-  /** What was found in the record; only of `used` the ids were taken. */
+  /** What was found in the record: only of `used` the ids were taken, and `damaged` could not be read. */
   record: 'used' | 'none' | 'damaged';
   /** The version of the section that was used, where that was another store's. */
   adopted: string | null;
@@ -36,9 +43,9 @@ export interface Seeding {
 /** What was read of the record. */
 export interface Sections {
   /** The section of the line; null where there is none. */
-  own: RecordText | null;
+  own: SectionText | null;
   /** That of the line which the store comes from, where that is another one. */
-  left: { line: string; text: RecordText | null } | null;
+  left: { line: string; text: SectionText | null } | null;
 }
 
 /** What seeding works with. */
@@ -62,8 +69,8 @@ export interface SeedContext {
 interface Found {
   standing: Standing;
   cause: Seeding['cause'];
-  own: RecordContent | null;
-  left: RecordContent | null;
+  own: SectionContent | null;
+  left: SectionContent | null;
 }
 
 /**
@@ -79,9 +86,9 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
   if (state.seeded && breach === null && !texts.some((text) => mayKnowMore(text, state))) return null;
   const found = findPast(context, state);
   if (found === null) return null;
-  const heads = await readHeads(context.record);
-  const left = found.left ?? (await findMoved(found.own, heads, context.record));
-  return seed(context, { ...found, left }, heads);
+  const metas = await readMetas(context.record);
+  const left = found.left ?? (await findMoved(found.own, metas, context.record));
+  return seed(context, { ...found, left }, metas);
 }
 
 /**
@@ -94,15 +101,13 @@ function findPast({ record, sections, breach }: SeedContext, state: StoreState):
   const [cause, causeOfLeft] = [causeOf(state, standing), state.seeded ? causeOf(state, ofLeft) : null];
   const first = cause ?? causeOfLeft ?? (breach === null ? null : 'other-history');
   if (first === null) return null;
-  const own = cause === null ? null : recordIn(standing);
-  return { standing, cause: first, own, left: causeOfLeft === null ? null : recordIn(ofLeft) };
+  const own = cause === null ? null : sectionIn(standing);
+  return { standing, cause: first, own, left: causeOfLeft === null ? null : sectionIn(ofLeft) };
 }
 
-type SectionHead = NonNullable<ReturnType<typeof decodeHead>>;
-
 /** What all sections say of themselves. */
-async function readHeads(record: SeedContext['record']): Promise<SectionHead[]> {
-  return (await record.readOfEach(META)).map(decodeHead).filter((head) => head !== null);
+async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> {
+  return (await record.readOfEach(META)).map(decodeMeta).filter((meta) => meta !== null);
 }
 
 /**
@@ -110,24 +115,18 @@ async function readHeads(record: SeedContext['record']): Promise<SectionHead[]> 
  * have come back. Without rows where that cannot be read.
  */
 async function findMoved(
-  own: RecordContent | null,
-  heads: readonly SectionHead[],
+  own: SectionContent | null,
+  metas: readonly SectionMeta[],
   record: SeedContext['record'],
-): Promise<RecordContent | null> {
+): Promise<SectionContent | null> {
   if (own === null) return null;
   const { fleet, idSequence } = own.meta;
-  const moved = heads.find(
-    (head) => head.fleet === fleet && lineOf(head) !== record.line && head.idSequence > idSequence,
+  const moved = metas.find(
+    (meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence,
   );
   if (moved === undefined) return null;
   const line = lineOf(moved);
-  return (
-    recordIn(standingOf(await record.read(line), line, fleet)) ?? {
-      meta: moved,
-      rows: [],
-      isUndivided: false,
-    }
-  );
+  return sectionIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
 }
 
 /**
@@ -137,21 +136,21 @@ async function findMoved(
 function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seeding['cause'] | null {
   if (!seeded) return 'no-counters';
   if (standing.kind === 'another') return 'another-store';
-  const isOlder = standing.kind === 'ours' && standing.record.meta.idSequence > idSequence;
+  const isOlder = standing.kind === 'ours' && standing.section.meta.idSequence > idSequence;
   return isOlder ? 'older-than-record' : null;
 }
 
 async function seed(
   context: SeedContext,
   found: Found,
-  heads: readonly SectionHead[],
+  metas: readonly SectionMeta[],
 ): Promise<Seeding | null> {
   const { store, reader, followed, breach } = context;
   const { standing, cause, own, left } = found;
   const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove(context, history, [stored, recorded], heads);
+  const floor = floorAbove(context, history, [stored, recorded], metas);
   const isTrusted = await trustIn(found, context);
   const scope = cause === 'other-history' || breach === 'retake' ? breach : null;
   const past = { paths: history.paths, stored, recorded, left: left?.rows ?? [], scope: scope ?? 'raise' };
@@ -171,26 +170,18 @@ async function seed(
   };
 }
 
-/**
- * Where devices can have come from two lines, neither section knows all that they can have seen; nor does a record
- * without sections, where another branch has devices of its own.
- */
-async function trustIn(
-  { own, left, standing }: Found,
-  { followed, reader, record }: SeedContext,
-): Promise<Trust> {
-  if (own === null || left !== null) return () => false;
-  const isBranchKnown = !own.isUndivided || standing.kind === 'ours' || record.line === own.meta.place;
-  return isBranchKnown ? trustOf(own, followed.revision, reader) : () => false;
+/** Where devices can have come from two lines, neither section knows all that they can have seen. */
+async function trustIn({ own, left }: Found, { followed, reader }: SeedContext): Promise<Trust> {
+  return own === null || left !== null ? () => false : trustOf(own, followed.revision, reader);
 }
 
 function foundAs({ standing, own, left }: Found): Seeding['record'] {
   if (own !== null || left !== null) return 'used';
-  return standing.kind === 'damaged' ? 'damaged' : 'none';
+  return standing.kind === 'damaged' || standing.kind === 'newer' ? 'damaged' : 'none';
 }
 
-function recordIn(standing: Standing): RecordContent | null {
-  return 'record' in standing ? standing.record : null;
+function sectionIn(standing: Standing): SectionContent | null {
+  return 'section' in standing ? standing.section : null;
 }
 
 /**
@@ -202,13 +193,13 @@ function floorAbove(
   { now }: SeedContext,
   { newestCommit }: FolderHistory,
   [stored, recorded]: readonly [readonly CounterRow[], readonly CounterRow[]],
-  heads: readonly SectionHead[],
+  metas: readonly SectionMeta[],
 ): number {
   // One more than the recorded id may have been given before the store was lost.
   const highest = Math.max(
     highestId(stored),
     highestId(recorded) + 1,
-    ...heads.map((head) => head.highest + 1),
+    ...metas.map((meta) => meta.highest + 1),
   );
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }

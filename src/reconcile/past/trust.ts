@@ -5,7 +5,7 @@ import { loadFile } from '../../desired/load.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Reader } from '../../source/source.ts';
 import { contentHash } from '../../store/content-hash.ts';
-import type { RecordContent } from '../record/format.ts';
+import type { SectionContent } from '../record/format.ts';
 
 /**
  * Tells whether an object was surely not changed after the record was written. Only then its recorded id belongs
@@ -25,24 +25,24 @@ const NONE: Trust = () => false;
  * `unavailable`.
  */
 export async function trustOf(
-  { meta, rows }: RecordContent,
+  { meta, rows }: SectionContent,
   head: string | null,
   reader: Reader,
 ): Promise<Trust> {
-  const { revision, folder } = meta;
+  const { revision, tree } = meta;
   if (revision === null || head === null) return NONE;
   if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
-  if ((await reader.folder(revision)) !== folder) return NONE;
+  if ((await reader.folder(revision)) !== tree) return NONE;
   const passed = await reader.between(revision, head);
   if (passed === null) return NONE;
   const visits = new Set([...passed, ...visitsSince(await reader.visited(), revision)]);
   // Compared first: git may never finish a walk over what cannot be compared.
-  const other = await changedAt(visits, folder, reader);
+  const other = await changedAt(visits, tree, reader);
   if (other === null) return NONE;
   const touched = await reader.touched(revision, head);
   if (touched === null) return NONE;
   const changed = new Set([...touched, ...other].flatMap(keysOfPath));
-  for (const key of await heldBack(rows, folder, reader)) changed.add(key);
+  for (const key of await heldBack(rows, tree, reader)) changed.add(key);
   return (key) => !changed.has(key);
 }
 
@@ -51,14 +51,14 @@ export async function trustOf(
  * can have let such a group change since, and can hold it back again.
  */
 async function heldBack(
-  rows: RecordContent['rows'],
-  folder: string | null,
+  rows: SectionContent['rows'],
+  tree: string | null,
   reader: Reader,
 ): Promise<Set<string>> {
   const keys = new Set<string>();
   const groupRows = rows.filter(({ kind }) => kind === 'device_group');
   const recorded = new Map(groupRows.map(({ name, hash }) => [name, hash]));
-  const entries = folder === null ? [] : await reader.list(folder);
+  const entries = tree === null ? [] : await reader.list(tree);
   const groups = entries.filter(({ path }) => isGroupFile(path));
   const files = await Promise.all(groups.map((entry) => loadFile(entry, reader.blob, appDefaults([]))));
   await inTurns(files, (file) => {
@@ -69,20 +69,20 @@ async function heldBack(
   return keys;
 }
 
-/** Paths in which the folder at any of these commits differs; null where it cannot be compared. */
+/** Paths in which the folder at any of these commits differs from its recorded tree; null where it cannot be compared. */
 async function changedAt(
   commits: Iterable<string>,
-  folder: string | null,
+  recorded: string | null,
   reader: Reader,
 ): Promise<Set<string> | null> {
   const paths = new Set<string>();
-  const compared = new Set([folder]);
+  const compared = new Set([recorded]);
   for (const commit of commits) {
     // A reflog can name what git does not have any more.
     const tree = await reader.folder(commit).catch(() => null);
     if (compared.has(tree)) continue;
     compared.add(tree);
-    const changes = tree === null || folder === null ? null : await reader.changes(folder, tree);
+    const changes = tree === null || recorded === null ? null : await reader.changes(recorded, tree);
     if (changes === null) return null;
     for (const { path } of changes) paths.add(path);
   }

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { keyOf, Name } from '../../desired/name.ts';
-import type { RecordFiles } from '../../source/source.ts';
 import type { CounterRow } from '../../store/store.ts';
 
-/** The version of the format; another one is not read. */
+/** The version of the format. A later version of the program that raises it goes on reading the earlier ones. */
 const FORMAT = 1;
 export const META = 'meta.json';
 /** A row has at most about 200 bytes, so that a whole record stays below what the source reads. */
@@ -19,38 +18,38 @@ const Id = z.int().min(0).max(MAX_ID);
 const Meta = z.strictObject({
   format: z.literal(FORMAT),
   fleet: Digits,
-  place: z.string().max(4096),
+  folder: z.string().max(4096),
   branch: z.string().max(4096).nullable(),
   idSequence: Id,
   revision: ObjectId.nullable(),
-  folder: ObjectId.nullable(),
+  tree: ObjectId.nullable(),
   rows: z.int().min(0).max(MAX_ROWS),
   highest: Id,
 });
 
-/** What a record said of itself that was one manager's alone, before there were sections. */
-const UndividedMeta = Meta.omit({ branch: true, highest: true });
+const NewerFormat = z.object({ format: z.int().gt(FORMAT) });
 
 /** What a section of the record says of itself. */
-export interface RecordMeta {
+export interface SectionMeta {
   /** The store that wrote it (`StoreState.fleet`). */
   fleet: string;
-  /** Which folder of the repository it is about, and which branch; null for that of a checkout. */
-  place: string;
+  /** Its line (`lineOf`): the path of the folder, and the branch. */
+  folder: string;
   branch: string | null;
   /** `StoreState.idSequence` when the rows were read; no row is older. */
   idSequence: number;
-  /** The revision that was applied then, and its folder's tree; null where there was none. */
+  /** The revision that was applied then, and the id of the folder's tree in it; null where there was none. */
   revision: string | null;
-  folder: string | null;
+  tree: string | null;
+  /** How many rows there are, and the highest id in them. */
+  rows: number;
+  highest: number;
 }
 
 /** A section of the record of ids: what outlives the loss of a store. */
-export interface RecordContent {
-  meta: RecordMeta;
+export interface SectionContent {
+  meta: SectionMeta;
   rows: CounterRow[];
-  /** Whether it was written before there were sections. Its branch is not known then: null. */
-  isUndivided: boolean;
 }
 
 const Row = z.union([
@@ -75,55 +74,46 @@ export function encodeShard(rows: readonly CounterRow[]): string {
   return `[\n${lines.sort().join(',\n')}\n]\n`;
 }
 
-/** The file that says what the section is, how many rows it has, and the highest id in them. */
-export function encodeMeta(meta: RecordMeta, rows: number, highest: number): [name: string, text: string] {
-  return [META, `${JSON.stringify({ format: FORMAT, ...meta, rows, highest }, null, 2)}\n`];
+/** The text of the file `META`. */
+export function encodeMeta(meta: SectionMeta): string {
+  return `${JSON.stringify({ format: FORMAT, ...meta }, null, 2)}\n`;
 }
 
-/** What a record says of itself, without a look at its rows; null where it does not say it as a manager does. */
-export function decodeMeta({ files, isUndivided }: RecordFiles): RecordMeta | null {
+/** What `encodeMeta` wrote; null where it was somebody else. */
+export function decodeMeta(text: string | undefined): SectionMeta | null {
   try {
-    return parseMeta(files, isUndivided).meta;
+    const { format: _, ...meta } = Meta.parse(JSON.parse(text ?? ''));
+    return meta;
   } catch {
     return null;
   }
 }
 
-/** The same of the file alone in which a section says it, with the highest id of the section. */
-export function decodeHead(text: string): (RecordMeta & { highest: number }) | null {
+/** Whether the file says that the section has a format which only a later version of the program knows. */
+export function isNewerFormat(text: string | undefined): boolean {
   try {
-    return Meta.parse(JSON.parse(text));
+    return NewerFormat.safeParse(JSON.parse(text ?? '')).success;
   } catch {
-    return null;
+    return false;
   }
 }
+
+const FOREIGN = 'it is not what a manager writes';
 
 /**
- * Reads a record as strictly as it was written: anybody who may push can write it, and half a record is worse than none.
+ * Reads a section as strictly as it was written: anybody who may push can write it, and half of one is worse than none.
  * Returns a sentence for one that is wrong.
  */
-export function decodeRecord({ files, isUndivided = false }: RecordFiles): RecordContent | string {
+export function decodeSection(files: ReadonlyMap<string, string>): SectionContent | string {
+  const meta = decodeMeta(files.get(META));
+  if (meta === null) return FOREIGN;
   try {
-    const { meta, count, highest } = parseMeta(files, isUndivided);
     const rows = decodeRows(files);
-    const isWhole = rows.length === count && (highest === null || highestId(rows) === highest);
-    return isWhole ? { meta, rows, isUndivided } : 'it does not have the rows that it declares';
+    const isWhole = rows.length === meta.rows && highestId(rows) === meta.highest;
+    return isWhole ? { meta, rows } : 'it does not have the rows that it declares';
   } catch {
-    return 'it is not what a manager writes';
+    return FOREIGN;
   }
-}
-
-/** What the file says, where `highest` is not known of an undivided record. */
-function parseMeta(
-  files: ReadonlyMap<string, string>,
-  isUndivided = false,
-): { meta: RecordMeta; count: number; highest: number | null } {
-  const said: unknown = JSON.parse(files.get(META) ?? '');
-  const parsed = isUndivided
-    ? { ...UndividedMeta.parse(said), branch: null, highest: null }
-    : Meta.parse(said);
-  const { format: _, rows: count, highest, ...meta } = parsed;
-  return { meta, count, highest };
 }
 
 /** The highest id in any of these rows; 0 where there is none. */

@@ -1,8 +1,8 @@
 import { HoldfastError, kindOf } from '../../errors.ts';
-import type { IdsRecord, Reader, RecordText } from '../../source/source.ts';
+import type { IdsRecord, Reader, SectionText } from '../../source/source.ts';
 import type { Store, StoreState } from '../../store/store.ts';
-import { RecordContents, type Written } from './contents.ts';
-import { decodeMeta, MAX_ID, META, type RecordMeta } from './format.ts';
+import { decodeMeta, encodeMeta, MAX_ID, META, type SectionMeta } from './format.ts';
+import { Shards } from './shards.ts';
 import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
 /** Milliseconds after which a version that was put aside is offered again, though nothing in it has changed. */
@@ -15,6 +15,8 @@ const OF_ANOTHER =
   'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager per folder (with GIT_REMOTE, per folder and branch), and restart this one when the other is gone';
 const AHEAD =
   'the record of ids at refs/holdfast/ids is ahead of the store: another manager is running on a copy of it; stop one of them';
+const NEWER =
+  'the record of ids at refs/holdfast/ids was written by a newer version of Holdfast, so ids are not recorded; run that version, or delete the ref, and each running manager writes its ids again';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
 const NO_ROOM =
   'ids have reached their limit, which only a forged record can cause, and cannot be recorded; if this store is lost, ids can be reused: keep it, and check who may push to refs/holdfast';
@@ -31,7 +33,7 @@ export interface RecordDependencies {
 /** What became of an update of the record. */
 export interface RecordOutcome {
   /** What the record says of itself now; null while the store has no counters of its own yet. */
-  meta: RecordMeta | null;
+  meta: SectionMeta | null;
   hasWritten: boolean;
   /** What was wrong with the section that it replaced; null if nothing was. */
   replaced: string | null;
@@ -79,7 +81,8 @@ export class RecordWriter {
     const known = this.#section;
     this.#section = null;
     const section = known ?? (await this.#open(state));
-    const meta = await metaOf(await this.#readCounters(section, state), record, reader);
+    const read = await this.#readCounters(section, state);
+    const meta = { ...(await metaOf(read, record, reader)), ...section.shards.totals };
     const isDue = section.changed.size > 0 || this.#isToOffer() || (await isOutdated(section, meta, reader));
     if (isDue) await this.#write(section, meta);
     const { replaced } = section;
@@ -105,8 +108,7 @@ export class RecordWriter {
     }
     const standing = standingOf(text, record.line, state.fleet);
     refuse(standing, state, this.#adopted);
-    // A record without sections is replaced by a section.
-    const meta = 'record' in standing && !standing.record.isUndivided ? standing.record.meta : null;
+    const meta = 'section' in standing ? standing.section.meta : null;
     return newSection(text, meta, standing.kind === 'damaged' ? standing.message : null);
   }
 
@@ -129,22 +131,22 @@ export class RecordWriter {
 
   /** Compares the counters that are new since the last call, and at first all of them, with what is written. */
   async #compare(section: Section, { idSequence }: StoreState): Promise<void> {
-    const { contents, written, upTo, changed } = section;
-    const files = await contents.take(await this.#dependencies.store.counters(upTo));
-    if (contents.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
-    if (contents.isOutOfRoom || idSequence > MAX_ID) throw new HoldfastError('conflict', NO_ROOM);
+    const { shards, written, upTo, changed } = section;
+    const files = await shards.take(await this.#dependencies.store.counters(upTo));
+    if (shards.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
+    if (shards.isOutOfRoom || idSequence > MAX_ID) throw new HoldfastError('conflict', NO_ROOM);
     section.upTo = idSequence;
     const compared = upTo === 0 ? new Set([...files, ...written.texts.keys()]) : files;
-    for (const [name, text] of await contents.changed(compared, written.texts)) changed.set(name, text);
+    for (const [name, text] of await shards.changed(compared, written.texts)) changed.set(name, text);
   }
 
-  async #write(section: Section, meta: RecordMeta): Promise<void> {
+  async #write(section: Section, meta: SectionMeta): Promise<void> {
     const { record, now } = this.#dependencies;
-    const { written, changed, contents } = section;
+    const { written, changed } = section;
     const { version: expected, texts, meta: before } = written;
     // What cannot be sent now is put aside, and the next update is to offer it.
     this.#offeredAt = Number.NEGATIVE_INFINITY;
-    const files = new Map([...changed, contents.meta(meta)]);
+    const files = new Map([...changed, [META, encodeMeta(meta)]]);
     const version = await record.write({ files, expected, keepsOthers: before !== null, at: now() });
     this.#offeredAt = now();
     section.written = { version, meta, texts: new Map([...texts, ...changed]) };
@@ -152,10 +154,19 @@ export class RecordWriter {
   }
 }
 
+/** What is written in the section, as far as comparing with it needs. */
+interface Written {
+  version: string | null;
+  /** Null if there is nothing that could be read. */
+  meta: SectionMeta | null;
+  /** Files of rows, by name. */
+  texts: Map<string, string>;
+}
+
 /** The manager's section as it stands, and the counters as they were read last. */
 interface Section {
   written: Written;
-  contents: RecordContents;
+  shards: Shards;
   /** The id sequence up to which the counters were read. */
   upTo: number;
   /** The files that have to be written. */
@@ -166,46 +177,46 @@ interface Section {
 }
 
 /** A section before any counter was read. Without `meta`, nothing of what is there is kept. */
-function newSection(text: RecordText | null, meta: RecordMeta | null, replaced: string | null): Section {
+function newSection(text: SectionText | null, meta: SectionMeta | null, replaced: string | null): Section {
   const files = text === null || 'damage' in text || meta === null ? [] : [...text.files];
   const texts = new Map(files.filter(([name]) => name !== META));
   const written = { version: text?.version ?? null, meta, texts };
-  return { written, contents: new RecordContents(), upTo: 0, changed: new Map(), replaced, compared: null };
+  return { written, shards: new Shards(), upTo: 0, changed: new Map(), replaced, compared: null };
 }
 
 /** What a section says of itself, if that is that it is this store's, and not ahead of it; its rows are not read. */
-function metaOfStore(text: RecordText | null, state: StoreState): RecordMeta | null {
-  if (text === null || 'damage' in text || text.isUndivided === true || mayKnowMore(text, state)) return null;
-  return decodeMeta(text);
+function metaOfStore(text: SectionText | null, state: StoreState): SectionMeta | null {
+  if (text === null || 'damage' in text || mayKnowMore(text, state)) return null;
+  return decodeMeta(text.files.get(META));
 }
 
-/** Whether a record says of itself what it would if it was written with these rows. */
-function isAsWritten(text: RecordText | null, { contents, written: { meta } }: Section): boolean {
+/** Whether a section says of itself what it would if it was written with these rows. */
+function isAsWritten(text: SectionText | null, { shards, written: { meta } }: Section): boolean {
   if (text === null || 'damage' in text || meta === null) return false;
-  const [name, expected] = contents.meta(meta);
-  return text.files.get(name) === expected;
+  return text.files.get(META) === encodeMeta({ ...meta, ...shards.totals });
 }
 
-/** Throws if the section that is there protects the devices of another store. */
+/** Throws if the section that is there must not be replaced: it can know what this store does not. */
 function refuse(standing: Standing, { idSequence }: StoreState, adopted: string | null): void {
   const { kind, version } = standing;
   if (kind === 'none' || kind === 'damaged' || version === adopted) return;
+  if (kind === 'newer') throw new HoldfastError('conflict', NEWER);
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
-  if (standing.record.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
+  if (standing.section.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
 }
 
 async function metaOf(
   { fleet, idSequence, applied }: StoreState,
-  { place, branch }: IdsRecord,
+  { folder, branch }: IdsRecord,
   reader: Reader,
-): Promise<RecordMeta> {
+): Promise<Omit<SectionMeta, 'rows' | 'highest'>> {
   const revision = applied?.revision ?? null;
-  const folder = revision === null ? null : await reader.folder(revision);
-  return { fleet, place, branch, idSequence, revision, folder };
+  const tree = revision === null ? null : await reader.folder(revision);
+  return { fleet, folder, branch, idSequence, revision, tree };
 }
 
 /** Whether the record has to say something else, though no row has changed. */
-async function isOutdated(section: Section, meta: RecordMeta, reader: Reader): Promise<boolean> {
+async function isOutdated(section: Section, meta: SectionMeta, reader: Reader): Promise<boolean> {
   const before = section.written.meta;
   if (before === null || !isSameBut(before, meta)) return true;
   if (before.revision === meta.revision || section.compared === meta.revision) return false;
@@ -217,7 +228,7 @@ async function isOutdated(section: Section, meta: RecordMeta, reader: Reader): P
 }
 
 /** Whether two say the same but for the revision. */
-function isSameBut({ revision: _, ...before }: RecordMeta, { revision: __, ...meta }: RecordMeta): boolean {
+function isSameBut({ revision: _, ...before }: SectionMeta, { revision: __, ...meta }: SectionMeta): boolean {
   const keys = Object.keys(meta) as (keyof typeof meta)[];
-  return keys.every((key) => JSON.stringify(before[key]) === JSON.stringify(meta[key]));
+  return keys.every((key) => before[key] === meta[key]);
 }

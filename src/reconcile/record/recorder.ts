@@ -119,7 +119,7 @@ function statusAfter(
 }
 
 function delayAfter(error: unknown, failures: number, random: number): number | null {
-  return retryDelay(kindOf(error) === 'conflict' ? 'stalled' : 'unavailable', failures, random);
+  return retryDelay(kindOf(error) === 'conflict' ? 'refused' : 'unavailable', failures, random);
 }
 
 function statusFailing(error: unknown, before: RecordStatus, now: number): RecordStatus {

@@ -1,36 +1,30 @@
-import { lineOf, type RecordText } from '../../source/source.ts';
+import { lineOf, type SectionText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
-import { decodeMeta, decodeRecord, type RecordContent } from './format.ts';
+import { decodeMeta, decodeSection, isNewerFormat, META, type SectionContent } from './format.ts';
 
 /** What a section of the record is to a store, and its version. */
 export type Standing =
   | { kind: 'none'; version: null }
   /** There is something that is no section of this line. */
   | { kind: 'damaged'; version: string; message: string }
+  /** A later version of the program wrote it; this one cannot read it, and leaves it alone. */
+  | { kind: 'newer'; version: string }
   /**
    * `ours`: written for this store. `another`: for another store, about the same line; the devices are the same,
    * where one store was lost, restored or followed by the other.
    */
-  | { kind: 'ours' | 'another'; version: string; record: RecordContent };
+  | { kind: 'ours' | 'another'; version: string; section: SectionContent };
 
 /** Says what the section of a line is, as it was read, to the store of this fleet. */
-export function standingOf(text: RecordText | null, line: string, fleet: string): Standing {
+export function standingOf(text: SectionText | null, line: string, fleet: string): Standing {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
-  const record = 'damage' in text ? text.damage : decodeRecord(text);
-  if (typeof record === 'string') return { kind: 'damaged', version, message: record };
-  if (!isOf(line, record, fleet))
+  if ('files' in text && isNewerFormat(text.files.get(META))) return { kind: 'newer', version };
+  const section = 'damage' in text ? text.damage : decodeSection(text.files);
+  if (typeof section === 'string') return { kind: 'damaged', version, message: section };
+  if (lineOf(section.meta) !== line)
     return { kind: 'damaged', version, message: 'it belongs to another folder or branch' };
-  return { kind: record.meta.fleet === fleet ? 'ours' : 'another', version, record };
-}
-
-/**
- * A record from before there were sections does not say its branch, and was taken for that of every branch of its
- * folder. One store wrote it for all lines that it followed.
- */
-function isOf(line: string, { meta, isUndivided }: RecordContent, fleet: string): boolean {
-  if (!isUndivided) return lineOf(meta) === line;
-  return meta.fleet === fleet || meta.place === line || line.startsWith(`${meta.place}:`);
+  return { kind: section.meta.fleet === fleet ? 'ours' : 'another', version, section };
 }
 
 /**
@@ -38,9 +32,9 @@ function isOf(line: string, { meta, isUndivided }: RecordContent, fleet: string)
  * and no newer, its rows need not be read: there are thousands of them, and every start looks.
  */
 export function mayKnowMore(
-  text: RecordText | null,
+  text: SectionText | null,
   { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
 ): boolean {
-  const meta = text === null || 'damage' in text ? null : decodeMeta(text);
+  const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));
   return meta !== null && (meta.fleet !== fleet || meta.idSequence > idSequence);
 }

@@ -59,7 +59,7 @@ export function createMetrics(): ServiceMetrics {
 const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
   'ok',
   'unavailable',
-  'stalled',
+  'refused',
   'conflict',
   'invalid',
   'internal',

@@ -95,8 +95,7 @@ export interface FleetHead extends Head {
   applied: { revision: string; at: number } | null;
   rules: string | null;
   isSeeded: boolean;
-  /** Not there in a head that an earlier version made. */
-  followed?: Followed | null;
+  followed: Followed | null;
   floorOfOthers: number;
   idSequence: number;
   /** Counters that changed before count as changed at this id sequence. */

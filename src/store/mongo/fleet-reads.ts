@@ -180,7 +180,7 @@ export class FleetReads {
 
 /** How far the store has come, as its head says. */
 export function progressOf(head: FleetHead): Omit<StoreState, 'mark'> {
-  const { sequence, attempted, applied, fleet, rules, isSeeded: seeded, followed = null, idSequence } = head;
+  const { sequence, attempted, applied, fleet, rules, isSeeded: seeded, followed, idSequence } = head;
   return { sequence, attempted, applied, fleet, rules, seeded, followed, idSequence };
 }
 

@@ -23,7 +23,7 @@ export class LogPosition {
  * Rejects as `invalid` a file with the log of another one: a copy that was put in the place of a store whose manager
  * was killed. SQLite asks for nothing more than a log whose own checksums are right, and would make a mixture of both
  * in which ids fall (docs/decisions/0016-a-log-of-another-file.md). `db` is a connection that can change nothing. A
- * file without positions is let through: an older one, or one that has not got its tables from a log yet.
+ * file without positions is let through: it has not got its tables from its log yet.
  */
 export function checkLog(path: string, db: Database): void {
   const place = withoutLog(path, (file) => prepare<Place>(file, PLACE).get());

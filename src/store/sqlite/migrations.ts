@@ -1,14 +1,14 @@
 import { HoldfastError } from '../../errors.ts';
 import { type Database, prepare } from './connection.ts';
 import { isNotADatabase } from './errors.ts';
-import { addFollowed, addLogPosition, createSchema } from './schema.ts';
+import { createSchema } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
 /** Brings a database from one version to the next, inside a transaction. `fleet` is a new random id. */
 export type Migration = (db: Database, fleet: string) => void;
 
 /** All versions from the first; the version of a database is how many of these it has been through. Only add. */
-export const MIGRATIONS: readonly Migration[] = [createSchema, addFollowed, addLogPosition];
+export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** "Hold" in ASCII, in the file's header: tells our files from those of other programs. */
 const APPLICATION_ID = 0x486f6c64;

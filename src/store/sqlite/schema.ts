@@ -5,10 +5,14 @@ import { type Database, prepare } from './connection.ts';
  *
  * A counter outlives its object; while an object is stored, its id is the counter's `last`. `counters.hash` is
  * the hash that the record gave for an object that is not stored; `changed` is the id sequence of the last change.
+ * `state.followed` says which history the store was seeded from, as JSON.
  *
  * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes hold `seq` in
  * the middle, after the equality and before the columns that are only compared: rows come out sorted, and a
  * row's body is looked up only when all filters hold.
+ *
+ * Positions in the log begin so high that SQLite takes six bytes for each, and `position` is the last column: so it is
+ * the end of its page (`checkLog`).
  */
 const TABLES = `
 CREATE TABLE state (
@@ -24,7 +28,13 @@ CREATE TABLE state (
   seeded INTEGER NOT NULL DEFAULT 0,
   floor_of_others INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
-  last_oid TEXT
+  last_oid TEXT,
+  followed TEXT
+) STRICT;
+
+CREATE TABLE log_position (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  position INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE apps (
@@ -91,20 +101,5 @@ CREATE INDEX reports_by_arrival ON reports (arrived);
 export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);
   prepare(db, 'INSERT INTO state (one, fleet) VALUES (1, ?)').run(fleet);
-}
-
-/** Version 2. `state.followed` says which history the store was seeded from, as JSON. */
-export function addFollowed(db: Database): void {
-  db.exec('ALTER TABLE state ADD COLUMN followed TEXT');
-}
-
-/**
- * Version 3. Positions begin so high that SQLite takes six bytes for each, and `position` is the last column: so it is
- * the end of its page (`checkLog`).
- */
-export function addLogPosition(db: Database): void {
-  db.exec(
-    'CREATE TABLE log_position (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL) STRICT',
-  );
   prepare(db, 'INSERT INTO log_position (one, position) VALUES (1, ?)').run(2 ** 32);
 }

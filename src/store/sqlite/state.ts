@@ -16,8 +16,8 @@ interface StateRow {
   floor_of_others: number;
   id_sequence: number;
   last_oid: string | null;
-  /** JSON; not there in a file of an earlier version that is only read. */
-  followed?: string | null;
+  /** JSON. */
+  followed: string | null;
 }
 
 /** Reads the one row of `state`. */

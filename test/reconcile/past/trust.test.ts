@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { trustOf } from '../../../src/reconcile/past/trust.ts';
-import type { RecordContent } from '../../../src/reconcile/record/format.ts';
+import type { SectionContent } from '../../../src/reconcile/record/format.ts';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
 import { testRepository } from '../../support/git.ts';
 import { plumbingOf } from '../../support/plumbing.ts';
@@ -18,12 +18,12 @@ describe('trust in a record', () => {
       [mode, id] = ['40000', git.tree(NAMES.map((name) => ({ mode, name, id })))];
     git.publish(git.tree([{ mode: '40000', name: 'ds', id }]));
     const head = git.publish(await repository.git('rev-parse', `${revision}^{tree}`));
-    const folder = await repository.git('rev-parse', `${revision}:ds`);
+    const tree = await repository.git('rev-parse', `${revision}:ds`);
     const machine = { env: process.env, timeLimit: 2000 };
     const { reader, close } = await openCheckout(join(repository.folder, 'ds'), null, machine);
     onTestFinished(close);
-    const meta = { revision, folder };
-    const record = { meta, rows: [] } as unknown as RecordContent;
+    const meta = { revision, tree };
+    const record = { meta, rows: [] } as unknown as SectionContent;
     const isTrusted = await trustOf(record, head, reader);
     expect(isTrusted('app/a')).toBe(false);
   });

@@ -1,18 +1,24 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { appDefaults } from '../../../src/desired/app.ts';
-import { RecordContents } from '../../../src/reconcile/record/contents.ts';
-import { decodeRecord, type RecordMeta, shardOf } from '../../../src/reconcile/record/format.ts';
+import {
+  decodeSection,
+  encodeMeta,
+  META,
+  type SectionMeta,
+  shardOf,
+} from '../../../src/reconcile/record/format.ts';
+import { Shards } from '../../../src/reconcile/record/shards.ts';
 import { contentHash } from '../../../src/store/content-hash.ts';
 import type { CounterRow } from '../../../src/store/store.ts';
 
-const META: RecordMeta = {
+const ABOUT: Omit<SectionMeta, 'rows' | 'highest'> = {
   fleet: 'a'.repeat(32),
-  place: 'desired-state',
+  folder: 'desired-state',
   branch: null,
   idSequence: 7,
   revision: 'b'.repeat(40),
-  folder: 'c'.repeat(40),
+  tree: 'c'.repeat(40),
 };
 const WEB: CounterRow = { kind: 'app', name: 'web', last: 5, hash: 'd'.repeat(32) };
 const EDGE: CounterRow[] = [
@@ -20,10 +26,10 @@ const EDGE: CounterRow[] = [
   { kind: 'prune', name: 'edge', last: 3, hash: null },
 ];
 
-async function filesOf(rows: readonly CounterRow[], meta = META): Promise<Map<string, string>> {
-  const contents = new RecordContents();
-  const files = await contents.changed(await contents.take(rows), new Map());
-  return new Map([...files, contents.meta(meta)]);
+async function filesOf(rows: readonly CounterRow[], about = ABOUT): Promise<Map<string, string>> {
+  const shards = new Shards();
+  const files = await shards.changed(await shards.take(rows), new Map());
+  return new Map([...files, [META, encodeMeta({ ...about, ...shards.totals })]]);
 }
 
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}$/);
@@ -43,9 +49,9 @@ describe('a record', () => {
   it('is read as it was written, whatever is in it', async () => {
     await fc.assert(
       fc.asyncProperty(rows, async (list) => {
-        const record = decodeRecord({ files: await filesOf(list) });
+        const record = decodeSection(await filesOf(list));
         if (typeof record === 'string') throw new Error(record);
-        expect(record.meta).toEqual(META);
+        expect(record.meta).toMatchObject(ABOUT);
         expect(sorted(record.rows)).toEqual(
           sorted(list.map(({ kind, name, last, hash }) => ({ kind, name, last, hash }))),
         );
@@ -64,58 +70,43 @@ describe('a record', () => {
   });
 
   it('changes in the file of a row alone', async () => {
-    const contents = new RecordContents();
-    const texts = await contents.changed(await contents.take([WEB, ...EDGE]), new Map());
-    expect(await contents.changed(await contents.take([WEB]), texts)).toEqual(new Map());
-    const changed = await contents.changed(await contents.take([{ ...WEB, last: 6 }]), texts);
+    const shards = new Shards();
+    const texts = await shards.changed(await shards.take([WEB, ...EDGE]), new Map());
+    expect(await shards.changed(await shards.take([WEB]), texts)).toEqual(new Map());
+    const changed = await shards.changed(await shards.take([{ ...WEB, last: 6 }]), texts);
     expect([...changed.keys()]).toEqual([shardOf('web')]);
   });
 
   it('that lost its last row is written without it', async () => {
     const texts = await filesOf([WEB]);
-    const changed = await new RecordContents().changed(texts.keys(), texts);
-    expect(decodeRecord({ files: new Map([...changed, new RecordContents().meta(META)]) })).toEqual({
-      meta: META,
-      rows: [],
-      isUndivided: false,
-    });
+    const changed = await new Shards().changed(texts.keys(), texts);
+    const record = decodeSection(
+      new Map([...changed, [META, encodeMeta({ ...ABOUT, ...new Shards().totals })]]),
+    );
+    expect(record).toMatchObject({ meta: ABOUT, rows: [] });
   });
 });
 
-/** As the version before sections wrote it. */
-const UNDIVIDED = {
+const WRITTEN = {
   '4b.json': '[\n["app","web",2,"251a030b8e67d50bdaa15247b278e234"]\n]\n',
   'a1.json': '[\n["device_group","edge",1,"d4c21c56c5659672d294cc7d83ab9814"],\n["prune","edge",1,null]\n]\n',
   'meta.json':
-    '{\n  "format": 1,\n  "fleet": "a871d890dfa9be83476bf0c565a2f69d",\n  "place": "desired-state",\n  "idSequence": 4,\n' +
-    '  "revision": "56b495f1ec7389d1a696bedc7f75e49ef9831ad7",\n  "folder": "6424dc5a0310999ff069cc0bbd8f8fdece7a4690",\n  "rows": 3\n}\n',
+    '{\n  "format": 1,\n  "fleet": "a871d890dfa9be83476bf0c565a2f69d",\n  "folder": "desired-state",\n  "branch": null,\n' +
+    '  "idSequence": 4,\n  "revision": "56b495f1ec7389d1a696bedc7f75e49ef9831ad7",\n' +
+    '  "tree": "6424dc5a0310999ff069cc0bbd8f8fdece7a4690",\n  "rows": 3,\n  "highest": 2\n}\n',
 };
 
-describe('a record from before there were sections', () => {
-  const files = new Map(Object.entries(UNDIVIDED));
-
-  it('is read as what it says, and its hashes are those of today', () => {
-    const record = decodeRecord({ files, isUndivided: true });
-    if (typeof record === 'string') throw new Error(record);
-    expect(record.isUndivided).toBe(true);
-    expect(record.meta).toMatchObject({ place: 'desired-state', branch: null, idSequence: 4 });
-    const web = { ...appDefaults(['nebula', 'bridge']), container_image: 'nginx:1' };
-    expect(record.rows).toEqual([
-      { kind: 'app', name: 'web', last: 2, hash: contentHash('app', web) },
-      { kind: 'device_group', name: 'edge', last: 1, hash: contentHash('device_group', { apps: ['web'] }) },
-      { kind: 'prune', name: 'edge', last: 1, hash: null },
-    ]);
-  });
-
-  it('is no section, and a section is none', async () => {
-    expect(decodeRecord({ files })).toEqual(expect.any(String));
-    expect(decodeRecord({ files: await filesOf([WEB]), isUndivided: true })).toEqual(expect.any(String));
-  });
-
-  it('with a row too few is none', () => {
-    const fewer = new Map([...files].filter(([name]) => name !== '4b.json'));
-    expect(decodeRecord({ files: fewer, isUndivided: true })).toEqual(expect.any(String));
-  });
+it('reads and writes the format of version 0.1.0, with the same hashes', async () => {
+  const files = new Map(Object.entries(WRITTEN));
+  const record = decodeSection(files);
+  if (typeof record === 'string') throw new Error(record);
+  const web = { ...appDefaults(['nebula', 'bridge']), container_image: 'nginx:1' };
+  expect(record.rows).toEqual([
+    { kind: 'app', name: 'web', last: 2, hash: contentHash('app', web) },
+    { kind: 'device_group', name: 'edge', last: 1, hash: contentHash('device_group', { apps: ['web'] }) },
+    { kind: 'prune', name: 'edge', last: 1, hash: null },
+  ]);
+  expect(await filesOf(record.rows, record.meta)).toEqual(files);
 });
 
 const shard = shardOf('web');
@@ -135,8 +126,8 @@ describe('a record of somebody else’s making', () => {
     ['with a field too much', { 'meta.json': metaWith({ more: 1 }) }],
     ['with a fleet that is none', { 'meta.json': metaWith({ fleet: '--all' }) }],
     ['with a revision that is none', { 'meta.json': metaWith({ revision: 'HEAD' }) }],
-    ['with a folder that is none', { 'meta.json': metaWith({ folder: '--all' }) }],
-    ['with a long place', { 'meta.json': metaWith({ place: 'x'.repeat(5000) }) }],
+    ['with a tree that is none', { 'meta.json': metaWith({ tree: '--all' }) }],
+    ['with a long folder', { 'meta.json': metaWith({ folder: 'x'.repeat(5000) }) }],
     ['with a sequence that is no number', { 'meta.json': metaWith({ idSequence: '7' }) }],
     ['with fewer rows than it says', { 'meta.json': metaWith({ rows: 2 }) }],
     ['with more rows than it says', { 'meta.json': metaWith({ rows: 0 }) }],
@@ -174,14 +165,14 @@ describe('a record of somebody else’s making', () => {
       if (text === null) files.delete(file);
       else files.set(file, text);
     }
-    expect(decodeRecord({ files })).toEqual(expect.any(String));
+    expect(decodeSection(files)).toEqual(expect.any(String));
   });
 
   it('never throws, and never reads what it does not understand', () => {
     const file = fc.oneof(fc.constantFrom('meta.json', shard), fc.string());
     fc.assert(
       fc.property(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), (files) => {
-        expect(decodeRecord({ files: new Map(Object.entries(files)) })).toEqual(expect.any(String));
+        expect(decodeSection(new Map(Object.entries(files)))).toEqual(expect.any(String));
       }),
     );
   });

@@ -1,14 +1,15 @@
 import { expect, it } from 'vitest';
 import {
-  decodeRecord,
+  decodeSection,
   encodeMeta,
   encodeShard,
   highestId,
-  type RecordMeta,
+  META,
+  type SectionMeta,
   shardOf,
 } from '../../../src/reconcile/record/format.ts';
 import { RecordWriter } from '../../../src/reconcile/record/record-writer.ts';
-import type { RecordText, Source } from '../../../src/source/source.ts';
+import type { SectionText, Source } from '../../../src/source/source.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 
 const FILES = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
@@ -18,7 +19,7 @@ const CONTEXT = { actor: 'pat', requestId: 'r', at: 1 };
 async function recordedNames({ record }: Source): Promise<string[]> {
   const text = await record.read();
   if (text === null || 'damage' in text) throw new Error('there is no record');
-  const content = decodeRecord(text);
+  const content = decodeSection(text.files);
   if (typeof content === 'string') throw new Error(content);
   return content.rows.map(({ name }) => name).sort();
 }
@@ -77,13 +78,13 @@ it('takes out again what somebody has added to the record, so that it stays whol
   await reconciler.reconcile();
   const parts = { record: source.record, store, reader: source.reader, now: () => 1000 };
   const { meta } = await new RecordWriter(parts).update();
-  const { version } = (await source.record.read()) as RecordText;
+  const { version } = (await source.record.read()) as SectionText;
   const row = { kind: 'app', name: 'stray', last: 7, hash: null } as const;
   const rows = [...(await store.counters(0)), row];
   await source.record.write({
     files: new Map([
       [shardOf(row.name), encodeShard([row])],
-      encodeMeta(meta as RecordMeta, rows.length, highestId(rows)),
+      [META, encodeMeta({ ...(meta as SectionMeta), rows: rows.length, highest: highestId(rows) })],
     ]),
     expected: version,
     keepsOthers: true,

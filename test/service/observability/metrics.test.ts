@@ -50,7 +50,7 @@ describe('the figures', () => {
 
   it('tell how passes can end before one has, so that none at all can be noticed', async () => {
     const lines = await linesOf(createMetrics());
-    for (const outcome of ['ok', 'unavailable', 'stalled', 'conflict', 'invalid', 'internal'])
+    for (const outcome of ['ok', 'unavailable', 'refused', 'conflict', 'invalid', 'internal'])
       expect(lines).toContain(`holdfast_passes_total{outcome="${outcome}"} 0`);
   });
 

@@ -121,19 +121,6 @@ it.each(['refs/heads/main', RECORD])('pushes to nothing else, where there is no 
   }
 });
 
-it('loses at its opening what an older version has fetched there', async () => {
-  const origin = await testOrigin(SMALL_FLEET);
-  const dataFolder = await temporaryFolder();
-  const before = await follow(origin, dataFolder);
-  await before.origin.refresh();
-  const kept = [RECORD, `${RECORD}-base`, SEEN, 'refs/holdfast/recording'];
-  for (const ref of [...kept, `${SEEN}-old`, `${SEEN}s/deep`])
-    await before.mirror.git('update-ref', ref, TRACKED);
-  await before.close();
-  const { refs } = await follow(origin, dataFolder);
-  expect(await refs()).toEqual([...kept, TRACKED].sort());
-});
-
 it('tells why a fetch failed, and not which of the refs it left where they are', async () => {
   const origin = await testOrigin(SMALL_FLEET);
   await forge(origin, ...FORGED);

@@ -22,7 +22,7 @@ describe('the ids record', () => {
   it('is not there at first', async () => {
     const { record } = await openRecord();
     expect(await record.read()).toBeNull();
-    expect(record.place).toBe('ds');
+    expect(record.folder).toBe('ds');
   });
 
   it.each(['sha1', 'sha256'])('is read as it was written, with %s', async (format) => {

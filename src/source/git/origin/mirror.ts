@@ -184,15 +184,9 @@ async function removeLeftovers(folder: string): Promise<void> {
   await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
 }
 
-/**
- * What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. An older
- * version fetched all refs whose names begin as that of the record does: each fetch would look at them, and each walk over
- * history.
- */
+/** What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. */
 async function removeOtherRefs(folder: string, tracking: string): Promise<void> {
-  const kept = new Set([tracking, SEEN_REF]);
-  const isOther = (path: string): boolean =>
-    (path.startsWith('refs/remotes/origin/') || path.startsWith(SEEN_REF)) && !kept.has(path);
+  const isOther = (path: string): boolean => path.startsWith('refs/remotes/origin/') && path !== tracking;
   for (const base of [folder, join(folder, 'logs')]) {
     const entries = await readdir(join(base, 'refs'), { recursive: true, withFileTypes: true }).catch(
       () => [],

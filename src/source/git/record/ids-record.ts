@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HoldfastError } from '../../../errors.ts';
-import { type IdsRecord, lineOf, type RecordDraft } from '../../source.ts';
+import { type IdsRecord, lineOf, type SectionDraft } from '../../source.ts';
 import { withTrouble } from '../process/disk-trouble.ts';
 import { guarded } from '../read/guarded.ts';
 import { isRefElsewhere, readTips } from '../repository/refs.ts';
@@ -55,13 +55,13 @@ export function createIdsRecord(
   keeper: Keeper = { branch: null, address: repository.commonFolder, refs: localRefs(repository) },
 ): IdsRecord {
   const { branch, address, refs } = keeper;
-  const place = repository.prefix;
-  const line = lineOf({ place, branch });
+  const folder = repository.prefix;
+  const line = lineOf({ folder, branch });
   const section = sectionName(line);
   const look = (of = section): Promise<RecordTips> =>
     refs.look(async (tip) => (await sectionAt(repository, tip, of)).version);
   return {
-    place,
+    folder,
     branch,
     line,
     // An address can hold a password.
@@ -104,7 +104,7 @@ interface Writing {
 }
 
 /** What others write meanwhile in sections of theirs is no reason to judge anything anew. */
-async function writeSection(writing: Writing, draft: RecordDraft): Promise<string> {
+async function writeSection(writing: Writing, draft: SectionDraft): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {
       return await writeOnce(writing, draft);
@@ -122,7 +122,7 @@ class Outdated extends HoldfastError {
   }
 }
 
-async function writeOnce({ repository, section, look, refs }: Writing, draft: RecordDraft): Promise<string> {
+async function writeOnce({ repository, section, look, refs }: Writing, draft: SectionDraft): Promise<string> {
   const tips = await look();
   const others = await sectionAt(repository, tips.others, section);
   const own = tips.own === tips.others ? others : await sectionAt(repository, tips.own, section);

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
-import type { RecordDraft } from '../../source.ts';
+import type { SectionDraft } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { COMMITTER } from '../process/environment.ts';
 import { runGit } from '../process/run.ts';
@@ -21,7 +21,7 @@ export async function makeVersion(
   repository: Repository,
   root: Root | null,
   section: string,
-  draft: RecordDraft,
+  draft: SectionDraft,
 ): Promise<NewVersion> {
   refuseTooLarge(root, section, draft);
   const base = root === null ? null : await baseOf(repository, root);
@@ -31,7 +31,7 @@ export async function makeVersion(
 }
 
 /** Nothing is written that would be refused when it is read. */
-function refuseTooLarge(root: Root | null, section: string, { files }: RecordDraft): void {
+function refuseTooLarge(root: Root | null, section: string, { files }: SectionDraft): void {
   const sizes = Array.from(files.values(), (text) => Buffer.byteLength(text));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (total > MAX_TOTAL || Math.max(0, ...sizes) > MAX_FILE)
@@ -53,7 +53,7 @@ async function baseOf({ context }: Repository, { tree, sections, hasMore }: Root
 
 /** What `git fast-import` is told; it answers with the id of the commit, and with the entry of the section. */
 function importOf(
-  { files, at, expected, keepsOthers }: RecordDraft,
+  { files, at, expected, keepsOthers }: SectionDraft,
   base: string | null,
   section: string,
 ): string {

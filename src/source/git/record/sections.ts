@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RecordText } from '../../source.ts';
+import type { SectionText } from '../../source.ts';
 import { GitFailure } from '../process/run.ts';
 import { type ObjectReader, openObjects } from '../read/objects.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -36,13 +36,11 @@ export interface Root {
   sections: ReadonlyMap<string, Entry>;
   /** Whether there is something else beside them. */
   hasMore: boolean;
-  /** Whether there are files alone, as there were before a record had sections. */
-  isUndivided: boolean;
 }
 
 /** What a version of the record holds for one line. */
 export interface SectionState {
-  /** Null where nothing stands there, or nothing that has sections. */
+  /** Null where nothing stands there, or nothing that can have sections. */
   root: Root | null;
   /** Tells what stands there for the line from everything else that could; null where nothing does. */
   version: string | null;
@@ -99,7 +97,6 @@ function sectionIn(root: Root, tip: string, section: string): SectionState & { r
   const entry = root.sections.get(section);
   if (entry?.mode === FOLDER_MODE) return { root, version: entry.id, damage: null };
   if (entry !== undefined) return { root, version: entry.id, damage: 'its section is not a folder' };
-  if (root.isUndivided) return { root, version: tip, damage: null };
   if (!root.hasMore) return { ...NOTHING, root };
   return {
     root,
@@ -113,7 +110,7 @@ export async function readSection(
   repository: Repository,
   tip: string | null,
   section: string,
-): Promise<RecordText | null> {
+): Promise<SectionText | null> {
   if (tip === null) return null;
   let found = tip;
   try {
@@ -123,7 +120,6 @@ export async function readSection(
       if (root === null || version === null) return null;
       found = version;
       if (damage !== null) throw new Damage(damage);
-      if (root.isUndivided) return { version, files: await readFiles(objects, root.tree), isUndivided: true };
       return { version, files: await readFiles(objects, version) };
     });
   } catch (error) {
@@ -170,17 +166,13 @@ async function readFiles(objects: ObjectReader, folder: string): Promise<Map<str
   const files = new Map<string, string>();
   let total = 0;
   for (const { mode, name, id } of entries) {
-    if (!isFile({ mode, name }) || files.has(name))
+    if (!FILE_MODE.test(mode) || !FILE_NAME.test(name) || files.has(name))
       throw new Damage('it has a file that does not belong there');
     const bytes = await readFile(objects, id, Math.min(MAX_FILE, MAX_TOTAL - total));
     total += bytes.length;
     files.set(name, decode(bytes));
   }
   return files;
-}
-
-function isFile({ mode, name }: Pick<Entry, 'mode' | 'name'>): boolean {
-  return FILE_MODE.test(mode) && FILE_NAME.test(name);
 }
 
 async function readRoot(objects: ObjectReader, tip: string): Promise<Root> {
@@ -197,9 +189,7 @@ async function readRoot(objects: ObjectReader, tip: string): Promise<Root> {
     sections.set(entry.name, entry);
   }
   if (sections.size > MAX_SECTIONS) throw new Damage('it has too many sections');
-  const hasMore = sections.size < entries.length;
-  const isUndivided = hasMore && sections.size === 0 && entries.every(isFile);
-  return { tree: tree.id, sections, hasMore, isUndivided };
+  return { tree: tree.id, sections, hasMore: sections.size < entries.length };
 }
 
 async function readTree(objects: ObjectReader, id: string): Promise<Entry[]> {

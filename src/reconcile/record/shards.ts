@@ -1,18 +1,9 @@
 import { inTurns } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
-import { counterKey, encodeMeta, encodeShard, MAX_ID, MAX_ROWS, type RecordMeta, shardOf } from './format.ts';
-
-/** What is written in the record, as far as comparing with it needs. */
-export interface Written {
-  version: string | null;
-  /** Null if there is nothing that could be read. */
-  meta: RecordMeta | null;
-  /** Files of rows, by name. */
-  texts: Map<string, string>;
-}
+import { counterKey, encodeShard, MAX_ID, MAX_ROWS, type SectionMeta, shardOf } from './format.ts';
 
 /** The counters of a store, by the file of the record that they belong in. */
-export class RecordContents {
+export class Shards {
   readonly #shards = new Map<string, Map<string, CounterRow>>();
   #size = 0;
   #highest = 0;
@@ -44,8 +35,8 @@ export class RecordContents {
     return changed;
   }
 
-  meta(meta: RecordMeta): [name: string, text: string] {
-    return encodeMeta(meta, this.#size, this.#highest);
+  get totals(): Pick<SectionMeta, 'rows' | 'highest'> {
+    return { rows: this.#size, highest: this.#highest };
   }
 
   #put(row: CounterRow): string {

@@ -122,13 +122,16 @@ function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
   return logger.child({}, { level });
 }
 
-/** Adds the request id to every reply, and the applied revision to those about the fleet, errors included. */
+/**
+ * Adds the request id to every reply, and the applied revision to those about the fleet, errors included; not for who is
+ * not let in.
+ */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (reply.hasHeader(REVISION_HEADER) || !TELLS_REVISION.test(request.route ?? request.url)) return;
-    const revision = reconciler.status().applied?.revision;
-    if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
+    const isTold = reply.hasHeader(REVISION_HEADER) || request.user === null;
+    if (isTold || !TELLS_REVISION.test(request.route ?? request.url)) return;
+    withRevision(reply, reconciler.status().applied?.revision ?? null);
   });
 }
 

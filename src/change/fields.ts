@@ -21,7 +21,7 @@ export function targetFields(
     if (kept !== undefined) target[field] = kept;
   }
   for (const [field, value] of Object.entries(requested)) {
-    const isNew = !(field in file) && value !== undefined && !sameValue(value, defaultOf(field, defaults));
+    const isNew = !(field in file) && !sameValue(value, defaultOf(field, defaults));
     if (isNew) target[field] = value;
   }
   return target;

@@ -17,9 +17,12 @@ const PortPair = z
   .meta({ minProperties: 1, maxProperties: 1 });
 
 /** A port of the container, or one `{"host": "container"}` pair. */
-const Port = z.union([z.int().min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], {
-  error: ({ input }) => PORT_RULE + portHint(input),
-});
+const Port = z.union(
+  [z.int({ error: PORT_RULE, abort: true }).min(1, PORT_RULE).max(65535, PORT_RULE), PortPair],
+  {
+    error: ({ input }) => PORT_RULE + portHint(input),
+  },
+);
 
 /** For what people write who know other programs: a port as a text, and a pair as Docker has it or without quotes. */
 function portHint(input: unknown): string {

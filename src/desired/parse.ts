@@ -18,15 +18,15 @@ import {
 import { readPlain } from './yaml/plain.ts';
 
 /**
- * What one file's bytes mean. `memberPlaces` says where each app of a group is in the file, for problems that are
+ * What one file's bytes mean. `memberPositions` says where each app of a group is in the file, for problems that are
  * found only beside other files.
  */
 export type ParsedFile =
-  | { ok: true; content: Content; memberPlaces: readonly Position[] }
+  | { ok: true; content: Content; memberPositions: readonly Position[] }
   | { ok: false; problems: TextProblem[] };
 
-/** The `memberPlaces` of an app. */
-export const NO_PLACES: readonly Position[] = [];
+/** The `memberPositions` of an app. */
+export const NO_POSITIONS: readonly Position[] = [];
 
 /** The schema of each kind's files. */
 const SCHEMAS = { app: AppFields, device_group: DeviceGroup } as const;
@@ -45,13 +45,17 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
   if (kind === 'app') {
-    return { ok: true, content: compact(completeApp(value as AppFields, defaults)), memberPlaces: NO_PLACES };
+    return {
+      ok: true,
+      content: compact(completeApp(value as AppFields, defaults)),
+      memberPositions: NO_POSITIONS,
+    };
   }
   const group = value as DeviceGroup;
   return {
     ok: true,
     content: compact(group),
-    memberPlaces: group.apps.map((_, index) => document.positionOf(['apps', index])),
+    memberPositions: group.apps.map((_, index) => document.positionOf(['apps', index])),
   };
 }
 
@@ -74,7 +78,7 @@ function readFields(
   }
   const plain = readPlain(text);
   const fields = plain === null ? null : checkFields(kind, plain);
-  // Otherwise there is a problem, whose place only the full parser knows.
+  // Otherwise there is a problem, whose position only the full parser knows.
   if (fields?.ok === true) return fields;
   const document = readYaml(text);
   return document.ok ? checkFields(kind, document.value) : document;

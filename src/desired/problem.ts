@@ -55,7 +55,7 @@ export function inFile(file: string, problem: TextProblem, severity: Severity = 
   return { file, line, column, code, message, severity };
 }
 
-/** Orders problems by file, then by place, so that the same problems always come in the same order. */
+/** Orders problems by file, then by position, so that the same problems always come in the same order. */
 export function compareProblems(a: Problem, b: Problem): number {
   return (
     compareText(a.file, b.file) ||

@@ -4,7 +4,7 @@ import type { DeviceGroup } from './device-group.ts';
 import { GroupsByApp } from './groups-by-app.ts';
 import { type Entries, LayeredMap } from './layered.ts';
 import { type Kind, keyOf } from './name.ts';
-import { NO_PLACES, type ParsedFile } from './parse.ts';
+import { NO_POSITIONS, type ParsedFile } from './parse.ts';
 import {
   compareProblems,
   fileProblem,
@@ -37,7 +37,7 @@ export interface DesiredObject<C extends Content = Content> {
   blob: string;
   content: C | undefined;
   /** Where each app of a group is in its file; empty for an app. */
-  memberPlaces: readonly Position[];
+  memberPositions: readonly Position[];
 }
 
 /** How many files have their problems sorted in at once: some milliseconds, even among a hundred thousand others. */
@@ -122,8 +122,8 @@ export class DesiredState {
     const { path, blob, parsed } = file;
     const isKnown = paths.length === 1 && parsed.ok;
     return isKnown
-      ? { path, blob, content: parsed.content, memberPlaces: parsed.memberPlaces }
-      : { path, blob, content: undefined, memberPlaces: NO_PLACES };
+      ? { path, blob, content: parsed.content, memberPositions: parsed.memberPositions }
+      : { path, blob, content: undefined, memberPositions: NO_POSITIONS };
   }
 
   app(name: string): DesiredObject<App> | undefined {
@@ -191,9 +191,9 @@ export class DesiredState {
     }
     const key = keyOf(file.kind, file.name);
     const others = this.#paths.get(key) ?? [];
-    const place = others.findLastIndex((other) => other < file.path) + 1;
+    const index = others.findLastIndex((other) => other < file.path) + 1;
     this.#listMembers(file.path);
-    this.#setPaths(key, others.toSpliced(place, 0, file.path));
+    this.#setPaths(key, others.toSpliced(index, 0, file.path));
     return key;
   }
 

@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { absent } from '../change/refusals.ts';
-import type { Write } from '../change/write.ts';
-import type { Kind } from '../desired/name.ts';
+import type { Write, Written } from '../change/write.ts';
+import type { Kind, ObjectKey } from '../desired/name.ts';
+import { HoldfastError } from '../errors.ts';
 import { tagsOf } from '../store/if-match.ts';
 import type { AtRevision, StoredObject } from '../store/store.ts';
+import { storedObject } from '../store/stored-object.ts';
 import type { Api } from './api.ts';
-import { isUnchanged, sendUnchanged } from './conditions.ts';
+import { isKnown, isUnchanged, sendUnchanged } from './conditions.ts';
 import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
 import { send, withRevision } from './revision.ts';
@@ -16,14 +18,32 @@ export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, 
   return { value, revision };
 }
 
-/** Makes a change of an object; resolves to the object as it is right after. Throws as `Writer.write`. */
-export async function writeObject(
-  { writer }: Api,
+/**
+ * Throws the 412 of a write whose `If-None-Match` names the object as it is (RFC 9110, 13.1.2); to be called once nothing
+ * else is wrong with the request.
+ */
+export async function refuseIfNoneMatch(
+  { store }: Api,
+  { headers }: FastifyRequest,
+  { kind, name }: ObjectKey,
+): Promise<void> {
+  const header = headers['if-none-match'];
+  if (header === undefined) return;
+  const { value } = await storedObject(store, kind, name);
+  if (value === null) return;
+  const [etag] = tagsOf(value);
+  if (isKnown(header, etag))
+    throw new HoldfastError('moved-on', `If-None-Match matches: the ETag is ${etag} now`);
+}
+
+/** Makes a change of an object. Throws as `refuseIfNoneMatch` and `Writer.write`. */
+export async function writeObject<W extends Write>(
+  api: Api,
   request: FastifyRequest,
-  write: Write,
-): Promise<AtRevision<StoredObject>> {
-  const { object } = await writer.write(write, writeContext(request, write.op));
-  return found(object, write.kind, write.name);
+  write: W,
+): Promise<Written<W>> {
+  await refuseIfNoneMatch(api, request, write);
+  return api.writer.write(write, writeContext(request, write.op));
 }
 
 /** Sends an app or a device group as it was read, with its ETag; a 304 if the client has it already. */

@@ -14,10 +14,10 @@ import type { Api } from './api.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
 import { useOpenApi } from './openapi/openapi.ts';
+import { answerClientError } from './protocol/client-error.ts';
 import { useProtocolRules } from './protocol/http-rules.ts';
 import { useMethods } from './protocol/methods.ts';
 import { useShutdown } from './protocol/shutdown.ts';
-import { refuseUnreadable } from './protocol/unreadable.ts';
 import { useJsonBodies } from './request/body.ts';
 import { useChecks } from './request/checks.ts';
 import { createRequestIds, requestId } from './request/request-id.ts';
@@ -74,7 +74,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: (request) => requestId(request, newRequestId),
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: answerClientError,
     schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });
@@ -122,13 +122,16 @@ function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
   return logger.child({}, { level });
 }
 
-/** Adds the request id to every reply, and the applied revision to those about the fleet, errors included. */
+/**
+ * Adds the request id to every reply, and the applied revision to those about the fleet, errors included; not for who is
+ * not let in.
+ */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (reply.hasHeader(REVISION_HEADER) || !TELLS_REVISION.test(request.route ?? request.url)) return;
-    const revision = reconciler.status().applied?.revision;
-    if (revision !== undefined && reply.statusCode !== 401) reply.header(REVISION_HEADER, revision);
+    const isTold = reply.hasHeader(REVISION_HEADER) || request.user === null;
+    if (isTold || !TELLS_REVISION.test(request.route ?? request.url)) return;
+    withRevision(reply, reconciler.status().applied?.revision ?? null);
   });
 }
 

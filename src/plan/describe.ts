@@ -75,7 +75,7 @@ function imageChange(before: string, after: string): string {
 }
 
 function splitTag(image: string): [string, string] {
-  const tag = /:([^:/@]+)$/.exec(image);
+  const tag = /:([^:/]+)$/.exec(image);
   return tag === null ? [image, ''] : [image.slice(0, tag.index), tag[1] ?? ''];
 }
 

@@ -176,20 +176,20 @@ function memberProblems(
 ): Problem[] {
   return group.apps.flatMap((app, index) => {
     if (isAvailable(app, desired, applied)) return [];
-    const place = file.memberPlaces[index] ?? { line: 1, column: 1 };
+    const position = file.memberPositions[index] ?? { line: 1, column: 1 };
     const waiting = desired.app(app);
     if (waiting === undefined) {
       const message = unknownApp(app, (name) => isAvailable(name, desired, applied));
-      return [inFile(file.path, { ...place, code: 'app-unknown', message })];
+      return [inFile(file.path, { ...position, code: 'app-unknown', message })];
     }
     const message = `app "${app}" was never valid; this group waits until ${waiting.path} is fixed`;
-    return [inFile(file.path, { ...place, code: 'app-waiting', message })];
+    return [inFile(file.path, { ...position, code: 'app-waiting', message })];
   });
 }
 
 /** Says what to write instead of a path or a file's name, which people take for the name of an app. */
 function unknownApp(app: string, isThere: (name: string) => boolean): string {
-  const name = app.replace(/^.*\//s, '').replace(/\.ya?ml$/, '');
+  const name = app.replace(/^.*\//, '').replace(/\.ya?ml$/, '');
   const isPath = app.includes('/') || isThere(name);
   if (isPath)
     return `there is no app "${app}": an app has the name of its file, without folder and extension; ${isThere(name) ? `write "${name}"` : 'remove it from this list'}`;

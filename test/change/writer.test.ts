@@ -232,6 +232,19 @@ describe('the queue', () => {
   });
 });
 
+it.each<[string, Write, readonly string[] | null, string]>([
+  ['an app that is there is created', create('web'), null, 'present'],
+  ['an app that is not there is changed', setImage('nope', '2'), null, 'absent'],
+  ['If-Match does not match', setImage('web', '2'), ['"0"'], 'moved-on'],
+  ['nothing is wrong with the update', setImage('web', '2'), null, 'conflict'],
+  ['nothing is wrong with the create', create('new'), null, 'conflict'],
+])('where the head is refused, and %s', async (_, write, ifMatch, kind) => {
+  const work = await workshop();
+  await work.commit({ [WEB]: null, 'apps/cron.yaml': null }, 'lose all files');
+  const refused = await failure(work.writer.write(write, { ...CONTEXT, ifMatch }));
+  expect([refused.kind, work.published]).toEqual([kind, []]);
+});
+
 describe('a branch that moves meanwhile', () => {
   it('gets the write on top, and nothing of either is lost', async () => {
     let moves = 0;

@@ -6,7 +6,7 @@ import { suiteManager } from '../support/suite.ts';
 const WEB = '/api/v2/apps/web';
 const EDGE = '/api/v2/device_groups/edge';
 
-describe('If-None-Match on the GET of one object (RFC 9110, 13.1.2)', () => {
+describe('If-None-Match (RFC 9110, 13.1.2)', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const read = (path: string, tag: string) => manager().get(path, { headers: { 'if-none-match': tag } });
   const tagOf = async (path: string) => (await manager().get(path)).headers.get('etag') ?? '';
@@ -65,11 +65,44 @@ describe('If-None-Match on the GET of one object (RFC 9110, 13.1.2)', () => {
     expect((await read('/api/v2/device_groups/nope', '*')).status).toBe(403);
   });
 
-  it('is for reading: a write is carried out, and answered with the object', async () => {
-    const reply = await manager().post(`${WEB}/start`, undefined, {
-      headers: { 'if-none-match': await tagOf(WEB) },
-    });
-    expect([reply.status, reply.body.app_name]).toEqual([202, 'web']);
+  it.each<[method: string, path: string, target: string, body: unknown]>([
+    ['POST', WEB, `${WEB}/start`, undefined],
+    ['POST', WEB, `${WEB}/restart`, undefined],
+    ['PUT', WEB, `${WEB}/update`, { privileged: false }],
+    ['POST', WEB, `${WEB}/update`, { container_image: 'other' }],
+    ['DELETE', WEB, WEB, undefined],
+    ['POST', EDGE, `${EDGE}/update`, { apps: [] }],
+    ['POST', EDGE, `${EDGE}/prune`, undefined],
+    ['DELETE', EDGE, EDGE, undefined],
+  ])(
+    'a write to what the client has is 412, and does nothing: %s %s %s',
+    async (method, path, target, body) => {
+      const before = await manager().get(path);
+      for (const tag of [before.headers.get('etag') ?? '', '*']) {
+        const reply = await manager().request(method, target, { body, headers: { 'if-none-match': tag } });
+        expect([reply.status, reply.body]).toEqual([
+          412,
+          { error: expect.stringContaining('If-None-Match') },
+        ]);
+      }
+      expect((await manager().get(path)).body).toEqual(before.body);
+    },
+  );
+
+  it('a write to another state is carried out, as is a create under a star', async () => {
+    const headers = { 'if-none-match': '"1", W/"2"' };
+    expect((await manager().post(`${WEB}/stop`, undefined, { headers })).status).toBe(202);
+    expect((await manager().post(`${WEB}/restart`, undefined, { headers })).status).toBe(202);
+    expect((await manager().post(`${EDGE}/prune`, undefined, { headers })).status).toBe(202);
+    const create = { headers: { 'if-none-match': '*' } };
+    expect((await manager().post('/api/v2/apps/new', { container_image: 'a' }, create)).status).toBe(200);
+    expect((await manager().post('/api/v2/apps/new', { container_image: 'a' }, create)).status).toBe(403);
+  });
+
+  it('other errors come first, as with If-Match', async () => {
+    const known = { headers: { 'if-none-match': '*' } };
+    expect((await manager().delete('/api/v2/apps/nope', known)).status).toBe(403);
+    expect((await manager().put(`${WEB}/update`, { privileged: 1 }, known)).status).toBe(400);
   });
 });
 

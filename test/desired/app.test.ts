@@ -64,7 +64,7 @@ describe('accepted values', () => {
     ['privileged: true', { privileged: true }],
     ['rolling_restart: true', { rolling_restart: true }],
   ])('%s', (lines, fields) => {
-    expect(read(lines)).toEqual({ ok: true, content: appOf(fields), memberPlaces: [] });
+    expect(read(lines)).toEqual({ ok: true, content: appOf(fields), memberPositions: [] });
   });
 
   it.each(['web', 'web:1.0', 'r.example:5000/a/b:1@sha256:00', 'Ünï'])('container_image: %s', (image) => {

@@ -17,8 +17,8 @@ describe('accepted device groups', () => {
   ])('%s', (text, apps, places) => {
     const parsed = read(text);
     expect(parsed).toMatchObject({ ok: true, content: { apps } });
-    const memberPlaces = parsed.ok ? parsed.memberPlaces : [];
-    expect(memberPlaces.map(({ line, column }) => `${line}:${column}`)).toEqual(places);
+    const memberPositions = parsed.ok ? parsed.memberPositions : [];
+    expect(memberPositions.map(({ line, column }) => `${line}:${column}`)).toEqual(places);
   });
 });
 

@@ -29,7 +29,7 @@ describe('loadFile', () => {
       blob: 'blob',
       kind: 'app',
       name: 'web',
-      parsed: { ok: true, content: appOf(), memberPlaces: [] },
+      parsed: { ok: true, content: appOf(), memberPositions: [] },
     });
   });
 
@@ -39,7 +39,7 @@ describe('loadFile', () => {
       blob: 'blob',
       kind: 'device_group',
       name: 'edge',
-      parsed: { ok: true, content: { apps: ['a'] }, memberPlaces: [{ line: 1, column: 8 }] },
+      parsed: { ok: true, content: { apps: ['a'] }, memberPositions: [{ line: 1, column: 8 }] },
     });
   });
 

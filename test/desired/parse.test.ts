@@ -15,7 +15,7 @@ describe('parseObject', () => {
     expect(parsed).toEqual({
       ok: true,
       content: appOf({ container_image: 'a', running: false, networks: ['fleet'] }),
-      memberPlaces: [],
+      memberPositions: [],
     });
   });
 
@@ -28,7 +28,7 @@ describe('parseObject', () => {
   it('gives places as the file has them, behind a byte order mark too', () => {
     const parsed = parseObject('device_group', Buffer.from('\ufeffapps:\r\n  - a\r\n  - b'), DEFAULTS);
     expect(parsed).toMatchObject({
-      memberPlaces: [
+      memberPositions: [
         { line: 2, column: 5 },
         { line: 3, column: 5 },
       ],
@@ -109,7 +109,7 @@ describe('parseObject', () => {
         expect(parseObjectText('app', json, DEFAULTS)).toEqual({
           ok: true,
           content: appOf(app),
-          memberPlaces: [],
+          memberPositions: [],
         });
       }),
     );

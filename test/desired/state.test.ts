@@ -48,10 +48,15 @@ describe('DesiredState', () => {
 
   it('finds objects by their names, wherever their files are', () => {
     const state = stateOf({ 'apps/team/a.yml': A, 'device-groups/g.yaml': 'apps: [a]\n' });
-    expect(state.app('a')).toEqual({ path: 'apps/team/a.yml', blob: A, content: appOf(), memberPlaces: [] });
+    expect(state.app('a')).toEqual({
+      path: 'apps/team/a.yml',
+      blob: A,
+      content: appOf(),
+      memberPositions: [],
+    });
     expect(state.group('g')).toMatchObject({
       content: { apps: ['a'] },
-      memberPlaces: [{ line: 1, column: 8 }],
+      memberPositions: [{ line: 1, column: 8 }],
     });
     expect([state.app('g'), state.group('a')]).toEqual([undefined, undefined]);
     expect([...state.keys()].sort()).toEqual(['app/a', 'device_group/g']);
@@ -66,7 +71,7 @@ describe('DesiredState', () => {
       path: 'apps/a.yaml',
       blob: BROKEN,
       content: undefined,
-      memberPlaces: [],
+      memberPositions: [],
     });
     expect(state.problems().map(placeOf)).toEqual(['apps/a.yaml:2:1 yaml-syntax']);
     expect(state.problemsOf('app', 'a')).toEqual(state.problems());
@@ -168,7 +173,7 @@ describe('DesiredState', () => {
           return ['a'];
         },
       };
-      const parsed: ParsedFile = { ok: true, content, memberPlaces: [] };
+      const parsed: ParsedFile = { ok: true, content, memberPositions: [] };
       const change = (index: number, blob: string): FileChange => {
         const path = `device-groups/${index}/g.yaml`;
         return { path, file: { path, blob, kind: 'device_group', name: 'g', parsed } };

@@ -47,6 +47,8 @@ describe('what HTTP/1.1 asks of every request', () => {
     expect(JSON.parse(reply.body)).toEqual({ error: expect.stringMatching(/Host|Expect/) });
     expect(reply.head).toContain('content-type: application/json; charset=utf-8');
     expect(reply.head).toMatch(/x-request-id: \S+/);
+    // It comes before credentials, so it tells nothing of the fleet.
+    expect(reply.head).not.toContain('holdfast-revision');
   });
 
   it.each<[string, string[], string]>([

@@ -22,16 +22,16 @@ export const MAX_PROBLEMS = 20;
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const CORE_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/;
 
-/** A place in a text; line and column count from 1. */
+/** A position in a text; line and column count from 1. */
 export interface Position {
   line: number;
   column: number;
 }
 
-/** A YAML text as plain data, and the place of each part of the data. */
+/** A YAML text as plain data, and the position of each part of the data. */
 export interface YamlDocument {
   value: unknown;
-  /** The place of the key or list item at a path; if there is none, of the nearest parent. */
+  /** The position of the key or list item at a path; if there is none, of the nearest parent. */
   positionOf(path: readonly (string | number)[]): Position;
 }
 
@@ -130,10 +130,10 @@ const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
 function syntaxProblems(text: string, { document, lines }: YamlTree): TextProblem[] {
   const found = new Map<number, TextProblem>();
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
-    // What the parser finds at one place has one cause.
+    // What the parser finds at one position has one cause.
     if (found.size < MAX_PROBLEMS && !found.has(pos[0]))
       found.set(pos[0], {
-        ...place(lines, pos[0]),
+        ...positionAt(lines, pos[0]),
         code: SYNTAX_CODES[code] ?? 'yaml-syntax',
         message: SYNTAX_HINTS[code] ?? withHint(message),
       });
@@ -141,7 +141,7 @@ function syntaxProblems(text: string, { document, lines }: YamlTree): TextProble
   const conflict = found.size > 0 && CONFLICT_MIDDLE.test(text) ? text.search(CONFLICT) : -1;
   return conflict === -1
     ? [...found.values()]
-    : [{ ...place(lines, conflict), code: 'yaml-syntax', message: CONFLICT_HINT }];
+    : [{ ...positionAt(lines, conflict), code: 'yaml-syntax', message: CONFLICT_HINT }];
 }
 
 /** What git leaves in a file that two sides have changed. */
@@ -174,7 +174,8 @@ function contentProblems({ document, lines }: YamlTree): TextProblem[] {
     found.push(fileProblem('yaml-directive', DIRECTIVE_HINT));
   }
   const note = (problems: readonly NodeProblem[]): symbol | undefined => {
-    for (const { offset, code, message } of problems) found.push({ ...place(lines, offset), code, message });
+    for (const { offset, code, message } of problems)
+      found.push({ ...positionAt(lines, offset), code, message });
     return found.length >= MAX_PROBLEMS ? visit.BREAK : undefined;
   };
   visit(document, {
@@ -232,9 +233,9 @@ function integerProblems(node: Node, offset: number): NodeProblem[] {
 function positionOf({ document, lines }: YamlTree, path: readonly (string | number)[]): Position {
   for (let depth = path.length; depth > 0; depth--) {
     const offset = offsetOf(document, path.slice(0, depth));
-    if (offset !== undefined) return place(lines, offset);
+    if (offset !== undefined) return positionAt(lines, offset);
   }
-  return place(lines, document.contents?.range[0] ?? 0);
+  return positionAt(lines, document.contents?.range[0] ?? 0);
 }
 
 function offsetOf(document: YamlTree['document'], path: readonly (string | number)[]): number | undefined {
@@ -251,7 +252,7 @@ function isPairOf(item: Node | Pair, key: string | undefined): boolean {
   return isPair(item) && isScalar(item.key) && item.key.value === key;
 }
 
-function place(lines: YamlTree['lines'], offset: number): Position {
+function positionAt(lines: YamlTree['lines'], offset: number): Position {
   const { line, col } = lines.linePos(offset);
   return { line, column: col };
 }

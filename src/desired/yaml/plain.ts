@@ -25,10 +25,10 @@ export function readPlain(text: string): YamlDocument | null {
   const reader = new PlainReader(text);
   const value = reader.read();
   if (value === undefined) return null;
-  const { places } = reader;
+  const { positions } = reader;
   return {
     value,
-    positionOf: ([key, index]) => places.get(`${key}`)?.[Number(index)] ?? { line: 1, column: 1 },
+    positionOf: ([key, index]) => positions.get(`${key}`)?.[Number(index)] ?? { line: 1, column: 1 },
   };
 }
 
@@ -36,8 +36,8 @@ export function readPlain(text: string): YamlDocument | null {
 class PlainReader {
   readonly #lines: readonly string[];
   #at = 0;
-  /** The places of the items of each list. */
-  readonly places = new Map<string, Position[]>();
+  /** The positions of the items of each list. */
+  readonly positions = new Map<string, Position[]>();
 
   constructor(text: string) {
     this.#lines = text.split('\n');
@@ -50,13 +50,15 @@ class PlainReader {
       const [, rawKey = '', space = '', raw] = ENTRY.exec(line) ?? [];
       const key = newKey(value, rawKey);
       if (key === undefined) return undefined;
-      const places: Position[] = [];
+      const positions: Position[] = [];
       this.#at += 1;
       const found =
-        raw === undefined ? this.#block(places) : this.#inline(raw, rawKey.length + 1 + space.length, places);
+        raw === undefined
+          ? this.#block(positions)
+          : this.#inline(raw, rawKey.length + 1 + space.length, positions);
       if (found === undefined) return undefined;
       value[key] = found;
-      this.places.set(key, places);
+      this.positions.set(key, positions);
     }
     return Object.keys(value).length === 0 ? undefined : value;
   }
@@ -70,20 +72,20 @@ class PlainReader {
     return undefined;
   }
 
-  #inline(raw: string, offset: number, places: Position[]): Value | undefined {
+  #inline(raw: string, offset: number, positions: Position[]): Value | undefined {
     if (raw.startsWith('['))
-      return flowList(raw.slice(1, -1), (at) => places.push({ line: this.#at, column: offset + at + 2 }));
+      return flowList(raw.slice(1, -1), (at) => positions.push({ line: this.#at, column: offset + at + 2 }));
     return raw.startsWith('{') ? flowMap(raw.slice(1, -1)) : plainScalar(raw);
   }
 
-  #block(places: Position[]): Value | undefined {
+  #block(positions: Position[]): Value | undefined {
     const line = this.#peek();
     if (line === undefined) return undefined;
     const item = ITEM.exec(line);
-    return item === null ? this.#map() : this.#list(item[2] ?? '', places);
+    return item === null ? this.#map() : this.#list(item[2] ?? '', positions);
   }
 
-  #list(indent: string, places: Position[]): Value | undefined {
+  #list(indent: string, positions: Position[]): Value | undefined {
     const list: (PlainScalar | Pair)[] = [];
     for (let line = this.#peek(); line !== undefined; line = this.#peek()) {
       const match = ITEM.exec(line);
@@ -93,7 +95,7 @@ class PlainReader {
       if (item === undefined) return undefined;
       this.#at += 1;
       list.push(item);
-      places.push({ line: this.#at, column: before.length + 1 });
+      positions.push({ line: this.#at, column: before.length + 1 });
     }
     return list;
   }

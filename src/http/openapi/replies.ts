@@ -113,8 +113,8 @@ export const bodyErrors = {
   415: json('The body is not JSON.', Fault),
 };
 
-/** The reply to an `If-Match` that does not hold. */
-export const conditionErrors = { 412: json('If-Match does not match.', Fault) };
+/** The reply to a precondition that does not hold. */
+export const conditionErrors = { 412: json('If-Match does not match, or If-None-Match matches.', Fault) };
 
 /** Error replies of a route that changes configuration. */
 export function writeErrors(kind: Kind) {

@@ -6,7 +6,7 @@ import { type Fields, isMapValue } from '../../desired/values.ts';
 import { HoldfastError } from '../../errors.ts';
 import { bodyOf, type Refusal } from './body.ts';
 import { emptied, fieldsOf, shortened } from './long-fields.ts';
-import { inOneSentence, placeIn } from './reasons.ts';
+import { inOneSentence, pathPrefix } from './reasons.ts';
 
 /** How many unknown fields are reported. */
 const MAX_UNKNOWN = 100;
@@ -95,7 +95,7 @@ export function badFields(
     if (kind === 'missing') missing.push(field);
     else {
       const reasons = invalid.get(field) ?? [];
-      reasons.push(placeIn(path) + message);
+      reasons.push(pathPrefix(path) + message);
       invalid.set(field, reasons);
     }
   }

@@ -3,7 +3,7 @@ import { explain } from '../../desired/explain.ts';
 import type { Fields } from '../../desired/values.ts';
 import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
 import type { Refusal } from './body.ts';
-import { inOneSentence, placeIn } from './reasons.ts';
+import { inOneSentence, pathPrefix } from './reasons.ts';
 
 /** Entries of a field that are checked at once: a body has room for half a million, and each bad one takes long. */
 const PORTION = 1000;
@@ -65,7 +65,7 @@ function whyNotLong(value: object, schema: z.ZodType, upTo: number): string | nu
   for (let start = 0; start < upTo; start += PORTION) {
     const { error } = schema.safeParse(take(start), { reportInput: true });
     if (error === undefined) continue;
-    const told = explain(error.issues).map(({ path, message }) => placeIn(shifted(path, start)) + message);
+    const told = explain(error.issues).map(({ path, message }) => pathPrefix(shifted(path, start)) + message);
     const rest = length - start - PORTION;
     return inOneSentence(told) + (rest > 0 ? `; ${rest} more were not checked` : '');
   }

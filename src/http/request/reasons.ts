@@ -9,7 +9,7 @@ export function inOneSentence(messages: readonly string[]): string {
 }
 
 /** Where in a field something is wrong, as a prefix of the reason. `path` begins with the field, which is left out. */
-export function placeIn(path: readonly (string | number)[]): string {
+export function pathPrefix(path: readonly (string | number)[]): string {
   if (path.length < 2) return '';
   return `${path.slice(1).join('.') || '""'} `;
 }

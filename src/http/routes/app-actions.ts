@@ -5,12 +5,12 @@ import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
-import { found, sendObject, writeObject } from '../one-object.ts';
+import { found, refuseIfNoneMatch, sendObject, writeObject } from '../one-object.ts';
 import { documentedWrites } from '../openapi/documented.ts';
 import { json } from '../openapi/replies.ts';
 import { AppRecord } from '../records.ts';
 import { checkExistence } from '../request/checks.ts';
-import { operationContext, writeContext } from '../request/context.ts';
+import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
 
 const docs = documentedWrites('apps', { kind: 'app' });
@@ -25,7 +25,8 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
       const name = nameIn(request, 'app');
       const write = { kind: 'app', op: 'change', name, fields: { running } } as const;
-      return sendObject(request, reply, 202, await writeObject(api, request, write));
+      const { object } = await writeObject(api, request, write);
+      return sendObject(request, reply, 202, found(object, 'app', name));
     });
   }
 
@@ -49,7 +50,7 @@ async function startStopped(
   name: string,
 ): Promise<AtRevision<StoredApp> | null> {
   const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
-  const { revision, object } = await api.writer.write(write, writeContext(request, write.op));
+  const { revision, object } = await writeObject(api, request, write);
   if (revision === null) return null;
   const started = found(object, 'app', name);
   try {
@@ -71,6 +72,7 @@ async function logRestart(
 }
 
 async function restart(api: Api, request: FastifyRequest, name: string): Promise<AtRevision<StoredApp>> {
+  await refuseIfNoneMatch(api, request, { kind: 'app', name });
   const context = operationContext(request, api.now());
   const restarted = await api.store.restartApp(name, context, ifMatchIn(request));
   if (restarted === null) throw absent('app', name);

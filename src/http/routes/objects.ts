@@ -9,7 +9,6 @@ import type { Api } from '../api.ts';
 import { found, sendObject, writeObject } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
 import { commonErrors, Empty, json, readErrors, unchanged } from '../openapi/replies.ts';
-import { writeContext } from '../request/context.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
 import { send } from '../revision.ts';
@@ -52,7 +51,8 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
         await object.check?.(request, api);
         // Each kind has its own rule, so the fields are those of its writes.
         const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
-        return sendObject(request, reply, status, await writeObject(api, request, wanted));
+        const { object: written } = await writeObject(api, request, wanted);
+        return sendObject(request, reply, status, found(written, kind, name));
       };
 
     app.get(list, docs.list, async (_request, reply) => {
@@ -66,7 +66,7 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
     app.post(one, docs.create, write(200, 'create', whole));
     app.delete(one, docs.delete, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
-      const deleted = await api.writer.write(remove, writeContext(request, 'delete'));
+      const deleted = await writeObject(api, request, remove);
       return send(reply, 200, deleted.object.revision, {});
     });
     app.post(`${one}/update`, docs.replace, write(202, 'replace', whole));

@@ -4,7 +4,7 @@ import { absent } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
-import { sendObject } from '../one-object.ts';
+import { refuseIfNoneMatch, sendObject } from '../one-object.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, conditionErrors, json, readErrors } from '../openapi/replies.ts';
 import { DeviceGroupRecord } from '../records.ts';
@@ -45,6 +45,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     await checkExistence(api, { kind: 'device_group' }, name);
+    await refuseIfNoneMatch(api, request, { kind: 'device_group', name });
     const context = operationContext(request, api.now());
     const pruned = await api.store.pruneGroup(name, context, ifMatchIn(request));
     if (pruned === null) throw absent('device_group', name);

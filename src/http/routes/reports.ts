@@ -153,14 +153,14 @@ function reportQuery(request: FastifyRequest): ReportQuery {
 }
 
 /**
- * One report or many; a bad one keeps all of them out, and the places of the first bad ones are named. Gives way to
+ * One report or many; a bad one keeps all of them out, and the first bad ones are named. Gives way to
  * others between them.
  */
 async function readReports(request: FastifyRequest): Promise<Report[]> {
   const body = readJson(request);
   const items: unknown[] = Array.isArray(body) ? body : [body];
   const reports: Report[] = [];
-  const problems: (readonly [place: string, why: string])[] = [];
+  const problems: (readonly [path: string, why: string])[] = [];
   const pace = new Pace();
   let bad = 0;
   for (let index = 0; index < items.length && bad < MAX_BAD; index++) {
@@ -177,6 +177,6 @@ async function readReports(request: FastifyRequest): Promise<Report[]> {
   throw new HoldfastError('invalid', 'a report is invalid', { invalid_parameters });
 }
 
-function problemsOf(error: z.ZodError, place: readonly number[]): (readonly [place: string, why: string])[] {
-  return explain(error.issues).map(({ path, message }) => [[...place, ...path].join('.') || 'body', message]);
+function problemsOf(error: z.ZodError, item: readonly number[]): (readonly [path: string, why: string])[] {
+  return explain(error.issues).map(({ path, message }) => [[...item, ...path].join('.') || 'body', message]);
 }

@@ -1,6 +1,6 @@
 import { membersOf } from '../../desired/content.ts';
 import { keyOf, type ObjectKey, parseKey } from '../../desired/name.ts';
-import { NO_PLACES } from '../../desired/parse.ts';
+import { NO_POSITIONS } from '../../desired/parse.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { StateFile } from '../../desired/state.ts';
 import { AppliedState } from '../../plan/applied.ts';
@@ -40,7 +40,7 @@ export function knownFiles({ store, origins, applied }: Memory, rules: string): 
     // Its own texts, not the equal ones of the list of the tree: that is large, and each of them keeps all of it. And
     // field by field: copied by spreading, each file would get a shape of its own, with ten thousand files 3 MB.
     const { name, origin } = app;
-    const parsed = { ok: true, content, memberPlaces: NO_PLACES } as const;
+    const parsed = { ok: true, content, memberPositions: NO_POSITIONS } as const;
     return { path: origin.path, blob: origin.blob, kind: 'app', name, parsed };
   };
 }

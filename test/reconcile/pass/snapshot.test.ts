@@ -115,7 +115,7 @@ describe('a snapshot', () => {
     });
     const known = (path: string, blob: string): StateFile => {
       const content = { ...DEFAULTS, container_image: 'remembered:1' };
-      return { path, blob, kind: 'app', name: 'web', parsed: { ok: true, content, memberPlaces: [] } };
+      return { path, blob, kind: 'app', name: 'web', parsed: { ok: true, content, memberPositions: [] } };
     };
     await snapshot.advance(await head(), () => known);
     expect([read, snapshot.state.app('web')?.content?.container_image]).toEqual([[], 'remembered:1']);

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { refuseUnreadable } from '../../src/http/protocol/unreadable.ts';
+import { answerClientError } from '../../src/http/protocol/client-error.ts';
 
 /** What a server that does not wait for long answers to these bytes, until it ends the connection. */
 async function answerTo(bytes: string): Promise<string> {
   const app = Fastify({
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: answerClientError,
     http: { headersTimeout: 50, connectionsCheckingInterval: 20 },
     requestTimeout: 50,
   });

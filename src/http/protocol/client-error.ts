@@ -25,7 +25,7 @@ function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
 }
 
 /** Answers what cannot be parsed as a request, and closes its connection. */
-export function refuseUnreadable(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
+export function answerClientError(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
   const { code, reason } = error;
   const { status, type, body } = REPLIES[code ?? ''] ?? noHttp(reason);
   if (code !== 'ECONNRESET' && socket.writable) {

@@ -32,7 +32,7 @@ type Wanted = Step & { after: Content };
  * the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
-  requireSequence(work.state, batch.sequence);
+  requireSequence(work.state.lastClaim(), batch.sequence);
   work.state.setApplied(batch.revision, batch.at, batch.rules);
   const changed = once(() => work.state.nextIdSequence());
   const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null };

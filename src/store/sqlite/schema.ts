@@ -30,7 +30,6 @@ CREATE TABLE state (
 CREATE TABLE apps (
   name TEXT NOT NULL PRIMARY KEY,
   oid TEXT NOT NULL,
-  id INTEGER NOT NULL,
   content TEXT NOT NULL,
   hash TEXT NOT NULL,
   path TEXT,
@@ -40,8 +39,6 @@ CREATE TABLE apps (
 CREATE TABLE device_groups (
   name TEXT NOT NULL PRIMARY KEY,
   oid TEXT NOT NULL,
-  id INTEGER NOT NULL,
-  prune_id INTEGER NOT NULL DEFAULT 0,
   content TEXT NOT NULL,
   hash TEXT NOT NULL,
   path TEXT,

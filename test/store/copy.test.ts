@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import type { Contents } from '../../src/store/contents.ts';
 import { type CopyProgress, copyContents } from '../../src/store/copy.ts';
@@ -225,4 +226,12 @@ it('a copy that is not equal the second time either is refused', async () => {
     });
   await expect(place.copy({ from })).rejects.toMatchObject({ kind: 'conflict' });
   await expect(place.copy({ from })).rejects.toThrow(/copy of the operations differs/);
+});
+
+it('reads no source that a newer version wrote', async () => {
+  const { path } = await newPlace(() => Promise.resolve());
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA user_version = 99');
+  db.close();
+  expect(() => sqliteContents(path)).toThrow(/newer version of Holdfast/);
 });

@@ -4,7 +4,7 @@ import { closedError } from '../closed.ts';
 import { objectIds } from '../object-id.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
-import { claimHead } from '../rules/claim.ts';
+import { claimHead, requireSequence } from '../rules/claim.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
 import type {
@@ -90,9 +90,11 @@ export class DocumentStore implements Store {
     return this.#write([], (work) => claimHead(work, expected, revision, at));
   }
 
+  /** A pass that was overtaken reads no objects: they can be all there are. */
   apply(batch: ApplyBatch): Promise<GivenId[]> {
     const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => keyOf(kind, name));
-    return this.#write(keys, (work) => applyBatch(work, batch));
+    const check = (head: FleetHead): void => requireSequence(head, batch.sequence);
+    return this.#write(keys, (work) => applyBatch(work, batch), check);
   }
 
   appliedObjects(): Promise<AppliedObject[]> {
@@ -179,10 +181,18 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#reports.expire(before));
   }
 
-  /** Loads the objects that the rules may touch, lets the rules change them, and writes what they changed. */
-  #write<T>(touched: readonly string[] | 'groups', rules: (work: WorkingSet) => T | Promise<T>): Promise<T> {
+  /**
+   * Loads the objects that the rules may touch, lets the rules change them, and writes what they changed. `check` throws
+   * where the head alone refuses the write.
+   */
+  #write<T>(
+    touched: readonly string[] | 'groups',
+    rules: (work: WorkingSet) => T | Promise<T>,
+    check: (head: FleetHead) => void = () => undefined,
+  ): Promise<T> {
     const { defaults, random } = this.#options;
     const write = async (head: FleetHead): Promise<Draft<FleetHead, T>> => {
+      check(head);
       const documents = await this.#load(touched);
       requireVersion(head, documents);
       const work = new WorkingSet({ head, documents, newOid: objectIds(random, head.lastOid), defaults });

@@ -74,12 +74,8 @@ export class WorkingSet implements Work {
           .filter(({ kind, stored }) => kind === 'device_group' && stored !== null)
           .map(({ name }) => name)
           .sort(),
-      insert: (kind, name, oid, _id, object) => keep(kind, name, oid, object),
-      update: (kind, name, _id, object) =>
-        keep(kind, name, this.#find(kind, name)?.stored?.oid ?? '', object),
-      // While an object is stored, its ids are its counters': there is nothing else to set.
-      setId: () => undefined,
-      setPruneId: () => undefined,
+      insert: keep,
+      update: (kind, name, object) => keep(kind, name, this.#find(kind, name)?.stored?.oid ?? '', object),
       setOrigin: (kind, name, origin) => {
         const stored = this.#find(kind, name)?.stored ?? null;
         if (stored !== null) this.#change(kind, name, { stored: { ...stored, origin } });

@@ -32,7 +32,7 @@ type Wanted = Step & { after: Content };
  * the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
-  requireSequence(work.state, batch.sequence);
+  requireSequence(work.state.lastClaim(), batch.sequence);
   work.state.setApplied(batch.revision, batch.at, batch.rules);
   const changed = once(() => work.state.nextIdSequence());
   const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null };
@@ -69,7 +69,7 @@ function applyStep(work: Work, step: Step, pass: Pass): number | null {
     return null;
   }
   const id = raiseCounter(work, step.kind, step.name, pass);
-  work.objects.update(step.kind, step.name, id, rowOf(step));
+  work.objects.update(step.kind, step.name, rowOf(step));
   return id;
 }
 
@@ -87,10 +87,9 @@ function create(work: Work, step: Wanted, pass: Pass): number {
   if (isKnown) counters.handOverHash(kind, name);
   const id = isKnown ? counter.last : raiseCounter(work, kind, name, pass);
   pass.lastOid = newOid(pass.at);
-  objects.insert(kind, name, pass.lastOid, id, row);
-  if (kind === 'app') return id;
-  const pruned = isKnown ? counters.get('prune', name).last : 0;
-  objects.setPruneId(name, pruned > 0 ? pruned : raiseCounter(work, 'prune', name, pass));
+  objects.insert(kind, name, pass.lastOid, row);
+  const isPruneIdKnown = isKnown && counters.get('prune', name).last > 0;
+  if (kind === 'device_group' && !isPruneIdKnown) raiseCounter(work, 'prune', name, pass);
   return id;
 }
 

@@ -17,7 +17,6 @@ export function restartApp(
   const app = storedApp(row, work.defaults);
   refuseOther(app, ifMatch);
   const id = raiseCounter(work, 'app', name, work.state.nextIdSequence());
-  work.objects.setId('app', name, id);
   work.operations.add({ ...context, action: 'restart', name, ids: { [name]: id } });
   return { value: { ...app, appId: id }, revision: work.state.revision() };
 }
@@ -38,7 +37,7 @@ export function pruneGroup(
   if (row === undefined) return null;
   const group = storedGroup(row);
   refuseOther(group, ifMatch);
-  const id = raisePruneId(work, name, work.state.nextIdSequence());
+  const id = raiseCounter(work, 'prune', name, work.state.nextIdSequence());
   work.operations.add({ ...context, action: 'prune', name, ids: { [name]: id } });
   return { value: { ...group, pruneId: id }, revision: work.state.revision() };
 }
@@ -53,18 +52,12 @@ export async function pruneAll(
   const pace = new Pace();
   const given: [name: string, id: number][] = [];
   for (const name of names) {
-    given.push([name, raisePruneId(work, name, changed)]);
+    given.push([name, raiseCounter(work, 'prune', name, changed)]);
     await pace.step();
   }
   const ids = Object.fromEntries(given);
   work.operations.add({ ...context, action: 'prune-all', name: null, ids });
   return { value: ids, revision: work.state.revision() };
-}
-
-function raisePruneId(work: Work, group: string, changed: number): number {
-  const id = raiseCounter(work, 'prune', group, changed);
-  work.objects.setPruneId(group, id);
-  return id;
 }
 
 /** Gives out the next id. */

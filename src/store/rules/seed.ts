@@ -18,10 +18,9 @@ export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> 
   work.state.setSeeded(floorOfOthers, followed);
 }
 
-function seedPrune({ objects, counters }: Work, seed: CounterSeed, changed: number): void {
+function seedPrune({ counters }: Work, seed: CounterSeed, changed: number): void {
   const counter = merged(counters.get('prune', seed.name), seed);
   counters.put('prune', seed.name, { ...counter, hash: null }, changed);
-  objects.setPruneId(seed.name, counter.last);
 }
 
 type Fate = 'absent' | 'stored' | 'dropped';
@@ -38,7 +37,6 @@ function seedObject(
   const stored = objects.find(kind, name);
   const fate = fateOf(stored, seed);
   if (fate === 'dropped') objects.remove(kind, name);
-  if (fate === 'stored') objects.setId(kind, name, counter.last);
   const hash = seed.last > kept.last ? seed.hash : kept.hash;
   counters.put(kind, name, { ...counter, hash: fate === 'stored' ? null : hash }, changed);
   return fate;

@@ -51,14 +51,13 @@ export interface StateWork {
   setSeeded(floorOfOthers: number, followed: Followed | null): void;
 }
 
+/** Objects; the id of a stored one is the `last` of its counter. */
 export interface ObjectWork {
   find(kind: Kind, name: string): ObjectRow | undefined;
   /** Names in ascending order. */
   groupNames(): string[];
-  insert(kind: Kind, name: string, oid: string, id: number, object: ObjectContent): void;
-  update(kind: Kind, name: string, id: number, object: ObjectContent): void;
-  setId(kind: Kind, name: string, id: number): void;
-  setPruneId(group: string, id: number): void;
+  insert(kind: Kind, name: string, oid: string, object: ObjectContent): void;
+  update(kind: Kind, name: string, object: ObjectContent): void;
   setOrigin(kind: Kind, name: string, origin: FileOrigin | null): void;
   /** Whether there was such an object. */
   remove(kind: Kind, name: string): boolean;

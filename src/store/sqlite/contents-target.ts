@@ -166,18 +166,15 @@ function putsOn(db: Database): Puts {
 
 function putObjectsOn(db: Database): Puts['object'] {
   const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
-  const app = prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?, ?)');
-  const group = prepare(db, 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+  const app = prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?)');
+  const group = prepare(db, 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?)');
   return ({ kind, name, own, prune, stored }) => {
     if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
     if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
     if (stored === null) return;
     const { oid, content, hash, origin } = stored;
     const { path, blob } = origin ?? { path: null, blob: null };
-    const rest = [content, hash, path, blob];
-    const id = own?.last ?? 0;
-    if (kind === 'app') app.run(name, oid, id, ...rest);
-    else group.run(name, oid, id, prune?.last ?? 0, ...rest);
+    (kind === 'app' ? app : group).run(name, oid, content, hash, path, blob);
   };
 }
 

@@ -4,7 +4,7 @@ import type { Kind } from '../../desired/name.ts';
 import { appliedObject, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { fileOrigin, findObject, TABLE_OF } from './rows.ts';
+import { fileOrigin, findObject, selectObjects, TABLE_OF } from './rows.ts';
 
 /** An object and where it came from, as its table holds them. */
 export interface AppliedRow {
@@ -27,11 +27,7 @@ export class ObjectReads {
     this.#defaults = defaults;
     this.#find = { app: findObject(db, 'app'), device_group: findObject(db, 'device_group') };
     this.#names = { app: names(db, 'app'), device_group: names(db, 'device_group') };
-    this.#members = prepare(
-      db,
-      `SELECT name, oid, id, 0 AS prune_id, content, hash FROM ${TABLE_OF.app}
-       WHERE name IN (SELECT value FROM json_each(?))`,
-    );
+    this.#members = prepare(db, `${selectObjects('app')} WHERE o.name IN (SELECT value FROM json_each(?))`);
     this.#all = prepare(
       db,
       `SELECT 'app' AS kind, name, content, path, blob FROM apps

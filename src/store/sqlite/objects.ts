@@ -8,12 +8,10 @@ import { findObject, TABLE_OF } from './rows.ts';
 /** Changes apps and device groups, inside the caller's transaction. */
 export class Objects {
   readonly #of: Readonly<Record<Kind, KindStatements>>;
-  readonly #setPruneId: Statement<never>;
   readonly #groupNames: Statement<{ name: string }>;
 
   constructor(db: Database) {
     this.#of = { app: statements(db, 'app'), device_group: statements(db, 'device_group') };
-    this.#setPruneId = prepare(db, 'UPDATE device_groups SET prune_id = ? WHERE name = ?');
     this.#groupNames = prepare(db, 'SELECT name FROM device_groups ORDER BY name');
   }
 
@@ -25,22 +23,14 @@ export class Objects {
     return this.#groupNames.all().map((row) => row.name);
   }
 
-  insert(kind: Kind, name: string, oid: string, id: number, object: ObjectContent): void {
+  insert(kind: Kind, name: string, oid: string, object: ObjectContent): void {
     const { content, hash, origin } = object;
-    this.#of[kind].insert.run(name, oid, id, content, hash, origin?.path ?? null, origin?.blob ?? null);
+    this.#of[kind].insert.run(name, oid, content, hash, origin?.path ?? null, origin?.blob ?? null);
   }
 
-  update(kind: Kind, name: string, id: number, object: ObjectContent): void {
+  update(kind: Kind, name: string, object: ObjectContent): void {
     const { content, hash, origin } = object;
-    this.#of[kind].update.run(id, content, hash, origin?.path ?? null, origin?.blob ?? null, name);
-  }
-
-  setId(kind: Kind, name: string, id: number): void {
-    this.#of[kind].setId.run(id, name);
-  }
-
-  setPruneId(group: string, id: number): void {
-    this.#setPruneId.run(id, group);
+    this.#of[kind].update.run(content, hash, origin?.path ?? null, origin?.blob ?? null, name);
   }
 
   setOrigin(kind: Kind, name: string, origin: FileOrigin | null): void {
@@ -57,7 +47,6 @@ interface KindStatements {
   find: Statement<ObjectRow>;
   insert: Statement<never>;
   update: Statement<never>;
-  setId: Statement<never>;
   setOrigin: Statement<never>;
   remove: Statement<never>;
 }
@@ -68,13 +57,9 @@ function statements(db: Database, kind: Kind): KindStatements {
     find: findObject(db, kind),
     insert: prepare(
       db,
-      `INSERT INTO ${table} (name, oid, id, content, hash, path, blob) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO ${table} (name, oid, content, hash, path, blob) VALUES (?, ?, ?, ?, ?, ?)`,
     ),
-    update: prepare(
-      db,
-      `UPDATE ${table} SET id = ?, content = ?, hash = ?, path = ?, blob = ? WHERE name = ?`,
-    ),
-    setId: prepare(db, `UPDATE ${table} SET id = ? WHERE name = ?`),
+    update: prepare(db, `UPDATE ${table} SET content = ?, hash = ?, path = ?, blob = ? WHERE name = ?`),
     setOrigin: prepare(db, `UPDATE ${table} SET path = ?, blob = ? WHERE name = ?`),
     remove: prepare(db, `DELETE FROM ${table} WHERE name = ?`),
   };

@@ -40,7 +40,6 @@ CREATE TABLE log_position (
 CREATE TABLE apps (
   name TEXT NOT NULL PRIMARY KEY,
   oid TEXT NOT NULL,
-  id INTEGER NOT NULL,
   content TEXT NOT NULL,
   hash TEXT NOT NULL,
   path TEXT,
@@ -50,8 +49,6 @@ CREATE TABLE apps (
 CREATE TABLE device_groups (
   name TEXT NOT NULL PRIMARY KEY,
   oid TEXT NOT NULL,
-  id INTEGER NOT NULL,
-  prune_id INTEGER NOT NULL DEFAULT 0,
   content TEXT NOT NULL,
   hash TEXT NOT NULL,
   path TEXT,

@@ -4,7 +4,8 @@ import type { App } from '../../../src/desired/app.ts';
 import type { DeviceGroup } from '../../../src/desired/device-group.ts';
 import type { Kind } from '../../../src/desired/name.ts';
 import type { Step } from '../../../src/plan/step.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { contentHash } from '../../../src/store/content-hash.ts';
+import type { CounterRow, Store } from '../../../src/store/store.ts';
 import { app, appStep, CONTEXT, group, groupStep, type OpenedStore, pass } from './support.ts';
 
 const NAMES = ['a', 'b', 'constructor'] as const;
@@ -21,7 +22,7 @@ export interface Change {
 export type Action =
   | { do: 'apply'; changes: Change[] }
   | { do: 'restart' | 'prune'; name: string }
-  | { do: 'prune-all' | 'reopen' };
+  | { do: 'prune-all' | 'seed' | 'reopen' };
 
 const name = fc.constantFrom(...NAMES);
 const change = fc.record({
@@ -39,7 +40,7 @@ export const anyAction: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'prune' as const), name }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('prune-all' as const, 'reopen' as const) }) },
+  { weight: 1, arbitrary: fc.constantFrom<Action>({ do: 'prune-all' }, { do: 'seed' }, { do: 'reopen' }) },
 );
 
 export function stepOf({ kind, name, variant }: Change): Step {
@@ -52,6 +53,7 @@ export async function perform(opened: OpenedStore, store: Store, action: Action)
   if (action.do === 'apply') await pass(store, action.changes.map(stepOf));
   else if (action.do === 'restart') await store.restartApp(action.name, CONTEXT);
   else if (action.do === 'prune') await store.pruneGroup(action.name, CONTEXT);
+  else if (action.do === 'seed') await store.seedCounters({ seeds: [], idSequence: 0 });
   else await store.pruneAll(CONTEXT);
   return store;
 }
@@ -72,12 +74,29 @@ export async function servedBy(store: Store): Promise<Served> {
   return served;
 }
 
+/** A counter, and after which action it changed last. */
+interface ModelCounter {
+  last: number;
+  hash: string | null;
+  changed: number;
+}
+
 /** The ids as the rules say, in a few lines of plain memory. */
 class Model {
-  readonly last = new Map<string, number>();
+  readonly #counters = new Map<string, ModelCounter>();
   readonly served: Served = new Map();
+  /** How many actions there were. */
+  actions = 0;
+
+  /** The counters that changed after so many actions. */
+  counters(after: number): CounterMap {
+    const changed = [...this.#counters].filter(([, counter]) => counter.changed > after);
+    return new Map(changed.map(([key, { last, hash }]) => [key, { last, hash }]));
+  }
 
   perform(action: Action): void {
+    this.actions += 1;
+    if (action.do === 'seed') for (const counter of this.#counters.values()) counter.changed = this.actions;
     if (action.do === 'apply') for (const one of action.changes) this.#apply(one);
     if (action.do === 'restart') this.#again(`app/${action.name}`);
     if (action.do === 'prune') this.#again(`prune/${action.name}`);
@@ -90,55 +109,72 @@ class Model {
     const before = this.served.get(key);
     const content = JSON.stringify(step.after);
     if (step.after === null) {
-      this.served.delete(key);
+      const { last } = this.#counters.get(key) ?? { last: 0 };
+      if (this.served.delete(key)) this.#counters.set(key, { last, hash: null, changed: this.actions });
       if (change.kind === 'device_group') this.served.delete(`prune/${change.name}`);
     } else if (before?.content !== content) {
-      this.#give(key, content);
-      if (before === undefined && change.kind === 'device_group') this.#give(`prune/${change.name}`, '');
+      this.#give(key, content, contentHash(change.kind, step.after));
+      if (before === undefined && change.kind === 'device_group')
+        this.#give(`prune/${change.name}`, '', null);
     }
   }
 
   #again(key: string): void {
     const served = this.served.get(key);
-    if (served !== undefined) this.#give(key, served.content);
+    if (served !== undefined) this.#give(key, served.content, this.#counters.get(key)?.hash ?? null);
   }
 
-  #give(key: string, content: string): void {
-    const id = (this.last.get(key) ?? 0) + 1;
-    this.last.set(key, id);
+  #give(key: string, content: string, hash: string | null): void {
+    const id = (this.#counters.get(key)?.last ?? 0) + 1;
+    this.#counters.set(key, { last: id, hash, changed: this.actions });
     this.served.set(key, { id, content });
   }
 }
 
-async function lastIds(store: Store): Promise<Map<string, number>> {
-  const rows = await store.counters(0);
-  return new Map(rows.map(({ kind, name, last }) => [`${kind}/${name}`, last]));
+type CounterMap = Map<string, Pick<CounterRow, 'last' | 'hash'>>;
+
+/** The counters that changed after this id sequence; none comes twice. */
+async function countersOf(store: Store, since: number): Promise<CounterMap> {
+  const rows = await store.counters(since);
+  const counters = new Map(rows.map(({ kind, name, last, hash }) => [`${kind}/${name}`, { last, hash }]));
+  expect(counters.size).toBe(rows.length);
+  return counters;
+}
+
+/** No id was ever served with another content; `contents` has what was served under each so far. */
+function expectUsedOnce(served: Served, contents: Map<string, string>): void {
+  for (const [key, { id, content }] of served) {
+    const used = contents.get(`${key} ${id}`) ?? content;
+    expect(content).toBe(used);
+    contents.set(`${key} ${id}`, content);
+  }
+}
+
+async function expectAsModel(opened: OpenedStore, actions: readonly Action[]): Promise<void> {
+  const model = new Model();
+  const contents = new Map<string, string>();
+  /** The id sequence after so many actions. */
+  const sequences = [0];
+  let { store } = opened;
+  for (const [index, action] of actions.entries()) {
+    store = await perform(opened, store, action);
+    model.perform(action);
+    const served = await servedBy(store);
+    expect(served).toEqual(model.served);
+    expectUsedOnce(served, contents);
+    expect(await countersOf(store, sequences[index] ?? 0)).toEqual(model.counters(index));
+    sequences.push((await store.state()).idSequence);
+  }
+  for (const [index, sequence] of sequences.entries())
+    expect(await countersOf(store, sequence)).toEqual(model.counters(index));
 }
 
 export function idsModel(withStore: (body: (opened: OpenedStore) => Promise<void>) => Promise<void>): void {
   describe('ids, whatever happens in whatever order', () => {
-    it('rise by one per change, never go down, and are never used for another content', async () => {
-      const property = fc.asyncProperty(
-        fc.array(anyAction, { minLength: 5, maxLength: 25 }),
-        async (actions) => {
-          await withStore(async (opened) => {
-            const model = new Model();
-            const contents = new Map<string, string>();
-            let { store } = opened;
-            for (const action of actions) {
-              store = await perform(opened, store, action);
-              model.perform(action);
-              const served = await servedBy(store);
-              expect(served).toEqual(model.served);
-              expect(await lastIds(store)).toEqual(model.last);
-              for (const [key, { id, content }] of served) {
-                const used = contents.get(`${key} ${id}`) ?? content;
-                expect(content).toBe(used);
-                contents.set(`${key} ${id}`, content);
-              }
-            }
-          });
-        },
+    it('rise by one per change, never go down, are never used for another content, and changes are told', async () => {
+      const histories = fc.array(anyAction, { minLength: 5, maxLength: 25 });
+      const property = fc.asyncProperty(histories, (actions) =>
+        withStore((opened) => expectAsModel(opened, actions)),
       );
       await fc.assert(property, { numRuns: 40 });
     });

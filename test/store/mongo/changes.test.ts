@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/desired/name.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { wrap } from '../../support/engine.ts';
-import { AT, app, appStep, CONTEXT, group, groupStep, pass } from '../contract/support.ts';
+import { AT, app, appStep, CONTEXT, group, groupStep, pass, rejection } from '../contract/support.ts';
 import { calmStore, ModelDatabase } from './model.ts';
 
 let database: ModelDatabase;
@@ -129,4 +129,22 @@ describe('counters that changed', () => {
     );
     expect(await late.counters(idSequence)).toHaveLength(4);
   });
+});
+
+it('reads no objects for a pass that another one has overtaken', async () => {
+  let reads = 0;
+  const counting = calmStore(database, (documents) =>
+    wrap(documents, {
+      objects: (ids) => {
+        reads += 1;
+        return documents.objects(ids);
+      },
+    }),
+  );
+  const { sequence } = await counting.state();
+  const steps = [appStep('web', app('v2'))];
+  const batch = { revision: 'r2', sequence, at: AT, steps, origins: [], rules: 'r1' };
+  await store.claimHead(sequence, 'r3', AT);
+  expect(await rejection(counting.apply(batch))).toBe('conflict');
+  expect(reads).toBe(0);
 });

@@ -19,7 +19,7 @@ function versionOf(target: Database): number | undefined {
 }
 
 function addApp(): void {
-  db.exec("INSERT INTO apps (name, oid, id, content, hash) VALUES ('web', 'aa', 7, '{}', 'hh')");
+  db.exec("INSERT INTO apps (name, oid, content, hash) VALUES ('web', 'aa', '{}', 'hh')");
 }
 
 describe('migrate', () => {
@@ -36,8 +36,8 @@ describe('migrate', () => {
     addApp();
     migrate(db, [...MIGRATIONS, addColour, fill], 'another fleet');
     expect(versionOf(db)).toBe(MIGRATIONS.length + 2);
-    const row = prepare<{ id: number; colour: string }>(db, 'SELECT id, colour FROM apps').get();
-    expect({ ...row }).toEqual({ id: 7, colour: 'blue' });
+    const row = prepare<{ oid: string; colour: string }>(db, 'SELECT oid, colour FROM apps').get();
+    expect({ ...row }).toEqual({ oid: 'aa', colour: 'blue' });
     expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
   });
 

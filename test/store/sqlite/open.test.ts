@@ -81,7 +81,9 @@ describe('openSqliteStore', () => {
   });
 
   it('refuses the database of another program', async () => {
-    outside('CREATE TABLE bookmarks (url TEXT)');
+    outside('PRAGMA application_id = 7');
+    await expectRefused('invalid', /another program/);
+    outside('PRAGMA application_id = 0; CREATE TABLE bookmarks (url TEXT)');
     await expectRefused('invalid', /another program/);
     outside('PRAGMA user_version = 1; PRAGMA application_id = 7');
     await expectRefused('invalid', /another program/);

@@ -5,13 +5,13 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**', 'test/bench/**'],
-    globalSetup: 'test/support/announce.ts',
+    globalSetup: ['test/support/announce.ts', 'test/support/in-memory.ts'],
     // To load and to warm up the program anew for each file took a fifth of the time. What a file leaves behind fails it.
     isolate: false,
     // For test/support/memory.ts.
     execArgv: ['--expose-gc'],
     setupFiles: ['test/support/leaks.ts', 'test/support/memory.ts', 'test/support/seed.ts'],
-    // Most of the time is spent waiting for git and for disks.
+    // Most of the time is spent waiting for git.
     maxWorkers: 3,
     reporters: ['default', new TellMore()],
     // What passes only then is named at the end, with the reason.

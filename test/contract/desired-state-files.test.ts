@@ -1,7 +1,7 @@
-import { symlink } from 'node:fs/promises';
+import { rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inDesiredState } from '../support/folder.ts';
+import { inDesiredState, writeFiles } from '../support/folder.ts';
 import type { TestRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { worldOf } from '../support/world.ts';
@@ -178,7 +178,7 @@ describe('decisions.md: Desired-state files: Other files', () => {
   });
 });
 
-/** Ways in which a commit makes apps/web.yaml something that is not read. */
+/** Ways in which one commit of all that lies there makes apps/web.yaml something that is not read. */
 const BAD_FILES: readonly (readonly [string, (repository: TestRepository) => Promise<unknown>])[] = [
   ['broken YAML', (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: "a\n' })],
   [
@@ -212,16 +212,14 @@ const BAD_FILES: readonly (readonly [string, (repository: TestRepository) => Pro
   [
     'a symlink to a valid file',
     async (r) => {
-      await r.commit({ 'desired-state/apps/web.yaml': null });
-      await symlink('cron.yaml', join(r.folder, 'desired-state/apps/web.yaml'));
+      await putLink(r, 'cron.yaml');
       await r.commit({});
     },
   ],
   [
     'a symlink out of the repository',
     async (r) => {
-      await r.commit({ 'desired-state/apps/web.yaml': null });
-      await symlink('/etc/hostname', join(r.folder, 'desired-state/apps/web.yaml'));
+      await putLink(r, '/etc/hostname');
       await r.commit({});
     },
   ],
@@ -229,6 +227,7 @@ const BAD_FILES: readonly (readonly [string, (repository: TestRepository) => Pro
     'a submodule',
     async (r) => {
       const head = await r.git('rev-parse', 'HEAD');
+      await r.git('add', '--all');
       await r.git('rm', '--quiet', '--cached', 'desired-state/apps/web.yaml');
       await r.git('update-index', '--add', '--cacheinfo', `160000,${head},desired-state/apps/web.yaml`);
       await r.git('commit', '--quiet', '-m', 'a submodule');
@@ -236,19 +235,24 @@ const BAD_FILES: readonly (readonly [string, (repository: TestRepository) => Pro
   ],
 ];
 
+/** Puts a link in the place of the file. */
+async function putLink({ folder }: TestRepository, target: string): Promise<void> {
+  const path = join(folder, 'desired-state/apps/web.yaml');
+  await rm(path);
+  await symlink(target, path);
+}
+
 describe('decisions.md: Desired-state files: A file that is invalid, unreadable, too large, a symlink or a submodule', () => {
   it.each(BAD_FILES)(
     'a problem of that file; its object keeps its last good content, everything else is applied: %s',
     async (_, spoil) => {
       const manager = await startManager({ files: SMALL_FLEET });
       const before = await worldOf(manager);
-      // Made in one step for the manager, however many commits it takes.
-      await manager.stop();
-      await manager.repository.commit({ 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
+      const { folder } = manager.repository;
+      await writeFiles(folder, { 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
       await spoil(manager.repository);
-      const next = await manager.restart();
-      const head = await next.repository.git('rev-parse', 'HEAD');
-      const { body } = await next.get('/api/v2/reconcile');
+      const head = await manager.repository.git('rev-parse', 'HEAD');
+      const { body } = await manager.reconcile();
       expect(body.problems.length).toBeGreaterThan(0);
       for (const problem of body.problems)
         expect(problem).toMatchObject({
@@ -259,10 +263,10 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
           message: REASON,
         });
       expect(body.revision_applied).toBe(head);
-      const after = await worldOf(next);
+      const after = await worldOf(manager);
       expect(after.groups).toEqual(before.groups);
       expect(after.apps).toEqual({ ...before.apps, new: appRecord('new', { container_image: 'new:1' }, 1) });
-      const { body: info } = await next.get('/api/v2/device_groups/edge/info');
+      const { body: info } = await manager.get('/api/v2/device_groups/edge/info');
       expect(info.apps[0]).toEqual(before.apps['web']);
     },
   );

@@ -1,8 +1,9 @@
-import { mkdtempSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { commitCount, worldOf } from '../support/world.ts';
 import { REASON } from './expected.ts';
@@ -29,7 +30,7 @@ function breakStore(manager: TestManager): () => void {
 
 /** Nobody outside learns where on the machine the manager works, or how it is written. */
 function expectHarmless(text: string, { repository, dataFolder }: TestManager): void {
-  for (const secret of [repository.folder, dataFolder, '/tmp', 'node_modules', 'src/', '.ts', '    at '])
+  for (const secret of [repository.folder, dataFolder, tmpdir(), 'node_modules', 'src/', '.ts', '    at '])
     expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
 }
 
@@ -155,7 +156,7 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
 describe('decisions.md: Writes through the API: faults of the repository', () => {
   async function away(manager: TestManager): Promise<() => Promise<void>> {
     const git = join(manager.repository.folder, '.git');
-    const place = join(mkdtempSync('/tmp/holdfast-test-away-'), 'git');
+    const place = join(await temporaryFolder(), 'git');
     await rename(git, place);
     return () => rename(place, git);
   }

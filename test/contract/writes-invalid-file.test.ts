@@ -26,14 +26,24 @@ const INVALID: readonly (readonly [string, Record<string, string | Uint8Array>, 
 
 async function managerWith(files: Record<string, string | Uint8Array>): Promise<TestManager> {
   const manager = await startManager({ files: SMALL_FLEET });
-  await manager.repository.commit(files);
-  await manager.reconcile();
+  await push(manager, files);
   return manager;
+}
+
+async function push(manager: TestManager, files: Record<string, string | Uint8Array>): Promise<void> {
+  await manager.repository.commit(files);
+  expect((await manager.reconcile()).body.problems).not.toEqual([]);
+}
+
+/** Nothing is left of the problem, nor of work in the checkout. */
+async function expectMended(manager: TestManager): Promise<void> {
+  expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+  expect(await manager.repository.git('status', '--porcelain')).toBe('');
 }
 
 describe("decisions.md: Writes through the API: The object's file is invalid at head", () => {
   it.each(INVALID)(
-    '409 naming file and problem; reads go on with the last good content: %s',
+    '409 naming file and problem; reads go on with the last good content; full update and delete mend it: %s',
     async (_, files, place) => {
       const manager = await managerWith(files);
       const { body: before } = await manager.get(WEB);
@@ -49,21 +59,22 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
         expect(reply.body.error.length).toBeGreaterThan(place.length + 10);
       }
       expect((await manager.post(`${WEB}/restart`)).body.app_id).toBe(before.app_id + 1);
+
+      const commits = await commitCount(manager.repository);
+      const updated = await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
+      expect(updated.status).toBe(202);
+      expect(updated.body).toEqual(appRecord('web', { container_image: 'nginx:1.27' }, before.app_id + 2));
+      expect(await commitCount(manager.repository)).toBe(commits + 1);
+      await expectMended(manager);
+      expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
+
+      await push(manager, { [FILE]: SMALL_FLEET['apps/web.yaml'], ...files });
+      expect((await manager.delete(WEB)).status).toBe(200);
+      expect((await manager.get(WEB)).body).toEqual({ app_exists: false });
+      expect(await manager.repository.git('ls-files')).not.toContain('web.yaml');
+      await expectMended(manager);
     },
   );
-
-  it.each(INVALID)('except full update, which mends it: %s', async (_, files) => {
-    const manager = await managerWith(files);
-    const { body: before } = await manager.get(WEB);
-    const commits = await commitCount(manager.repository);
-    const reply = await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
-    expect(reply.status).toBe(202);
-    expect(reply.body).toEqual(appRecord('web', { container_image: 'nginx:1.27' }, before.app_id + 1));
-    expect(await commitCount(manager.repository)).toBe(commits + 1);
-    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
-    expect(await manager.repository.git('status', '--porcelain')).toBe('');
-    expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
-  });
 
   it('full update mends it: with the content that devices have already, no id rises', async () => {
     const manager = await managerWith({ [FILE]: 'container_image: [\n' });
@@ -91,16 +102,6 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
       await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
       expect(await manager.repository.show(FILE)).toBe(`${comment}container_image: nginx:1.27\n`);
     }
-  });
-
-  it.each(INVALID)('except delete, which mends it: %s', async (_, files) => {
-    const manager = await managerWith(files);
-    const reply = await manager.delete(WEB);
-    expect(reply.status).toBe(200);
-    expect((await manager.get(WEB)).body).toEqual({ app_exists: false });
-    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
-    expect(await manager.repository.git('ls-files')).not.toContain('web.yaml');
-    expect(await manager.repository.git('status', '--porcelain')).toBe('');
   });
 
   it('an app that was never valid: full update and delete mend it, create and partial update are 409', async () => {

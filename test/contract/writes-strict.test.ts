@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { startManager, type TestManager } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
 import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/world.ts';
 
 const APPS = '/api/v2/apps';
@@ -12,20 +13,30 @@ const FLEET = {
   'device-groups/edge.yaml': 'apps: [web, bad]\n',
 };
 
+type Files = Readonly<Record<string, string | null>>;
+
+const OPTIONS = { files: FLEET, settings: { STRICT: 'true' } };
+
 /** A manager with STRICT whose head it refuses because of these files. */
-async function refusing(files: Readonly<Record<string, string | null>>): Promise<TestManager> {
-  const manager = await startManager({ files: FLEET, settings: { STRICT: 'true' } });
+async function refusing(files: Files): Promise<TestManager> {
+  const manager = await startManager(OPTIONS);
+  await refuse(manager, files);
+  return manager;
+}
+
+async function refuse(manager: TestManager, files: Files): Promise<void> {
   await manager.repository.commit(inDesiredState(files));
   const { body } = await manager.reconcile();
   expect(body.state).toBe('refused');
-  return manager;
 }
 
 const head = ({ repository }: TestManager): Promise<string> => repository.git('rev-parse', 'HEAD');
 
 const namesOf = (problems: { file: string }[]): string[] => problems.map(({ file }) => file);
 
-describe('a write at a head that STRICT refuses', () => {
+describe('a write at a head that STRICT refuses because of a bad file', () => {
+  const manager = suiteManager(OPTIONS, (one) => refuse(one, { 'apps/bad.yaml': 'container_image: [\n' }));
+
   it.each<[string, string, string, unknown]>([
     ['a partial update of the bad app', 'PUT', `${APPS}/bad/update`, { privileged: true }],
     ['a partial update of another app', 'PUT', `${APPS}/web/update`, { privileged: true }],
@@ -36,11 +47,15 @@ describe('a write at a head that STRICT refuses', () => {
     ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
     ['an update of a group', 'POST', `${GROUPS}/edge/update`, { apps: ['web'] }],
   ])('%s: 409 that names file and problem, and nothing is written', async (_, method, path, body) => {
-    const manager = await refusing({ 'apps/bad.yaml': 'container_image: [\n' });
-    const reply = await expectRefused(manager, 409, () => manager.request(method, path, { body }));
+    const reply = await expectRefused(manager(), 409, () => manager().request(method, path, { body }));
     expect(reply.body.error).toContain('apps/bad.yaml:');
     expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
   });
+});
+
+describe('a write at a head that STRICT refuses because of what a group lists', () => {
+  const lists = { 'device-groups/edge.yaml': 'apps: [web, bad, no]\n' };
+  const manager = suiteManager(OPTIONS, (one) => refuse(one, lists));
 
   it.each<[string, string, string, unknown]>([
     ['a partial update', 'PUT', `${APPS}/web/update`, { privileged: true }],
@@ -48,13 +63,14 @@ describe('a write at a head that STRICT refuses', () => {
     ['a delete', 'DELETE', `${APPS}/odd`, undefined],
     ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
     ['a create of a group', 'POST', `${GROUPS}/new`, { apps: ['web'] }],
-  ])('%s where only what a group lists is wrong: 409 too', async (_, method, path, body) => {
-    const manager = await refusing({ 'device-groups/edge.yaml': 'apps: [web, bad, no]\n' });
-    const reply = await expectNothingWritten(manager, () => manager.request(method, path, { body }));
+  ])('%s: 409 too', async (_, method, path, body) => {
+    const reply = await expectNothingWritten(manager(), () => manager().request(method, path, { body }));
     expect([reply.status, namesOf(reply.body.problems)]).toEqual([409, ['device-groups/edge.yaml']]);
   });
+});
 
-  it.each<[string, Readonly<Record<string, string | null>>, string, string, unknown, number]>([
+describe('a write at a head that STRICT refuses', () => {
+  it.each<[string, Files, string, string, unknown, number]>([
     [
       'full update of an app',
       { 'apps/bad.yaml': '[' },

@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises';
+import { appendFile, cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../src/faults.ts';
@@ -32,23 +32,34 @@ export async function testOrigin(
   await initRepository(url, true);
   // A look after each push whether there is much to clean up, by a process of its own.
   await appendFile(join(url, 'config'), '[receive]\n\tautogc = false\n');
-  await person.git('remote', 'add', 'origin', url);
-  const commitAndPush: TestOrigin['push'] = async (changes, message) => {
+  await appendFile(
+    join(person.folder, '.git/config'),
+    `[remote "origin"]\n\turl = ${url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`,
+  );
+  const push: TestOrigin['push'] = async (changes, message) => {
+    await person.git('-c', `alias.catch-up=!${CATCH_UP}`, 'catch-up');
     const id = await person.commit(changes, message);
     await person.git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
     return id;
-  };
-  const push: TestOrigin['push'] = async (changes, message) => {
-    await person.git('-c', `alias.catch-up=!${CATCH_UP}`, 'catch-up');
-    return commitAndPush(changes, message);
   };
   const clone = async (): Promise<TestRepository> => {
     const folder = await temporaryFolder(whenDone);
     await person.git('clone', '--quiet', url, folder);
     return repositoryAt(folder);
   };
-  if (Object.keys(files).length > 0) await commitAndPush(inDesiredState(files), 'the first fleet');
+  if (Object.keys(files).length > 0) await pushFirst(person, url, files);
   return { url, bare: repositoryAt(url), person, push, clone };
+}
+
+/** Leaves what a push to an empty repository would, which takes five processes. */
+async function pushFirst(
+  person: TestRepository,
+  url: string,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
+  const id = await person.commit(inDesiredState(files), 'the first fleet');
+  await cp(join(person.folder, '.git/objects'), join(url, 'objects'), { recursive: true });
+  await writeFile(join(url, 'refs/heads/main'), `${id}\n`);
 }
 
 const LIMIT = { total: 20_000, silence: 20_000 };

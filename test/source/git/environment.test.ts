@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
@@ -58,7 +59,7 @@ async function hostileMachine(trap: string): Promise<Record<string, string | und
     GIT_AUTHOR_NAME: 'Wrong',
     GIT_COMMITTER_EMAIL: 'wrong@example.com',
     GIT_COMMITTER_DATE: '2001-01-01T00:00:00Z',
-    GIT_CEILING_DIRECTORIES: '/tmp',
+    GIT_CEILING_DIRECTORIES: tmpdir(),
     GIT_LITERAL_PATHSPECS: '0',
     GIT_EXEC_PATH: home,
   };

@@ -1,5 +1,5 @@
 import { access, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { moveRefs } from '../../../src/source/git/record/refs.ts';
@@ -180,7 +180,7 @@ it('finds the work trees whose paths are relative', async () => {
   await repository.git('worktree', 'add', '--quiet', linked);
   const note = join(repository.folder, '.git/worktrees/linked/gitdir');
   // As `worktree.useRelativePaths` has it (git 2.48 and newer).
-  await writeFile(note, `../../../../${linked.replace(/^\/tmp\//, '')}/.git\n`);
+  await writeFile(note, `${relative(dirname(note), linked)}/.git\n`);
   const source = await openSource(repository.folder);
   expect(await allFoldersOf(source.repository)).toContain(linked);
 });

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import { type AppDefaults, AppFields, completeApp } from './app.ts';
 import type { Content } from './content.ts';
 import { DeviceGroup } from './device-group.ts';
-import { explain, nounOf } from './explain.ts';
+import { check, explain, nounOf } from './explain.ts';
 import { FIELDS } from './fields.ts';
 import type { Kind } from './name.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
@@ -89,7 +89,7 @@ function checkFields(
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
   if (!isMapValue(document.value ?? {})) return { ok: false, problems: [noMap(kind, document.value)] };
-  const parsed = SCHEMAS[kind].safeParse(document.value ?? {}, { reportInput: true });
+  const parsed = check<AppFields | DeviceGroup>(SCHEMAS[kind], document.value ?? {});
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
 }

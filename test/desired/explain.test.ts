@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { explain } from '../../src/desired/explain.ts';
+import { check, explain } from '../../src/desired/explain.ts';
 
 const Schema = z.strictObject({
   text: z.string(),
@@ -16,7 +16,7 @@ const Schema = z.strictObject({
 const GOOD = { text: '', count: 1, ratio: 1, flag: true, list: [], map: {}, part: { name: '' }, own: '' };
 
 function explained(value: unknown, known: readonly string[] = []): string[] {
-  const parsed = Schema.safeParse(value, { reportInput: true });
+  const parsed = check(Schema, value);
   return explain(parsed.error?.issues ?? [], known).map(
     ({ path, kind, message }) => `${path.join('/')} ${kind}: ${message}`,
   );
@@ -100,13 +100,13 @@ describe('explain', () => {
   });
 
   it('never shows a value, which can be a secret', () => {
-    const parsed = Schema.safeParse({ text: 12_345 }, { reportInput: true });
+    const parsed = check(Schema, { text: 12_345 });
     expect(JSON.stringify(explain(parsed.error?.issues ?? []))).not.toContain('12345');
   });
 
   it('looks at no more than are wanted', () => {
     const many = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`k${index}`, index]));
-    const parsed = Schema.safeParse({ ...GOOD, ...many }, { reportInput: true });
+    const parsed = check(Schema, { ...GOOD, ...many });
     expect(explain(parsed.error?.issues ?? [], [], 2).map(({ path }) => path)).toEqual([['k0'], ['k1']]);
   });
 });

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { fileTooLarge } from '../../change/refusals.ts';
-import { explain } from '../../desired/explain.ts';
+import { check, explain } from '../../desired/explain.ts';
 import { type Fields, isMapValue } from '../../desired/values.ts';
 import { HoldfastError } from '../../errors.ts';
 import { bodyOf, type Refusal } from './body.ts';
@@ -30,7 +30,7 @@ export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const own = emptied(ownFields(body.fields, known, rule.ignored), fieldsOf(refused));
   if (rule.required === null && Object.keys(own).length === 0) throw noFields(known);
   const { short, bad, isTooLarge } = shortened(own, body.bytes, rule.schema.shape);
-  const parsed = rule.schema.safeParse(short, { reportInput: true });
+  const parsed = check(rule.schema, short);
   if (!parsed.success || refused.length + bad.length > 0)
     throw badFields(parsed.error?.issues ?? [], known, [...bad, ...refused]);
   if (isTooLarge) throw fileTooLarge();

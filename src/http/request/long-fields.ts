@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { explain } from '../../desired/explain.ts';
+import { check, explain } from '../../desired/explain.ts';
 import type { Fields } from '../../desired/values.ts';
 import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
 import type { Refusal } from './body.ts';
@@ -63,7 +63,7 @@ function whyNotLong(value: object, schema: z.ZodType, upTo: number): string | nu
   if (length <= PORTION) return null;
   const take = portionsOf(value);
   for (let start = 0; start < upTo; start += PORTION) {
-    const { error } = schema.safeParse(take(start), { reportInput: true });
+    const { error } = check(schema, take(start));
     if (error === undefined) continue;
     const told = explain(error.issues).map(({ path, message }) => pathPrefix(shifted(path, start)) + message);
     const rest = length - start - PORTION;

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { check } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { badFields } from './fields.ts';
 
@@ -39,7 +40,7 @@ export function pageSize(fallback: number) {
  */
 export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
   refuseOperators(request.query as Record<string, unknown>);
-  const parsed = schema.safeParse(request.query, { reportInput: true });
+  const parsed = check(schema, request.query);
   if (!parsed.success) throw badFields(parsed.error.issues, []);
   return parsed.data;
 }

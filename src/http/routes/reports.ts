@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
-import { explain } from '../../desired/explain.ts';
+import { check, explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import {
   Report,
@@ -164,7 +164,7 @@ async function readReports(request: FastifyRequest): Promise<Report[]> {
   const pace = new Pace();
   let bad = 0;
   for (let index = 0; index < items.length && bad < MAX_BAD; index++) {
-    const parsed = Report.safeParse(items[index], { reportInput: true });
+    const parsed = check(Report, items[index]);
     if (parsed.success) reports.push(parsed.data);
     else {
       problems.push(...problemsOf(parsed.error, Array.isArray(body) ? [index] : []));

@@ -43,8 +43,8 @@ import {
 
 /** From this many changes, the extra cost of a large transaction is less than what others would wait. */
 const LARGE = 500;
-/** Milliseconds from a large transaction until its log is brought into the file. */
-const CHECKPOINT_DELAY = 50;
+/** Milliseconds from a large transaction until its log is brought into the file: logging the pass comes first. */
+const CHECKPOINT_DELAY = 2000;
 
 /**
  * The store in one SQLite file. Writes run one after another. Reads use a connection of their own and see what was
@@ -252,7 +252,7 @@ export class SqliteStore implements Store {
     const { writer } = this.#connections;
     return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
       () => {
-        // Some turns later: it takes about as long as the commit, and others have waited for that.
+        // Later: it takes about as long as the commit, and others have waited for that.
         setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
       },
     );

@@ -135,6 +135,28 @@ describe('a copy is equal to its source in everything, and goes on from it:', ()
     await Promise.all([ours.close(), theirs.close()]);
   });
 
+  it('reads pages of any size, each up to its limit', async () => {
+    const { path } = await newPlace(fillEveryKind);
+    const contents = sqliteContents(path);
+    const keys = (await contents.objects(null, 5000)).map(({ key }) => key);
+    expect(keys).toEqual([
+      'app/gone',
+      'app/past',
+      'app/web',
+      'device_group/bare',
+      'device_group/edge',
+      'device_group/past',
+    ]);
+    const all = [null, ...keys];
+    for (const [index, after] of all.entries()) {
+      for (const limit of [1, 2, 4]) {
+        const page = await contents.objects(after, limit);
+        expect(page.map(({ key }) => key)).toEqual(keys.slice(index, index + limit));
+      }
+    }
+    await contents.close();
+  });
+
   it('gives new reports ids above those that were copied, though the source did not give these itself', async () => {
     const place = await newPlace(fillEveryKind);
     const late = 'a'.repeat(24);

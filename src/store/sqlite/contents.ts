@@ -1,35 +1,36 @@
-import type { Kind } from '../../desired/name.ts';
+import { type Kind, keyOf, type ObjectKey, parseKey } from '../../desired/name.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import { type OperationRow, operationEntry } from '../operation-page.ts';
-import type { OperationEntry } from '../store.ts';
+import type { CounterKind, OperationEntry } from '../store.ts';
 import { closeOnFailure, type Database, openReader, prepare } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS } from './migrations.ts';
 import { OPERATION_COLUMNS } from './operations.ts';
-import { fileOrigin } from './rows.ts';
+import { fileOrigin, TABLE_OF } from './rows.ts';
 import { StateReads } from './state.ts';
 
-/** The key, kind and name of every app and group that is or was. */
-export const KEYS = `
-  SELECT DISTINCT iif(kind = 'app', 'app', 'device_group') AS kind, name,
-    iif(kind = 'app', 'app/', 'device_group/') || name AS key FROM counters`;
+/** The key of every app and group that is or was. */
+export const KEYS = "SELECT DISTINCT iif(kind = 'app', 'app/', 'device_group/') || name AS key FROM counters";
 
-const OBJECTS = `
-  SELECT keys.key, keys.kind, keys.name,
-    o.last, o.floor, o.hash AS own_hash, o.changed,
-    p.last AS prune_last, p.floor AS prune_floor, p.changed AS prune_changed,
-    coalesce(a.oid, g.oid) AS oid, coalesce(a.content, g.content) AS content,
-    coalesce(a.hash, g.hash) AS hash, coalesce(a.path, g.path) AS path, coalesce(a.blob, g.blob) AS blob
-  FROM (${KEYS}) AS keys
-  LEFT JOIN counters AS o ON o.kind = keys.kind AND o.name = keys.name
-  LEFT JOIN counters AS p ON keys.kind = 'device_group' AND p.kind = 'prune' AND p.name = keys.name
-  LEFT JOIN apps AS a ON keys.kind = 'app' AND a.name = keys.name
-  LEFT JOIN device_groups AS g ON keys.kind = 'device_group' AND g.name = keys.name
-  WHERE keys.key > ? ORDER BY keys.key LIMIT ?`;
+/** The statement that reads a page of a kind: the first names that come after one. */
+function objectsOf(kind: Kind): string {
+  const names = (of: CounterKind): string => `SELECT name FROM counters WHERE kind = '${of}' AND name > ?1`;
+  const all = kind === 'app' ? names('app') : `${names('device_group')} UNION ${names('prune')}`;
+  return `
+    SELECT '${kind}' AS kind, names.name, own.last, own.floor, own.hash AS own_hash, own.changed,
+      p.last AS prune_last, p.floor AS prune_floor, p.changed AS prune_changed, o.oid, o.content, o.hash, o.path, o.blob
+    FROM (${all} ORDER BY name LIMIT ?2) AS names
+    LEFT JOIN counters AS own ON own.kind = '${kind}' AND own.name = names.name
+    LEFT JOIN counters AS p ON '${kind}' = 'device_group' AND p.kind = 'prune' AND p.name = names.name
+    LEFT JOIN ${TABLE_OF[kind]} AS o ON o.name = names.name
+    ORDER BY names.name`;
+}
+
+/** The place before the first object. */
+const BEFORE_ALL: ObjectKey = { kind: 'app', name: '' };
 
 interface ObjectsRow {
-  key: string;
   kind: Kind;
   name: string;
   last: number | null;
@@ -73,9 +74,10 @@ export class SqliteContents implements Contents {
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {
-    return prepare<ObjectsRow>(this.#db, OBJECTS)
-      .all(after ?? '', limit)
-      .map(contentsObject);
+    const { kind, name } = after === null ? BEFORE_ALL : parseKey(after);
+    if (kind === 'device_group') return this.#objects(kind, name, limit);
+    const apps = this.#objects(kind, name, limit);
+    return [...apps, ...this.#objects('device_group', '', limit - apps.length)];
   }
 
   async operations(after: number | null, limit: number): Promise<OperationEntry[]> {
@@ -93,12 +95,16 @@ export class SqliteContents implements Contents {
   async close(): Promise<void> {
     this.#db.close();
   }
+
+  #objects(kind: Kind, after: string, limit: number): ContentsObject[] {
+    return prepare<ObjectsRow>(this.#db, objectsOf(kind)).all(after, limit).map(contentsObject);
+  }
 }
 
 function contentsObject(row: ObjectsRow): ContentsObject {
-  const { key, kind, name, oid, content, hash } = row;
+  const { kind, name, oid, content, hash } = row;
   return {
-    key,
+    key: keyOf(kind, name),
     kind,
     name,
     own: counter(row.last, row.floor, row.own_hash, row.changed),

@@ -23,7 +23,7 @@ export interface Memory {
 export type KnownFiles = (path: string, blob: string) => StateFile | undefined;
 
 /**
- * What the store knows of files, as long as they are read by the same rules. Only apps: the places in a group's
+ * What the store knows of files, as long as they are read by the same rules. Only apps: the positions in a group's
  * file are not kept, and there are few groups.
  */
 export function knownFiles({ store, origins, applied }: Memory, rules: string): KnownFiles {

@@ -131,7 +131,7 @@ async function findMoved(
 
 /**
  * A lost store has a new fleet, and so has the store that followed one which was restored later: the record of
- * another store in the same place may be that of the same devices, and the higher of both ids is right for all.
+ * another store about the same line may be that of the same devices, and the higher of both ids is right for all.
  */
 function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seeding['cause'] | null {
   if (!seeded) return 'no-counters';

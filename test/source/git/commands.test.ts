@@ -78,6 +78,8 @@ describe('refName', () => {
     'refs/heads/a*',
     'refs/heads/a[b',
     'refs/heads/a\\b',
+    'refs/heads/line\u2028separator/../../a',
+    'refs/heads/line\u2029separator.lock',
     'refs/heads/a\nb',
     'refs/heads/main\n',
     'refs/heads/a\0b',

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { noSuchBranch, requireBranch } from '../../../src/source/git/repository/missing-branch.ts';
 import { testRepository } from '../../support/git.ts';
@@ -71,5 +73,18 @@ describe('a branch that comes and goes between the looks', () => {
       kind: 'unavailable',
       message: expect.stringContaining('no branch "main"'),
     });
+  });
+});
+
+it('another name for a branch whose name is not UTF-8 is no branch, and is not looked for without end', async () => {
+  const { commit, folder } = await testRepository();
+  const tip = await commit({ a: '' });
+  const packed = `# pack-refs with: peeled fully-peeled sorted \n${tip} refs/heads/gr\xfcn\n`;
+  await writeFile(join(folder, '.git/packed-refs'), packed, 'latin1');
+  await writeFile(join(folder, '.git/refs/heads/alias'), 'ref: refs/heads/gr\xfcn\n', 'latin1');
+  const { reader } = await openSource(folder, 'alias');
+  await expect(reader.head()).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('no branch "alias"'),
   });
 });

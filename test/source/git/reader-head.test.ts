@@ -84,6 +84,18 @@ describe('head', () => {
     expect((await reader.head()).revision).toBeNull();
   });
 
+  it('of another name for a branch is that of the branch, also where a space that is not ASCII ends its name', async () => {
+    const { repository, revision } = await repositoryWithCommit();
+    const branch = 'refs/heads/line\u2028separator\u00a0';
+    await repository.git('update-ref', branch, revision);
+    await repository.git('symbolic-ref', 'refs/heads/alias', branch);
+    const { reader } = await openSource(join(repository.folder, 'ds'), 'alias');
+    expect(await reader.head()).toEqual({ branch, revision });
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/alias');
+    const { reader: followsHead } = await openSource(join(repository.folder, 'ds'));
+    expect(await followsHead.head()).toEqual({ branch, revision });
+  });
+
   it('is a fixed branch whatever is checked out', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'), 'main');

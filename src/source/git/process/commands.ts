@@ -11,7 +11,7 @@ export interface GitCommand {
 
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF =
-  /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/u;
+  /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/su;
 
 /** The record of ids is no part of history, and whatever it names must not stop the walk over it. */
 const BUT_THE_RECORD = [

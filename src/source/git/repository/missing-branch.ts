@@ -8,6 +8,8 @@ import type { Repository } from './repository.ts';
 
 /** Most branches that the error for a missing one names. */
 const MOST_NAMES = 5;
+/** How often a branch is looked for that is among the branches, but not found. */
+const MOST_LOOKS = 3;
 
 /**
  * A reader that follows the branch of GIT_BRANCH. Its look at the head rejects as `unavailable` where that branch is
@@ -15,17 +17,17 @@ const MOST_NAMES = 5;
  * repository without any branch the first write makes it.
  */
 export function requireBranch(reader: Reader, { context }: Repository, branch: string): Reader {
-  const head = async (): Promise<Head> => {
+  const look = async (looksLeft: number): Promise<Head> => {
     const found = await reader.head();
     if (found.revision !== null) return found;
     const names = await guarded(() => runGit(context, commands.branches()));
     const others = names.split('\n').filter(Boolean);
     // It came between the two looks, and can have gone again.
-    if (others.includes(branch)) return head();
+    if (others.includes(branch) && looksLeft > 1) return look(looksLeft - 1);
     if (others.length > 0) throw noSuchBranch('the repository', branch, others);
     return found;
   };
-  return { ...reader, head };
+  return { ...reader, head: () => look(MOST_LOOKS) };
 }
 
 /**

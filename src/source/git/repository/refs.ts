@@ -81,7 +81,7 @@ export async function realBranch(repository: Repository, name: string): Promise<
     const text = await readSmallFile(`${repository.commonFolder}/${branch}`).catch(codeOf);
     // A file in the place of a folder of refs says that they are in tables, which git alone reads.
     if (text === 'ENOTDIR') return (await askBranch(repository, commands.symbolic(branch))) ?? branch;
-    const [, target] = /^ref:\s*(refs\/heads\/.*\S)/.exec(text) ?? [];
+    const [, target] = /^ref:\s*(refs\/heads\/[^ \p{Cc}]+)[ \t\r\n]*$/u.exec(text) ?? [];
     if (target === undefined) return branch;
     branch = target;
   }
@@ -99,7 +99,7 @@ function codeOf({ code }: NodeJS.ErrnoException): string {
 export async function currentBranch(repository: Repository): Promise<string | null> {
   const { gitFolder } = repository;
   const head = await readSmallFile(`${gitFolder}/HEAD`);
-  const branch = /^ref: (refs\/heads\/.+)\n?$/.exec(head)?.[1];
+  const branch = /^ref: (refs\/heads\/[^\n]+)\n?$/.exec(head)?.[1];
   if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
   // A link to the branch's file, as an older git made it, holds the branch's commit.
   if (/^[0-9a-f]{40,64}\n?$/.test(head) && !(await lstat(`${gitFolder}/HEAD`)).isSymbolicLink()) return null;

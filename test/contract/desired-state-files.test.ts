@@ -288,6 +288,20 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
     expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('mended:1');
   });
 
+  it('the same where a file went bad while no manager ran', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const before = await worldOf(manager);
+    await manager.stop();
+    const changes = { 'apps/new.yaml': 'container_image: new:1\n', 'apps/web.yaml': '[' };
+    await manager.repository.commit(inDesiredState(changes));
+    const next = await manager.restart();
+    const { problems } = (await next.get('/api/v2/reconcile')).body;
+    expect(problems.map(({ file }: Problem) => file)).toEqual(['apps/web.yaml']);
+    const { apps, groups } = await worldOf(next);
+    expect(groups).toEqual(before.groups);
+    expect(apps).toEqual({ ...before.apps, new: appRecord('new', { container_image: 'new:1' }, 1) });
+  });
+
   it('problems outlive a restart', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { problems } = await push(manager, {

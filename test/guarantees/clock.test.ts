@@ -19,7 +19,8 @@ class SetClock implements Clock {
 /** Changes what devices get behind the manager's back, so that only the age of a reply brings it out. */
 function changeBehind({ dataFolder }: TestManager): void {
   const db = new DatabaseSync(join(dataFolder, 'store.sqlite'), { timeout: 5000 });
-  db.exec('UPDATE device_groups SET prune_id = prune_id + 1; UPDATE state SET id_sequence = id_sequence + 1');
+  db.exec(`UPDATE state SET id_sequence = id_sequence + 1;
+    UPDATE counters SET last = last + 1, changed = (SELECT id_sequence FROM state) WHERE kind = 'prune'`);
   db.close();
 }
 

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, realpathSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
@@ -11,22 +20,27 @@ const ENOUGH = 2 ** 30;
  * The kernel's work for files on a disk is a sixth of the processor time of tests with git, and there is the waiting for
  * the disk. A `TMPDIR` that is set is left alone.
  */
-export function setup(): (() => void) | undefined {
-  if (process.env['TMPDIR'] !== undefined || !hasRoom()) return undefined;
+export function setup(): void {
+  if (process.env['TMPDIR'] !== undefined || !hasRoom()) return;
   const folder = mkdtempSync(join(realpathSync(MEMORY), 'holdfast-tests-'));
+  // A teardown would not run after Ctrl-C, and what stays takes memory.
+  process.once('exit', () => removeNow(folder));
   // As /tmp: some tests run programs as other users.
   chmodSync(folder, 0o1777);
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  if (!runsPrograms(folder)) {
-    remove();
-    return undefined;
+  if (runsPrograms(folder)) process.env['TMPDIR'] = folder;
+}
+
+function removeNow(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch {
+    // A process that outlives the run writes there.
   }
-  process.env['TMPDIR'] = folder;
-  return remove;
 }
 
 function hasRoom(): boolean {
   try {
+    accessSync(MEMORY, constants.W_OK);
     const { bavail, bsize } = statfsSync(MEMORY);
     return bavail * bsize >= ENOUGH;
   } catch {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
 
 /**
@@ -11,13 +11,21 @@ export function suiteManager(
 ): () => TestManager {
   const ends: (() => Promise<void>)[] = [];
   let manager: TestManager | undefined;
-  beforeAll(async () => {
+  const start = async (): Promise<void> => {
     manager = await startManager({ ...options, whenDone: (end) => void ends.push(end) });
     await prepare(manager);
+  };
+  const end = async (): Promise<void> => {
+    for (const one of ends.splice(0).reverse()) await one();
+  };
+  beforeAll(start);
+  // What a failed try has changed could let the next one pass.
+  beforeEach(async ({ task }) => {
+    if ((task.result?.retryCount ?? 0) === 0) return;
+    await end();
+    await start();
   });
-  afterAll(async () => {
-    for (const end of ends.reverse()) await end();
-  });
+  afterAll(end);
   return () => {
     if (manager === undefined) throw new Error('the manager of this block did not start');
     return manager;

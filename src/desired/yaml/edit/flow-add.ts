@@ -52,9 +52,14 @@ function addBeside(
 ): void {
   const { previous, next, closing } = around;
   const own = { entry: trimBlanks(entry), comment };
-  if (closing !== undefined) patch.insert(closing, entry);
+  if (closing !== undefined) patch.insert(closing, comment === '' ? entry : lineBefore(patch, closing, own));
   else if (previous !== undefined) addBehind(patch, previous, own);
   else if (next !== undefined) addBefore(patch, part, next, own);
+}
+
+/** An entry with its comment, in front of what stands at `offset`, which goes on at the same column of the next line. */
+function lineBefore({ text, eol }: Patch, offset: number, { entry, comment }: NewText): string {
+  return entry + comment + eol + ' '.repeat(columnOf(text, offset));
 }
 
 function stays({ old, next }: Slot): boolean {

@@ -188,6 +188,12 @@ describe('a new value is written as the old one was', () => {
       'l: [\n  b,\n  a # c\n  ]\n',
     ],
     [
+      'an item with a comment, which moves behind the one beside the closing bracket',
+      'l: [\n  a, # c\n  b]\n',
+      { l: ['b', 'a'] },
+      'l: [\n  b, a # c\n  ]\n',
+    ],
+    [
       'the same for two such items',
       'l: [\n  a, # c\n  b, # d\n  e,\n  f,\n  g,\n  x]\n',
       { l: ['e', 'f', 'g', 'a', 'b'] },

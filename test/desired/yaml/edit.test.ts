@@ -181,6 +181,24 @@ describe('a new value is written as the old one was', () => {
       { l: ['new', 'a', 'm', 'o'] },
       'l: [new, a, # c\n  m, o]\n',
     ],
+    [
+      'an item with a comment, which takes the place of the one beside the closing bracket',
+      'l: [\n  a, # c\n  b,\n  x]\n',
+      { l: ['b', 'a'] },
+      'l: [\n  b,\n  a # c\n  ]\n',
+    ],
+    [
+      'an item with a comment, which moves behind the one beside the closing bracket',
+      'l: [\n  a, # c\n  b]\n',
+      { l: ['b', 'a'] },
+      'l: [\n  b, a # c\n  ]\n',
+    ],
+    [
+      'the same for two such items',
+      'l: [\n  a, # c\n  b, # d\n  e,\n  f,\n  g,\n  x]\n',
+      { l: ['e', 'f', 'g', 'a', 'b'] },
+      'l: [\n  e,\n  f,\n  g,\n  a, # c\n  b # d\n  ]\n',
+    ],
   ])('%s', (_name, text, target, expected) => {
     expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
   });

@@ -1,7 +1,7 @@
 import type { Slot } from './diff.ts';
 import { closingSpot, lastComma, lastOf, ownsLines, tailOf } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { columnOf, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
+import { columnOf, endsLine, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
 import type { Pen } from './pen.ts';
 import { flowEntry, type NewEntry } from './render.ts';
@@ -52,9 +52,14 @@ function addBeside(
 ): void {
   const { previous, next, closing } = around;
   const own = { entry: trimBlanks(entry), comment };
-  if (closing !== undefined) patch.insert(closing, entry);
+  if (closing !== undefined) patch.insert(closing, comment === '' ? entry : lineBefore(patch, closing, own));
   else if (previous !== undefined) addBehind(patch, previous, own);
   else if (next !== undefined) addBefore(patch, part, next, own);
+}
+
+/** An entry with its comment, in front of what stands at `offset`, which goes on at the same column of the next line. */
+function lineBefore({ text, eol }: Patch, offset: number, { entry, comment }: NewText): string {
+  return entry + comment + eol + ' '.repeat(columnOf(text, offset));
 }
 
 function stays({ old, next }: Slot): boolean {
@@ -66,7 +71,8 @@ function addBehind(patch: Patch, previous: Entry, { entry, comment }: NewText): 
   const tail = tailOf(previous);
   if (ownsLines(text, previous)) {
     patch.insert(lineEnd(text, tail), ' '.repeat(columnOf(text, previous.start)) + entry + comment + eol);
-  } else patch.insert(tail, ` ${entry}`);
+  } else if (comment === '' || endsLine(text, tail)) patch.insert(tail, ` ${entry}`);
+  else patch.insert(tail, ` ${lineBefore(patch, previous.start, { entry, comment })}`);
 }
 
 /** Adds an entry before all others, above the comments of the present first one. */

@@ -162,7 +162,7 @@ function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
  */
 async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<void> {
   const isSeeded = await store.state().then(
-    ({ seeded }) => seeded,
+    ({ seededFrom }) => seededFrom !== null,
     () => false,
   );
   if (isSeeded) await reconciler.prepare();

@@ -38,8 +38,8 @@ export interface AtRevision<T> {
   revision: string | null;
 }
 
-/** Which history a store was seeded from. */
-export interface Followed {
+/** A commit, and the history that it belongs to. */
+export interface HistoryPoint {
   /** Which objects of a repository: the folder, and the branch where a setting names it. */
   line: string;
   /** Tells one repository from another: a hash of where it is. */
@@ -56,10 +56,8 @@ export interface StoreState {
   applied: { revision: string; at: number } | null;
   /** Identity of the fleet that this store belongs to, made once: 32 hex digits. */
   fleet: string;
-  /** Whether the ids of names known from the past were taken over (see `seedCounters`). */
-  seeded: boolean;
-  /** What was said with the last seeding; null before the first. */
-  followed: Followed | null;
+  /** The history whose ids were taken over last (see `seedCounters`); null in a store that was never seeded. */
+  seededFrom: HistoryPoint | null;
   /** The `rules` of the last applied batch; null before the first. */
   rules: string | null;
   /** Grows with every call that changes a counter; the record outside the store carries it. */
@@ -133,8 +131,8 @@ export interface SeedBatch {
   idSequence: number;
   /** The floor of every name without a counter, now and later: for a past that cannot name all that ever was. */
   floorOfOthers?: number;
-  /** Which history the seeds are of; without it, what was said before stays. */
-  followed?: Followed;
+  /** The history that the seeds come from. */
+  from: HistoryPoint;
 }
 
 /** What raises an id without a commit. */

@@ -9,7 +9,7 @@ import { infoRecord } from '../../src/http/records.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { GroupInfo, Store } from '../../src/store/store.ts';
-import { app, appStep, CONTEXT, group, groupStep, pass } from '../store/contract/support.ts';
+import { app, appStep, CONTEXT, group, groupStep, pass, seed } from '../store/contract/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const LIFETIME = 10_000;
@@ -32,7 +32,7 @@ const ACTS: Record<string, (store: Store, n: number) => Promise<unknown>> = {
   prune: (store, n) => store.pruneGroup(pick(GROUPS, n), CONTEXT),
   // The record knows of a later id, and of the content that has it; the store drops what it has instead.
   'a seeding': (store, n) =>
-    store.seedCounters({
+    seed(store, {
       seeds: [{ kind: 'app', name: pick(APPS, n), last: n, floor: 0, hash: KNOWN }],
       idSequence: 0,
     }),

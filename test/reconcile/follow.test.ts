@@ -178,7 +178,11 @@ describe('a manager that follows another one', () => {
     const { first, second, reads } = await startTwo();
     const before = await webOf(second);
     const seed = { kind: 'app' as const, name: 'web', last: (before.id ?? 0) + 5, floor: 0, hash: 'ab' };
-    await first.store.seedCounters({ seeds: [seed], idSequence: 0 });
+    await first.store.seedCounters({
+      from: { line: 'fleet', source: 'aa', revision: null },
+      seeds: [seed],
+      idSequence: 0,
+    });
     expect(await second.reconciler.look()).toMatchObject({ ok: true, report: { steps: [{ name: 'web' }] } });
     expect(reads).toEqual({ whole: 1, changed: 0 });
     expect(await webOf(second)).toEqual({ id: seed.last + 1, image: before.image });

@@ -8,7 +8,7 @@ import { SqliteTarget } from '../../src/store/sqlite/contents-target.ts';
 import type { Store } from '../../src/store/store.ts';
 import { wrap } from '../support/engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass } from './contract/support.ts';
+import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass, seed } from './contract/support.ts';
 import { openAt } from './sqlite-place.ts';
 
 const APPS = 1300;
@@ -36,14 +36,13 @@ async function fillMuch(store: Store): Promise<void> {
 
 /** Something of every kind, and of each of its forms. */
 async function fillEveryKind(store: Store): Promise<void> {
-  await store.seedCounters({
+  await seed(store, {
     seeds: [
       { kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' },
       { kind: 'prune', name: 'past', last: 3, floor: 1000, hash: null },
     ],
     idSequence: 40,
     floorOfOthers: 3,
-    followed: { line: 'fleet', source: 'aa', revision: null },
   });
   await pass(store, [
     appStep('web', app('v1')),

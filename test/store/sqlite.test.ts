@@ -17,6 +17,7 @@ import {
   groupStep,
   pass,
   rejection,
+  seed,
 } from './contract/support.ts';
 import { storeContract } from './contract.ts';
 import { openAt, openInTemporaryFolder, type SqlitePlace } from './sqlite-place.ts';
@@ -263,7 +264,7 @@ describe('more rows than are read at once', () => {
     await pass(place.store, stepsTo(namesOf(1200), 'x'));
     const { idSequence } = await place.store.state();
     expect(await place.store.counters(idSequence)).toEqual([]);
-    await place.store.seedCounters({ seeds: [], idSequence: 0 });
+    await seed(place.store, { seeds: [], idSequence: 0 });
     const changed = await place.store.counters(idSequence);
     expect(new Set(changed.map(({ name }) => name)).size).toBe(1200);
   });

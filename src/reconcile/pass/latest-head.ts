@@ -10,7 +10,7 @@ export function isCurrent(known: StoreState, now: StoreState): boolean {
     // A revision can be applied twice, the second time with what was refused at first.
     known.applied?.at === now.applied?.at &&
     known.rules === now.rules &&
-    now.seeded
+    now.seededFrom !== null
   );
 }
 

@@ -83,7 +83,7 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
  * Whether both are of one fleet, seeded, and read by the same rules: contents that did not change mean what they meant.
  */
 function isSameKind(before: StoreState, now: StoreState): boolean {
-  return now.seeded && before.fleet === now.fleet && before.rules === now.rules;
+  return now.seededFrom !== null && before.fleet === now.fleet && before.rules === now.rules;
 }
 
 /** Keys of all that may be another now, where somebody else has claimed since; empty for the first look. */

@@ -1,5 +1,5 @@
 import type { Reader } from '../../source/source.ts';
-import type { Followed, StoreState } from '../../store/store.ts';
+import type { HistoryPoint, StoreState } from '../../store/store.ts';
 
 /**
  * What a head whose history the store did not follow means for the counters that the store has. `keep`: only names
@@ -14,7 +14,7 @@ export interface HeadInHistory {
   reader: Reader;
   state: StoreState;
   /** What is followed now; its revision is the head. */
-  now: Followed & { revision: string };
+  now: HistoryPoint & { revision: string };
   /** Heads that this process took for followed, or began itself with a first commit. */
   seen: readonly string[];
   /** When this process first found the branch without a commit, Unix milliseconds; null where it never has. */
@@ -28,9 +28,9 @@ export interface HeadInHistory {
  */
 export async function findBreach(context: HeadInHistory): Promise<Breach | null> {
   const { state, now } = context;
-  if (state.followed === null) return null;
-  const { line, source } = state.followed;
-  const known = [...context.seen, state.applied?.revision, state.followed.revision].filter(
+  if (state.seededFrom === null) return null;
+  const { line, source } = state.seededFrom;
+  const known = [...context.seen, state.applied?.revision, state.seededFrom.revision].filter(
     (one) => one != null,
   );
   const isSameLine = line === now.line;

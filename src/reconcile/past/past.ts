@@ -1,5 +1,5 @@
 import type { Head, IdsRecord } from '../../source/source.ts';
-import type { Followed, StoreState } from '../../store/store.ts';
+import type { HistoryPoint, StoreState } from '../../store/store.ts';
 import type { PassDependencies } from '../pass/dependencies.ts';
 import { type Breach, findBreach } from './continuity.ts';
 import { type Sections, type Seeding, seedStore } from './seed.ts';
@@ -31,17 +31,17 @@ export function createPast(dependencies: PassDependencies): Past {
   let comesFrom: string | null = null;
   let untold: Seeding | null = null;
 
-  const breachAt = async (followed: Followed, state: StoreState): Promise<Breach | null> => {
-    const { revision } = followed;
+  const breachAt = async (now: HistoryPoint, state: StoreState): Promise<Breach | null> => {
+    const { revision } = now;
     if (revision === null) return null;
     const seen = [last, ...(await Promise.all(begun))].filter((one) => one !== null);
-    return findBreach({ reader, state, now: { ...followed, revision }, seen, emptySince });
+    return findBreach({ reader, state, now: { ...now, revision }, seen, emptySince });
   };
 
   /** Seeds where the record has a version that was not taken into account, or where the history was not followed. */
-  const seed = async (followed: Followed, breach: Breach | null): Promise<Seeding | null> => {
+  const seed = async (from: HistoryPoint, breach: Breach | null): Promise<Seeding | null> => {
     const { sections, isNew, settle } = await versions.read(comesFrom ?? record.line);
-    const parts = { ...dependencies, sections, followed, breach, now: now() };
+    const parts = { ...dependencies, sections, from, breach, now: now() };
     const seeding = isNew || breach !== null ? await seedStore(parts) : null;
     settle();
     if (seeding === null) return null;
@@ -54,13 +54,13 @@ export function createPast(dependencies: PassDependencies): Past {
   return {
     takeOver: async (head, state) => {
       if (head.revision === null) emptySince ??= now();
-      comesFrom ??= state.followed?.line ?? record.line;
+      comesFrom ??= state.seededFrom?.line ?? record.line;
       const isNewHead = head.revision !== null && head.revision !== last;
       if (!versions.isDue() && !isNewHead) return false;
       const { line, source } = record;
-      const followed = { line, source, revision: head.revision };
-      const breach = await breachAt(followed, state);
-      const seeding = versions.isDue() || breach !== null ? await seed(followed, breach) : null;
+      const from = { line, source, revision: head.revision };
+      const breach = await breachAt(from, state);
+      const seeding = versions.isDue() || breach !== null ? await seed(from, breach) : null;
       last = head.revision;
       return seeding !== null;
     },

@@ -6,7 +6,7 @@ import {
   type Reader,
   type SectionText,
 } from '../../source/source.ts';
-import type { CounterRow, Followed, IdStore, StoreState } from '../../store/store.ts';
+import type { CounterRow, HistoryPoint, IdStore, StoreState } from '../../store/store.ts';
 import {
   counterKey,
   decodeMeta,
@@ -55,7 +55,7 @@ export interface SeedContext {
   record: Pick<IdsRecord, 'line' | 'read' | 'readOfEach'>;
   sections: Sections;
   /** The head, and the line and repository that it is of. */
-  followed: Followed;
+  from: HistoryPoint;
   /** What the head's history is to the store; null where the store has followed it. */
   breach: Breach | null;
   /** Unix milliseconds. */
@@ -83,7 +83,8 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
   const { store, sections, breach } = context;
   const state = await store.state();
   const texts = [sections.own, sections.left?.text ?? null];
-  if (state.seeded && breach === null && !texts.some((text) => mayKnowMore(text, state))) return null;
+  if (state.seededFrom !== null && breach === null && !texts.some((text) => mayKnowMore(text, state)))
+    return null;
   const found = findPast(context, state);
   if (found === null) return null;
   const metas = await readMetas(context.record);
@@ -98,7 +99,10 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
 function findPast({ record, sections, breach }: SeedContext, state: StoreState): Found | null {
   const standing = standingOf(sections.own, record.line, state.fleet);
   const ofLeft = standingOf(sections.left?.text ?? null, sections.left?.line ?? '', state.fleet);
-  const [cause, causeOfLeft] = [causeOf(state, standing), state.seeded ? causeOf(state, ofLeft) : null];
+  const [cause, causeOfLeft] = [
+    causeOf(state, standing),
+    state.seededFrom !== null ? causeOf(state, ofLeft) : null,
+  ];
   const first = cause ?? causeOfLeft ?? (breach === null ? null : 'other-history');
   if (first === null) return null;
   const own = cause === null ? null : sectionIn(standing);
@@ -133,8 +137,8 @@ async function findMoved(
  * A lost store has a new fleet, and so has the store that followed one which was restored later: the record of
  * another store about the same line may be that of the same devices, and the higher of both ids is right for all.
  */
-function causeOf({ seeded, idSequence }: StoreState, standing: Standing): Seeding['cause'] | null {
-  if (!seeded) return 'no-counters';
+function causeOf({ seededFrom, idSequence }: StoreState, standing: Standing): Seeding['cause'] | null {
+  if (seededFrom === null) return 'no-counters';
   if (standing.kind === 'another') return 'another-store';
   const isOlder = standing.kind === 'ours' && standing.section.meta.idSequence > idSequence;
   return isOlder ? 'older-than-record' : null;
@@ -145,7 +149,7 @@ async function seed(
   found: Found,
   metas: readonly SectionMeta[],
 ): Promise<Seeding | null> {
-  const { store, reader, followed, breach } = context;
+  const { store, reader, from, breach } = context;
   const { standing, cause, own, left } = found;
   const recorded = own?.rows ?? [];
   const history = await reader.history();
@@ -157,7 +161,7 @@ async function seed(
   const seeds = await seedsOf(past, isTrusted, floor);
   const { isComplete } = history;
   const idSequence = Math.max(...[own, left].map((one) => one?.meta.idSequence ?? 0));
-  await store.seedCounters({ seeds, idSequence, floorOfOthers: isComplete ? 0 : floor, followed });
+  await store.seedCounters({ seeds, idSequence, floorOfOthers: isComplete ? 0 : floor, from });
   if (cause === 'other-history' && seeds.length === 0) return null;
   return {
     cause,
@@ -171,8 +175,8 @@ async function seed(
 }
 
 /** Where devices can have come from two lines, neither section knows all that they can have seen. */
-async function trustIn({ own, left }: Found, { followed, reader }: SeedContext): Promise<Trust> {
-  return own === null || left !== null ? () => false : trustOf(own, followed.revision, reader);
+async function trustIn({ own, left }: Found, { from, reader }: SeedContext): Promise<Trust> {
+  return own === null || left !== null ? () => false : trustOf(own, from.revision, reader);
 }
 
 function foundAs({ standing, own, left }: Found): Seeding['record'] {

@@ -77,7 +77,7 @@ export class RecordWriter {
     const { store, reader, record } = this.#dependencies;
     // Read first: the counters that are read after it are at least as new.
     const state = await store.state();
-    if (!state.seeded) return { meta: null, hasWritten: false, replaced: null, aside: null };
+    if (state.seededFrom === null) return { meta: null, hasWritten: false, replaced: null, aside: null };
     const known = this.#section;
     this.#section = null;
     const section = known ?? (await this.#open(state));

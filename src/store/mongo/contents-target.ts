@@ -86,9 +86,9 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
   }
 
   /** The version of the head is above the ids of all entries, which are versions too. */
-  async finish({ seeded: isSeeded, ...head }: ContentsHead): Promise<void> {
+  async finish(head: ContentsHead): Promise<void> {
     const version = (await this.reached()).operations.last ?? 0;
-    const fleet: FleetHead = { ...newFleet(head.fleet), ...head, isSeeded, version };
+    const fleet: FleetHead = { ...newFleet(head.fleet), ...head, version };
     await this.connection.run(async (db) => {
       const heads = db.collection<{ _id: string }>(COLLECTIONS.state);
       await heads.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });

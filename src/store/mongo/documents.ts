@@ -2,7 +2,7 @@ import type { Kind } from '../../desired/name.ts';
 import type { ContentsObject } from '../contents.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
-import type { Followed } from '../store.ts';
+import type { HistoryPoint } from '../store.ts';
 
 /**
  * What the store asks of a database, and nothing more: each method is one command, or several where it says so.
@@ -94,8 +94,7 @@ export interface FleetHead extends Head {
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;
   rules: string | null;
-  isSeeded: boolean;
-  followed: Followed | null;
+  seededFrom: HistoryPoint | null;
   floorOfOthers: number;
   idSequence: number;
   /** Counters that changed before count as changed at this id sequence. */

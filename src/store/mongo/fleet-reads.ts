@@ -180,8 +180,8 @@ export class FleetReads {
 
 /** How far the store has come, as its head says. */
 export function progressOf(head: FleetHead): Omit<StoreState, 'mark'> {
-  const { sequence, attempted, applied, fleet, rules, isSeeded: seeded, followed, idSequence } = head;
-  return { sequence, attempted, applied, fleet, rules, seeded, followed, idSequence };
+  const { sequence, attempted, applied, fleet, rules, seededFrom, idSequence } = head;
+  return { sequence, attempted, applied, fleet, rules, seededFrom, idSequence };
 }
 
 function revisionOf({ applied }: FleetHead): string | null {

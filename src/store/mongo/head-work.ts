@@ -1,5 +1,5 @@
 import type { StateWork } from '../rules/work.ts';
-import type { Followed } from '../store.ts';
+import type { HistoryPoint } from '../store.ts';
 import type { FleetHead } from './documents.ts';
 
 /** The fields of a head that a write changes. */
@@ -54,9 +54,8 @@ export class HeadWork implements StateWork {
     this.#set({ lastOid });
   }
 
-  setSeeded(floorOfOthers: number, followed: Followed | null): void {
-    this.#set({ isSeeded: true, floorOfOthers: Math.max(this.floorOfOthers, floorOfOthers) });
-    if (followed !== null) this.#set({ followed });
+  setSeeded(seededFrom: HistoryPoint, floorOfOthers: number): void {
+    this.#set({ seededFrom, floorOfOthers: Math.max(this.floorOfOthers, floorOfOthers) });
   }
 
   /** Every counter counts as changed at this id sequence; none of them is touched. */

@@ -4,7 +4,7 @@ import type { Work } from './work.ts';
 
 /** `Store.seedCounters` as work on a store; gives way to other work between seeds. */
 export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> {
-  const { seeds, idSequence, floorOfOthers = 0, followed = null } = batch;
+  const { seeds, idSequence, floorOfOthers = 0, from } = batch;
   const changed = work.state.nextIdSequence(idSequence);
   const pace = new Pace();
   let hasDropped = false;
@@ -15,7 +15,7 @@ export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> 
   }
   while (work.counters.markSomeChanged(changed)) await pace.step();
   if (hasDropped) work.state.clearApplied();
-  work.state.setSeeded(floorOfOthers, followed);
+  work.state.setSeeded(from, floorOfOthers);
 }
 
 function seedPrune({ counters }: Work, seed: CounterSeed, changed: number): void {

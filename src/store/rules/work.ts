@@ -3,7 +3,7 @@ import type { Kind } from '../../desired/name.ts';
 import type { Counter } from '../../plan/ids.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { NewOid } from '../object-id.ts';
-import type { CounterKind, Followed, NewOperation } from '../store.ts';
+import type { CounterKind, HistoryPoint, NewOperation } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
 /** What a step says of an object, ready to be kept. */
@@ -47,8 +47,8 @@ export interface StateWork {
   setApplied(revision: string, at: number, rules: string): void;
   clearApplied(): void;
   setLastOid(oid: string): void;
-  /** `floorOfOthers` is the floor of every name without a counter; `followed` stays what it was where it is null. */
-  setSeeded(floorOfOthers: number, followed: Followed | null): void;
+  /** `floorOfOthers` is the floor of every name without a counter; it only rises. */
+  setSeeded(from: HistoryPoint, floorOfOthers: number): void;
 }
 
 /** Objects; the id of a stored one is the `last` of its counter. */

@@ -116,13 +116,12 @@ export class SqliteTarget implements ContentsTarget {
     prepare(
       db,
       `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,
-       applied_at = ?, rules = ?, seeded = ?, floor_of_others = ?, id_sequence = ?, last_oid = ?,
-       followed = ?`,
+       applied_at = ?, rules = ?, floor_of_others = ?, id_sequence = ?, last_oid = ?, seeded_from = ?`,
     ).run(
       ...[head.sequence, head.claimed, attempted?.revision ?? null, attempted?.at ?? null],
-      ...[applied?.revision ?? null, applied?.at ?? null, head.rules, Number(head.seeded)],
+      ...[applied?.revision ?? null, applied?.at ?? null, head.rules],
       ...[head.floorOfOthers, head.idSequence, lastOid],
-      head.followed === null ? null : JSON.stringify(head.followed),
+      head.seededFrom === null ? null : JSON.stringify(head.seededFrom),
     );
     db.exec('DROP TABLE copied_from');
     this.#open = null;

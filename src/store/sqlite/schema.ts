@@ -5,7 +5,7 @@ import { type Database, prepare } from './connection.ts';
  *
  * A counter outlives its object; while an object is stored, its id is the counter's `last`. `counters.hash` is
  * the hash that the record gave for an object that is not stored; `changed` is the id sequence of the last change.
- * `state.followed` says which history the store was seeded from, as JSON.
+ * `state.seeded_from` is a `HistoryPoint`, as JSON.
  *
  * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes hold `seq` in
  * the middle, after the equality and before the columns that are only compared: rows come out sorted, and a
@@ -25,11 +25,10 @@ CREATE TABLE state (
   applied_revision TEXT,
   applied_at INTEGER,
   rules TEXT,
-  seeded INTEGER NOT NULL DEFAULT 0,
   floor_of_others INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
   last_oid TEXT,
-  followed TEXT
+  seeded_from TEXT
 ) STRICT;
 
 CREATE TABLE log_position (

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../errors.ts';
 import type { ContentsHead } from '../contents.ts';
-import type { Followed, StoreState } from '../store.ts';
+import type { HistoryPoint, StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 interface StateRow {
@@ -12,12 +12,11 @@ interface StateRow {
   applied_revision: string | null;
   applied_at: number | null;
   rules: string | null;
-  seeded: number;
   floor_of_others: number;
   id_sequence: number;
   last_oid: string | null;
   /** JSON. */
-  followed: string | null;
+  seeded_from: string | null;
 }
 
 /** Reads the one row of `state`. */
@@ -72,10 +71,7 @@ export class StateWrites extends StateReads {
     this.#applied = prepare(db, 'UPDATE state SET applied_revision = ?, applied_at = ?, rules = ?');
     this.#lastOid = prepare(db, 'UPDATE state SET last_oid = ?');
     this.#idSequence = prepare(db, 'UPDATE state SET id_sequence = ?');
-    this.#seeded = prepare(
-      db,
-      'UPDATE state SET seeded = 1, floor_of_others = max(floor_of_others, ?), followed = coalesce(?, followed)',
-    );
+    this.#seeded = prepare(db, 'UPDATE state SET seeded_from = ?, floor_of_others = max(floor_of_others, ?)');
   }
 
   setAttempted(revision: string, at: number): void {
@@ -109,9 +105,8 @@ export class StateWrites extends StateReads {
     return next;
   }
 
-  /** `floorOfOthers` is the floor of every name without a counter. */
-  setSeeded(floorOfOthers: number, followed: Followed | null): void {
-    this.#seeded.run(floorOfOthers, followed === null ? null : JSON.stringify(followed));
+  setSeeded(from: HistoryPoint, floorOfOthers: number): void {
+    this.#seeded.run(JSON.stringify(from), floorOfOthers);
   }
 }
 
@@ -122,8 +117,7 @@ function progressOf(row: StateRow): Omit<StoreState, 'mark'> {
     applied: moment(row.applied_revision, row.applied_at),
     fleet: row.fleet,
     rules: row.rules,
-    seeded: row.seeded === 1,
-    followed: JSON.parse(row.followed ?? 'null') as Followed | null,
+    seededFrom: JSON.parse(row.seeded_from ?? 'null') as HistoryPoint | null,
     idSequence: row.id_sequence,
   };
 }

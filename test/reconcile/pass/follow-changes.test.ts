@@ -16,9 +16,8 @@ const BLANK = {
   attempted: null,
   applied: null,
   fleet: '',
-  seeded: true,
   rules: null,
-  followed: null,
+  seededFrom: { line: 'fleet', source: 'aa', revision: null },
   idSequence: 0,
   mark: null,
 };

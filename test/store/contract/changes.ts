@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/desired/name.ts';
 import type { AppliedObject, GroupInfo, Store, StoreState } from '../../../src/store/store.ts';
-import { AT, app, appStep, CONTEXT, group, groupStep, type OpenStore, pass, useStore } from './support.ts';
+import {
+  AT,
+  app,
+  appStep,
+  CONTEXT,
+  group,
+  groupStep,
+  type OpenStore,
+  pass,
+  seed,
+  useStore,
+} from './support.ts';
 
 type Objects = Map<string, AppliedObject>;
 
@@ -63,10 +74,7 @@ const ACTS: Record<string, (store: Store) => Promise<unknown>> = {
   'a prune of all': (store) => store.pruneAll(CONTEXT),
   'an attempt': (store) => store.markAttempted('r7', AT),
   'a seeding that drops an object': (store) =>
-    store.seedCounters({
-      seeds: [{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }],
-      idSequence: 0,
-    }),
+    seed(store, { seeds: [{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }], idSequence: 0 }),
 };
 
 export function changesContract(open: OpenStore): void {

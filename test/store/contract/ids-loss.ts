@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CounterRow, Store } from '../../../src/store/store.ts';
 import { type Action, anyAction, type Change, perform, type Served, servedBy, stepOf } from './ids-model.ts';
-import { type OpenedStore, pass } from './support.ts';
+import { type OpenedStore, pass, seed } from './support.ts';
 
 type WithStore = (body: (opened: OpenedStore) => Promise<void>) => Promise<void>;
 
@@ -43,7 +43,7 @@ async function recover(
   seeds: readonly CounterRow[],
   actions: readonly Action[],
 ): Promise<Served> {
-  await store.seedCounters({ seeds: seeds.map((row) => ({ ...row, floor: FLOOR })), idSequence: 1000 });
+  await seed(store, { seeds: seeds.map((row) => ({ ...row, floor: FLOOR })), idSequence: 1000 });
   await pass(store, head(actions).map(stepOf));
   return servedBy(store);
 }

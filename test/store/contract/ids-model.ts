@@ -6,7 +6,7 @@ import type { Kind } from '../../../src/desired/name.ts';
 import type { Step } from '../../../src/plan/step.ts';
 import { contentHash } from '../../../src/store/content-hash.ts';
 import type { CounterRow, Store } from '../../../src/store/store.ts';
-import { app, appStep, CONTEXT, group, groupStep, type OpenedStore, pass } from './support.ts';
+import { app, appStep, CONTEXT, group, groupStep, type OpenedStore, pass, seed } from './support.ts';
 
 const NAMES = ['a', 'b', 'constructor'] as const;
 const APPS: readonly (App | null)[] = [null, app('v1'), app('v2'), app('v2', { running: false })];
@@ -53,7 +53,7 @@ export async function perform(opened: OpenedStore, store: Store, action: Action)
   if (action.do === 'apply') await pass(store, action.changes.map(stepOf));
   else if (action.do === 'restart') await store.restartApp(action.name, CONTEXT);
   else if (action.do === 'prune') await store.pruneGroup(action.name, CONTEXT);
-  else if (action.do === 'seed') await store.seedCounters({ seeds: [], idSequence: 0 });
+  else if (action.do === 'seed') await seed(store, { seeds: [], idSequence: 0 });
   else await store.pruneAll(CONTEXT);
   return store;
 }

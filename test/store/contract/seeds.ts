@@ -14,6 +14,8 @@ import {
   type OpenStore,
   pass,
   rejection,
+  SEEDED_FROM,
+  seed,
   useStore,
 } from './support.ts';
 
@@ -41,32 +43,29 @@ export function seedsContract(open: OpenStore): void {
 
   describe('seedCounters', () => {
     it('marks the store as seeded, also with nothing to take over', async () => {
-      await test.store.seedCounters({ seeds: [], idSequence: 0 });
-      expect(await test.store.state()).toMatchObject({ seeded: true, applied: null });
-      expect((await (await test.reopen()).state()).seeded).toBe(true);
+      await seed(test.store, { seeds: [], idSequence: 0 });
+      expect(await test.store.state()).toMatchObject({ seededFrom: SEEDED_FROM, applied: null });
+      expect((await (await test.reopen()).state()).seededFrom).toEqual(SEEDED_FROM);
     });
 
-    it('remembers which history the seeds were of, until it is said anew', async () => {
-      const first = { line: 'fleet', source: 'aa', revision: null };
+    it('remembers from which history it was seeded last', async () => {
       const second = { line: 'fleet', source: 'bb', revision: 'c'.repeat(40) };
-      await test.store.seedCounters({ seeds: [], idSequence: 0, followed: first });
-      await test.store.seedCounters({ seeds: [], idSequence: 0 });
-      expect((await test.store.state()).followed).toEqual(first);
-      await test.store.seedCounters({ seeds: [], idSequence: 0, followed: second });
-      expect((await (await test.reopen()).state()).followed).toEqual(second);
+      await seed(test.store, { seeds: [], idSequence: 0 });
+      await test.store.seedCounters({ from: second, seeds: [], idSequence: 0 });
+      expect((await (await test.reopen()).state()).seededFrom).toEqual(second);
     });
 
     it('ends with an id sequence above the given one and above its own', async () => {
-      await test.store.seedCounters({ seeds: [], idSequence: 41 });
+      await seed(test.store, { seeds: [], idSequence: 41 });
       const first = (await test.store.state()).idSequence;
       expect(first).toBeGreaterThan(41);
-      await test.store.seedCounters({ seeds: [], idSequence: 7 });
+      await seed(test.store, { seeds: [], idSequence: 7 });
       expect((await test.store.state()).idSequence).toBeGreaterThan(first);
     });
 
     it('makes every counter count as changed', async () => {
       await pass(test.store, [appStep('db', app('pg'))]);
-      await test.store.seedCounters({ seeds: [appSeed(5), ...groupSeeds(2, 3)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5), ...groupSeeds(2, 3)], idSequence: 40 });
       const rows = await test.store.counters(40);
       expect(rows.map(({ kind, name }) => `${kind}/${name}`).sort()).toEqual(
         ['app/db', 'app/web', 'device_group/edge', 'prune/edge'].sort(),
@@ -74,15 +73,15 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('shows what it took over, before any pass', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       const { floor: _, ...row } = appSeed(5);
       expect(await counterOf(test.store, 'app', 'web')).toEqual(row);
     });
 
     it('never lowers what is stored', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
-      await test.store.seedCounters({ seeds: [{ ...appSeed(3), floor: 10 }], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [{ ...appSeed(3), floor: 10 }], idSequence: 40 });
       expect(await appId(test.store, 'web')).toBe(5);
       expect(await restartedId(test.store)).toBe(FLOOR);
     });
@@ -90,8 +89,8 @@ export function seedsContract(open: OpenStore): void {
     it('changes no object when it is done twice', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       const seeds = [appSeed(5), ...groupSeeds(2, 3)];
-      await test.store.seedCounters({ seeds, idSequence: 40 });
-      await test.store.seedCounters({ seeds, idSequence: 40 });
+      await seed(test.store, { seeds, idSequence: 40 });
+      await seed(test.store, { seeds, idSequence: 40 });
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await appId(test.store, 'web')).toBe(5);
       expect(await groupIds(test.store, 'edge')).toEqual([2, 3]);
@@ -100,27 +99,27 @@ export function seedsContract(open: OpenStore): void {
 
   describe('a lost store', () => {
     it('keeps the recorded id of an object whose content is the same, and says so', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect(await pass(test.store, [appStep('web', NGINX)])).toEqual([{ kind: 'app', name: 'web', id: 5 }]);
       expect(await appId(test.store, 'web')).toBe(5);
       expect(await counterOf(test.store, 'app', 'web')).toMatchObject({ last: 5, hash: appSeed(5).hash });
     });
 
     it('keeps both ids of a group whose content is the same', async () => {
-      await test.store.seedCounters({ seeds: groupSeeds(4, 6), idSequence: 40 });
+      await seed(test.store, { seeds: groupSeeds(4, 6), idSequence: 40 });
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await groupIds(test.store, 'edge')).toEqual([4, 6]);
     });
 
     it('gives a new prune id to a group of which none is recorded', async () => {
-      const [seed] = groupSeeds(4, 0);
-      await test.store.seedCounters({ seeds: [seed!], idSequence: 40 });
+      const [own] = groupSeeds(4, 0);
+      await seed(test.store, { seeds: [own!], idSequence: 40 });
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await groupIds(test.store, 'edge')).toEqual([4, 1]);
     });
 
     it('lifts a kept id to the floor at the next change, and by one from then on', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5), ...groupSeeds(4, 6)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5), ...groupSeeds(4, 6)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX), groupStep('edge', MEMBERS)]);
       expect(await restartedId(test.store)).toBe(FLOOR);
       expect(await restartedId(test.store)).toBe(FLOOR + 1);
@@ -131,14 +130,14 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('takes the ids anew where the content is another', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5), ...groupSeeds(4, 6)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5), ...groupSeeds(4, 6)], idSequence: 40 });
       await pass(test.store, [appStep('web', app('nginx:2')), groupStep('edge', group())]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
       expect(await groupIds(test.store, 'edge')).toEqual([FLOOR, FLOOR]);
     });
 
     it('takes the id anew where nothing is recorded but the name', async () => {
-      await test.store.seedCounters({
+      await seed(test.store, {
         seeds: [{ kind: 'app', name: 'web', last: 0, floor: FLOOR, hash: null }],
         idSequence: 0,
       });
@@ -147,25 +146,25 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('takes an id above the recorded one where the floor is lower', async () => {
-      await test.store.seedCounters({ seeds: [{ ...appSeed(5), floor: 3, hash: null }], idSequence: 0 });
+      await seed(test.store, { seeds: [{ ...appSeed(5), floor: 3, hash: null }], idSequence: 0 });
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(6);
     });
 
     it('gives no object the id 0, whatever somebody wrote into the record', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(0)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(0)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
     it('starts names that the past does not know at 1', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('new', NGINX)]);
       expect(await appId(test.store, 'new')).toBe(1);
     });
 
     it('starts them at the floor of others where the past cannot name all, also later and after a restart', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40, floorOfOthers: FLOOR });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40, floorOfOthers: FLOOR });
       await pass(test.store, [appStep('new', NGINX), groupStep('yard', group('new'))]);
       expect(await appId(test.store, 'new')).toBe(FLOOR);
       expect(await groupIds(test.store, 'yard')).toEqual([FLOOR, FLOOR]);
@@ -177,14 +176,14 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('never lowers the floor of others', async () => {
-      await test.store.seedCounters({ seeds: [], idSequence: 0, floorOfOthers: FLOOR });
-      await test.store.seedCounters({ seeds: [], idSequence: 0 });
+      await seed(test.store, { seeds: [], idSequence: 0, floorOfOthers: FLOOR });
+      await seed(test.store, { seeds: [], idSequence: 0 });
       await pass(test.store, [appStep('new', NGINX)]);
       expect(await appId(test.store, 'new')).toBe(FLOOR);
     });
 
     it('keeps a recorded id once: after a delete the same content gets a new one', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX)]);
       await pass(test.store, [appStep('web', null)]);
       expect(await counterOf(test.store, 'app', 'web')).toMatchObject({ last: 5, hash: null });
@@ -193,7 +192,7 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('forgets the recorded content with the first change', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('web', app('nginx:2'))]);
       await pass(test.store, [appStep('web', null)]);
       await pass(test.store, [appStep('web', NGINX)]);
@@ -201,14 +200,14 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('forgets it with a delete of what is not stored', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('web', null)]);
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
     it('keeps what it took over until it is needed, also over a restart', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('other', NGINX)]);
       await pass(await test.reopen(), [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(5);
@@ -219,7 +218,7 @@ export function seedsContract(open: OpenStore): void {
     it('gives an outdated object of the same content the recorded id', async () => {
       await pass(test.store, [appStep('web', NGINX)], 'r1');
       const { oid } = (await test.store.app('web')).value!;
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect((await test.store.app('web')).value).toMatchObject({ appId: 5, oid, content: NGINX });
       expect((await test.store.state()).applied?.revision).toBe('r1');
       expect(await restartedId(test.store)).toBe(FLOOR);
@@ -227,7 +226,7 @@ export function seedsContract(open: OpenStore): void {
 
     it('drops an outdated object of another content', async () => {
       await pass(test.store, [appStep('web', app('old')), appStep('db', NGINX)]);
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect((await test.store.app('web')).value).toBeNull();
       expect((await test.store.appNames()).value).toEqual(['db']);
       expect(await test.store.appliedObjects()).toHaveLength(1);
@@ -237,7 +236,7 @@ export function seedsContract(open: OpenStore): void {
 
     it('drops an outdated object that the record knows as deleted', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
-      await test.store.seedCounters({ seeds: [{ ...appSeed(5), hash: null }], idSequence: 40 });
+      await seed(test.store, { seeds: [{ ...appSeed(5), hash: null }], idSequence: 40 });
       expect((await test.store.app('web')).value).toBeNull();
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
@@ -245,7 +244,7 @@ export function seedsContract(open: OpenStore): void {
 
     it('drops an object whose id the record gives to another content', async () => {
       await pass(test.store, [appStep('web', app('old'))]);
-      await test.store.seedCounters({ seeds: [appSeed(1)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(1)], idSequence: 40 });
       expect((await test.store.app('web')).value).toBeNull();
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
@@ -253,16 +252,16 @@ export function seedsContract(open: OpenStore): void {
 
     it('does so for an id that was kept, and takes it for no content again', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
-      await test.store.seedCounters({ seeds: [appSeed(5, app('other'))], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5, app('other'))], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
     it('does so for an id that the record gave and for one that was raised since', async () => {
-      await test.store.seedCounters({ seeds: [appSeed(5), { ...appSeed(5), name: 'db' }], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5), { ...appSeed(5), name: 'db' }], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX), appStep('db', app('pg'))]);
-      await test.store.seedCounters({
+      await seed(test.store, {
         seeds: [appSeed(5, app('other')), { ...appSeed(FLOOR, app('other')), name: 'db' }],
         idSequence: 40,
       });
@@ -273,7 +272,7 @@ export function seedsContract(open: OpenStore): void {
 
     it('has no applied revision, once something was dropped, until the next pass', async () => {
       await pass(test.store, [appStep('web', app('old')), groupStep('edge', MEMBERS)], 'r1');
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect((await test.store.state()).applied).toBeNull();
       expect(await rejection(test.store.groupInfo('edge'))).toBe('unavailable');
       await pass(test.store, [appStep('web', NGINX)], 'r2');
@@ -283,7 +282,7 @@ export function seedsContract(open: OpenStore): void {
 
     it('drops an outdated group, and keeps its recorded ids for the recorded content', async () => {
       await pass(test.store, [groupStep('edge', group())]);
-      await test.store.seedCounters({ seeds: groupSeeds(4, 6).reverse(), idSequence: 40 });
+      await seed(test.store, { seeds: groupSeeds(4, 6).reverse(), idSequence: 40 });
       expect((await test.store.group('edge')).value).toBeNull();
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await groupIds(test.store, 'edge')).toEqual([4, 6]);
@@ -291,7 +290,7 @@ export function seedsContract(open: OpenStore): void {
 
     it('lets the prune id of a stored group rise to the recorded one', async () => {
       await pass(test.store, [groupStep('edge', MEMBERS)]);
-      await test.store.seedCounters({ seeds: groupSeeds(1, 6), idSequence: 40 });
+      await seed(test.store, { seeds: groupSeeds(1, 6), idSequence: 40 });
       expect(await groupIds(test.store, 'edge')).toEqual([1, 6]);
       await test.store.pruneGroup('edge', CONTEXT);
       expect(await groupIds(test.store, 'edge')).toEqual([1, FLOOR]);
@@ -300,8 +299,8 @@ export function seedsContract(open: OpenStore): void {
     it('leaves alone what is not behind, and lifts its next change', async () => {
       await pass(test.store, [appStep('web', NGINX), groupStep('edge', MEMBERS)]);
       await test.store.restartApp('web', CONTEXT);
-      const { idSequence: _, seeded: __, mark: ___, ...before } = await test.store.state();
-      await test.store.seedCounters({ seeds: [appSeed(2), ...groupSeeds(1, 1)], idSequence: 40 });
+      const { idSequence: _, seededFrom: __, mark: ___, ...before } = await test.store.state();
+      await seed(test.store, { seeds: [appSeed(2), ...groupSeeds(1, 1)], idSequence: 40 });
       expect(await test.store.state()).toMatchObject(before);
       expect(await appId(test.store, 'web')).toBe(2);
       expect(await groupIds(test.store, 'edge')).toEqual([1, 1]);
@@ -311,14 +310,14 @@ export function seedsContract(open: OpenStore): void {
     it('leaves alone an object that got further than the record, whatever content is recorded', async () => {
       await pass(test.store, [appStep('web', app('old'))]);
       await pass(test.store, [appStep('web', NGINX)], 'r2');
-      await test.store.seedCounters({ seeds: [appSeed(1, app('other'))], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(1, app('other'))], idSequence: 40 });
       expect((await test.store.app('web')).value).toMatchObject({ appId: 2, content: NGINX });
       expect((await test.store.state()).applied?.revision).toBe('r2');
     });
 
     it('leaves alone an object that was deleted under the id that it has: no other content had that id', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
-      await test.store.seedCounters({ seeds: [{ ...appSeed(1), hash: null }], idSequence: 40 });
+      await seed(test.store, { seeds: [{ ...appSeed(1), hash: null }], idSequence: 40 });
       expect((await test.store.app('web')).value).toMatchObject({ appId: 1, content: NGINX });
     });
 
@@ -326,7 +325,7 @@ export function seedsContract(open: OpenStore): void {
       await pass(test.store, [appStep('web', NGINX)]);
       await pass(test.store, [appStep('web', app('nginx:2'))]);
       await pass(test.store, [appStep('web', null)]);
-      await test.store.seedCounters({ seeds: [appSeed(1)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(1)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
@@ -334,7 +333,7 @@ export function seedsContract(open: OpenStore): void {
     it('changes nothing else of an object', async () => {
       await pass(test.store, [appStep('db', app('pg')), groupStep('lab', group('db'))]);
       const before = (await everything(test.store)) as Record<string, unknown>;
-      await test.store.seedCounters({ seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       const after = (await everything(test.store)) as Record<string, unknown>;
       for (const part of ['objects', 'apps', 'groups', 'operations'])
         expect(after[part]).toEqual(before[part]);

@@ -9,6 +9,7 @@ import {
   type OpenStore,
   pass,
   rejection,
+  seed,
   useStore,
 } from './support.ts';
 
@@ -17,8 +18,7 @@ const EMPTY: Omit<StoreState, 'fleet' | 'mark'> = {
   attempted: null,
   applied: null,
   rules: null,
-  seeded: false,
-  followed: null,
+  seededFrom: null,
   idSequence: 0,
 };
 
@@ -56,7 +56,7 @@ export function stateContract(open: OpenStore): void {
       await test.store.markAttempted('r1', AT);
       await pass(test.store, [appStep('web', app('nginx'))], 'r1');
       await test.store.restartApp('web', CONTEXT);
-      await test.store.seedCounters({ seeds: [], idSequence: 40 });
+      await seed(test.store, { seeds: [], idSequence: 40 });
       const before = await everything(test.store);
       expect(await everything(await test.reopen())).toEqual(before);
     });
@@ -121,7 +121,7 @@ export function stateContract(open: OpenStore): void {
       pruneAll: (store) => store.pruneAll(CONTEXT),
       logOperation: (store) => store.logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: {} }),
       operations: (store) => store.operations(null, 1),
-      seedCounters: (store) => store.seedCounters({ seeds: [], idSequence: 0 }),
+      seedCounters: (store) => seed(store, { seeds: [], idSequence: 0 }),
       counters: (store) => store.counters(0),
       insertReports: (store) => store.insertReports([], AT),
       reports: (store) => store.reports({ pageSize: 1 }),

@@ -4,7 +4,15 @@ import type { DeviceGroup } from '../../../src/desired/device-group.ts';
 import type { Kind } from '../../../src/desired/name.ts';
 import { kindOf } from '../../../src/errors.ts';
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
-import type { CounterKind, CounterRow, GivenId, OperationContext, Store } from '../../../src/store/store.ts';
+import type {
+  CounterKind,
+  CounterRow,
+  GivenId,
+  HistoryPoint,
+  OperationContext,
+  SeedBatch,
+  Store,
+} from '../../../src/store/store.ts';
 
 /** A new, empty store, and what a test may do with the place that it lives in. */
 export interface OpenedStore {
@@ -57,6 +65,7 @@ export async function withStore(
 }
 
 export const AT = 1_700_000_000_000;
+export const SEEDED_FROM: HistoryPoint = { line: 'fleet', source: 'aa', revision: null };
 export const CONTEXT: OperationContext = { actor: 'ann', requestId: 'req-1', at: AT };
 const ORIGIN: FileOrigin = { path: 'desired-state/some.yaml', blob: 'b10b' };
 
@@ -85,6 +94,10 @@ export async function pass(store: Store, steps: readonly Step[], revision = 'rev
 }
 
 /** The app's id; null where there is no such app. */
+export function seed(store: Store, batch: Omit<SeedBatch, 'from'>): Promise<void> {
+  return store.seedCounters({ from: SEEDED_FROM, ...batch });
+}
+
 export async function appId(store: Store, name: string): Promise<number | null> {
   return (await store.app(name)).value?.appId ?? null;
 }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/desired/name.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { wrap } from '../../support/engine.ts';
-import { AT, app, appStep, CONTEXT, group, groupStep, pass, rejection } from '../contract/support.ts';
+import { AT, app, appStep, CONTEXT, group, groupStep, pass, rejection, seed } from '../contract/support.ts';
 import { calmStore, ModelDatabase } from './model.ts';
 
 let database: ModelDatabase;
@@ -42,7 +42,7 @@ describe('what changed in a store that many managers share', () => {
     const since = await mark();
     await store.restartApp('db', CONTEXT);
     await store.pruneGroup('edge', CONTEXT);
-    await store.seedCounters({
+    await seed(store, {
       seeds: [{ kind: 'app', name: 'web', last: 90, floor: 0, hash: 'ab' }],
       idSequence: 0,
     });
@@ -104,7 +104,7 @@ describe('counters that changed', () => {
     await store.restartApp('db', CONTEXT);
     expect(await counting.counters(idSequence)).toMatchObject([{ kind: 'app', name: 'db', last: 2 }]);
     expect(read).toEqual(['app/db']);
-    await store.seedCounters({ seeds: [], idSequence: 0 });
+    await seed(store, { seeds: [], idSequence: 0 });
     expect(await counting.counters(idSequence + 1)).toHaveLength(4);
     expect(read).toHaveLength(3);
   });
@@ -119,8 +119,8 @@ describe('counters that changed', () => {
           const found = await documents.objectsSince(...scan);
           if (isFirst) {
             isFirst = false;
-            const seed = { kind: 'app', name: 'db', last: 9, floor: 0, hash: null } as const;
-            await store.seedCounters({ seeds: [seed], idSequence: 0 });
+            const nine = { kind: 'app', name: 'db', last: 9, floor: 0, hash: null } as const;
+            await seed(store, { seeds: [nine], idSequence: 0 });
             return documents.objectsSince(...scan);
           }
           return found;

@@ -6,7 +6,7 @@ import { copyStore } from '../../../src/service/copy-store.ts';
 import type { CopyProgress } from '../../../src/store/copy.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass } from '../contract/support.ts';
+import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass, seed } from '../contract/support.ts';
 import { openAt } from '../sqlite-place.ts';
 import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './place.ts';
 
@@ -25,15 +25,10 @@ function configOf(env: Record<string, string>) {
 /** A store in which there is something of every kind. */
 async function fill(store: Store): Promise<void> {
   const origin = { path: 'apps/web.yaml', blob: 'aa' };
-  await store.seedCounters({
+  await seed(store, {
     seeds: [{ kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' }],
     idSequence: 40,
     floorOfOthers: 3,
-    followed: {
-      line: 'fleet',
-      source: 'aa',
-      revision: null,
-    },
   });
   await pass(store, [
     appStep('web', app('v1'), origin),

@@ -1,16 +1,16 @@
 import type { Dirent } from 'node:fs';
 import type { BlobContent, EntryType, TreeEntry } from '../desired/entry.ts';
 
-/** What reading a plain folder needs of the file system; `node:fs/promises` and memfs both have it. */
+/** The part of the file system API that reading a plain folder needs; `node:fs/promises` and memfs both have it. */
 export interface FileSystem {
   readdir(path: string, options: { withFileTypes: true }): Promise<Dirent[]>;
   stat(path: string): Promise<{ size: number }>;
   readFile(path: string): Promise<Uint8Array>;
 }
 
-/** A plain folder as it lies on the disk, for `validate` and `plan`: no git, nothing remembered. */
+/** Reads a plain folder on disk, for `validate` and `plan`: without git, and without a cache. */
 export interface FolderReader {
-  /** Every file below the folder, in the order of the paths; `blob` is the path. */
+  /** Lists every file below the folder, sorted by path. The `blob` of an entry is its path. */
   list(): Promise<TreeEntry[]>;
   blob(path: string, maxBytes: number): Promise<BlobContent>;
 }
@@ -29,12 +29,17 @@ export function createFolderReader(fs: FileSystem, folder: string): FolderReader
   };
 }
 
-async function walk(fs: FileSystem, folder: string, below: string): Promise<TreeEntry[]> {
-  const entries = await fs.readdir(below === '' ? folder : `${folder}/${below}`, { withFileTypes: true });
-  // A repository inside the folder is what git would commit as a submodule.
-  if (below !== '' && entries.some(({ name }) => name === '.git')) return [entryAt(below, 'submodule')];
+/** Lists the files below a subfolder, whose path is relative to `folder` ("" for the folder itself). */
+async function walk(fs: FileSystem, folder: string, subfolder: string): Promise<TreeEntry[]> {
+  const entries = await fs.readdir(subfolder === '' ? folder : `${folder}/${subfolder}`, {
+    withFileTypes: true,
+  });
+  // git would commit a repository inside the folder as a submodule.
+  if (subfolder !== '' && entries.some(({ name }) => name === '.git')) {
+    return [entryAt(subfolder, 'submodule')];
+  }
   const found = entries.map(async (entry): Promise<TreeEntry[]> => {
-    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    const path = subfolder === '' ? entry.name : `${subfolder}/${entry.name}`;
     if (entry.name === '.git') return [];
     return entry.isDirectory() ? walk(fs, folder, path) : [entryAt(path, typeOf(entry))];
   });

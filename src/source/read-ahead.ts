@@ -1,20 +1,18 @@
 import type { Publisher, Reader, Source } from './source.ts';
 
-/** So many files of a commit are read ahead at the most; with more of them a pass takes long anyway. */
-const MOST_FILES = 64;
-/**
- * Bytes of each; larger ones are read when they are asked for. Together that bounds what is kept until the next write.
- */
-const MOST_BYTES = 32 * 1024;
+/** The most files of a commit that are read ahead; a pass over more of them takes long anyway. */
+const MAX_FILES = 64;
+/** Bytes; larger files are not read ahead. Both limits bound the memory that answers hold until the next write. */
+const MAX_BYTES = 32 * 1024;
 
 /**
- * The same source, which reads ahead: while git publishes commits, it asks what the pass that applies them will ask. All
- * questions are about object ids, so their answers cannot change in between. An answer is given out once; where something
- * was missing, the repository is asked again.
+ * Returns the source with reading ahead: while git publishes commits, the reader is already asked for what the pass that
+ * applies them will need. All these requests name objects by id, so the answers cannot become outdated. Each answer is
+ * used only once. If something was missing, the answer is dropped, and the repository is asked again.
  */
 export function readingAhead(source: Source): Source {
   const { reader, publisher } = source;
-  const answers = new Answers();
+  const answers = new AnswerCache();
   let reading: Promise<unknown> = Promise.resolve();
   const publish: Publisher['publish'] = async (base, drafts) => {
     try {
@@ -31,36 +29,36 @@ export function readingAhead(source: Source): Source {
   };
   const close = async (): Promise<void> => {
     answers.close();
-    // A question that came after the end would start git again.
+    // A request after the reader is closed would start git again.
     await reading;
     await source.close();
   };
   return { ...source, reader: readerWith(answers, reader), publisher: { ...publisher, publish }, close };
 }
 
-/** Asks what a pass from one commit to another one asks. */
-async function readAhead(reader: Reader, answers: Answers, base: string, commit: string): Promise<void> {
-  const relation = [
-    answers.keep(`common ${base} ${commit}`, reader.commonAncestor(base, commit)),
-    answers.keep(`ancestor ${base} ${commit}`, reader.isAncestor(base, commit)),
+/** Makes the requests of a pass that goes from `base` to `commit`. */
+async function readAhead(reader: Reader, answers: AnswerCache, base: string, commit: string): Promise<void> {
+  const ancestry = [
+    answers.put(`common ${base} ${commit}`, reader.commonAncestor(base, commit)),
+    answers.put(`ancestor ${base} ${commit}`, reader.isAncestor(base, commit)),
   ];
-  const to = answers.keep(`folder ${commit}`, reader.folder(commit));
+  const to = answers.put(`folder ${commit}`, reader.folder(commit));
   const [before, after] = await Promise.all([reader.folder(base), to]);
-  await Promise.allSettled(relation);
+  await Promise.allSettled(ancestry);
   if (before === null || after === null || before === after || answers.isClosed) return;
-  const changes = await answers.keep(`changes ${before} ${after}`, reader.changes(before, after));
+  const changes = await answers.put(`changes ${before} ${after}`, reader.changes(before, after));
   const blobs = (changes ?? [])
-    .slice(0, MOST_FILES)
+    .slice(0, MAX_FILES)
     .flatMap(({ entry }) => (entry?.type === 'file' && !answers.isClosed ? entry.blob : []));
-  const reads = blobs.map((blob) => answers.keep(`blob ${blob}`, reader.blob(blob, MOST_BYTES)));
+  const reads = blobs.map((blob) => answers.put(`blob ${blob}`, reader.blob(blob, MAX_BYTES)));
   await Promise.allSettled(reads);
 }
 
-function readerWith(answers: Answers, reader: Reader): Reader {
+function readerWith(answers: AnswerCache, reader: Reader): Reader {
   return {
     ...reader,
-    folder: (revision) => answers.take(`folder ${revision}`, isThere, () => reader.folder(revision)),
-    changes: (from, to) => answers.take(`changes ${from} ${to}`, isThere, () => reader.changes(from, to)),
+    folder: (revision) => answers.take(`folder ${revision}`, isFound, () => reader.folder(revision)),
+    changes: (from, to) => answers.take(`changes ${from} ${to}`, isFound, () => reader.changes(from, to)),
     blob: (id, maxBytes) =>
       answers.take(
         `blob ${id}`,
@@ -68,51 +66,52 @@ function readerWith(answers: Answers, reader: Reader): Reader {
         () => reader.blob(id, maxBytes),
       ),
     commonAncestor: (one, other) =>
-      answers.take(`common ${one} ${other}`, isThere, () => reader.commonAncestor(one, other)),
+      answers.take(`common ${one} ${other}`, isFound, () => reader.commonAncestor(one, other)),
     isAncestor: (ancestor, revision) =>
       answers.take(
         `ancestor ${ancestor} ${revision}`,
-        (is) => is,
+        (isAncestor) => isAncestor,
         () => reader.isAncestor(ancestor, revision),
       ),
   };
 }
 
-function isThere(answer: unknown): boolean {
+function isFound(answer: unknown): boolean {
   return answer !== null;
 }
 
-/** Answers by what was asked. */
-class Answers {
-  readonly #kept = new Map<string, Promise<unknown>>();
+/** Answers of a reader, each by a text that identifies the request. */
+class AnswerCache {
+  readonly #answers = new Map<string, Promise<unknown>>();
   #isClosed = false;
 
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Nothing more is to be asked. */
+  /** Drops all answers, and says through `isClosed` that no more requests must be made. */
   close(): void {
     this.#isClosed = true;
     this.clear();
   }
 
   clear(): void {
-    this.#kept.clear();
+    this.#answers.clear();
   }
 
-  keep<T>(question: string, answer: Promise<T>): Promise<T> {
-    this.#kept.set(question, answer);
+  /** Stores an answer and returns it. */
+  put<T>(request: string, answer: Promise<T>): Promise<T> {
+    this.#answers.set(request, answer);
     answer.catch(() => undefined);
     return answer;
   }
 
-  /** The answer that was kept, if it lasts; otherwise what is read now. */
-  async take<T>(question: string, lasts: (answer: T) => boolean, read: () => Promise<T>): Promise<T> {
-    const kept = this.#kept.get(question) as Promise<T> | undefined;
-    if (kept === undefined) return read();
-    this.#kept.delete(question);
-    const answer = await kept.catch(() => undefined);
-    return answer !== undefined && lasts(answer) ? answer : read();
+  /** Removes and resolves to the stored answer if it `isUsable`; otherwise reads now. */
+  async take<T>(request: string, isUsable: (answer: T) => boolean, read: () => Promise<T>): Promise<T> {
+    const stored = this.#answers.get(request) as Promise<T> | undefined;
+    if (stored === undefined) return read();
+    this.#answers.delete(request);
+    const answer = await stored.catch(() => undefined);
+    return answer !== undefined && isUsable(answer) ? answer : read();
   }
 }

@@ -1,106 +1,106 @@
 import type { BlobContent, TreeEntry } from '../desired/entry.ts';
 import { HoldfastError } from '../errors.ts';
 
-/** What HEAD says: which branch is followed, and the commit it is at. */
+/** The branch that is followed, and its newest commit. */
 export interface Head {
-  /** Full commit id; null on a branch without a commit. */
+  /** Full commit id; null if the branch has no commit yet. */
   revision: string | null;
-  /** Full name of the branch (`refs/heads/main`); null when HEAD is detached. */
+  /** Full name of the branch (`refs/heads/main`); null if a detached HEAD is followed. */
   branch: string | null;
 }
 
-/** A difference between two trees; `entry` is null where the path is gone. */
+/** A path that differs between two trees; `entry` is null if the second tree lacks it. */
 export interface TreeChange {
   path: string;
   entry: TreeEntry | null;
 }
 
-/** What a commit says of itself. */
+/** The metadata of a commit. */
 export interface CommitInfo {
-  /** Committer's time, Unix seconds. */
+  /** Committer time, Unix seconds. */
   time: number;
-  /** Author's time, Unix seconds: it stays when a commit is made again. */
+  /** Author time, Unix seconds. Rebasing or amending a commit keeps it. */
   authored: number;
   parents: string[];
   message: string;
 }
 
-/** What git knows of the folder's history, for a start without id counters. */
+/** What git still has of the folder's history, for a start without id counters. */
 export interface FolderHistory {
-  /** Every path that a commit of any branch ever had below the folder. */
+  /** Every path below the folder in any commit that a ref or reflog reaches. */
   paths: Set<string>;
-  /** Newest committer's time of all branches, Unix seconds; 0 without commits. */
+  /** The newest committer time among these commits, Unix seconds; 0 without commits. */
   newestCommit: number;
-  /** False where names may be missing: in a shallow clone, or when the walk took too long. */
+  /** False if paths may be missing: in a shallow clone, or if the walk failed or took too long. */
   isComplete: boolean;
 }
 
 /**
- * Reads one folder of one repository, always as objects at a revision, never from a checkout.
- * Every method rejects as `unavailable` when git cannot be asked.
+ * Reads one folder of one repository, always as objects at a revision and never from a checkout. Every method rejects as
+ * `unavailable` if git cannot read the repository.
  */
 export interface Reader {
   /**
-   * Where the branch is now: read after the call, never cached. The order of many managers rests on it
-   * (docs/decisions/0007-one-head.md, "Heads in order").
+   * Resolves to the current head. It is read after the call and never cached: the order in which many managers apply
+   * revisions depends on it (docs/decisions/0007-one-head.md, "Heads in order").
    */
   head(): Promise<Head>;
-  /** Id of the folder's tree at a revision; null where the folder is not there (or is not a folder). */
+  /** Resolves to the id of the folder's tree at a revision; null if there is no such folder. */
   folder(revision: string): Promise<string | null>;
-  /** Every entry below a folder's tree. */
+  /** Lists all entries of one of the folder's trees, recursively. */
   list(tree: string): Promise<TreeEntry[]>;
   /**
-   * What differs between two of the folder's trees; null where that cannot be said: one of them is not in the
-   * repository (any more), or git dies of comparing them.
+   * Resolves to the differences between two of the folder's trees; null if git cannot compare them: one of them is
+   * missing from the repository, or git fails while comparing. `list` may still work then.
    */
   changes(from: string, to: string): Promise<TreeChange[] | null>;
-  /** The bytes of a blob, if there are at most `maxBytes`. */
+  /** Reads a blob if it has at most `maxBytes`. */
   blob(id: string, maxBytes: number): Promise<BlobContent>;
   commit(revision: string): Promise<CommitInfo>;
-  /** The newest commit up to `revision` that changed the folder; null where none did. */
+  /** Resolves to the newest commit, `revision` or an ancestor of it, that changed the folder; null if none did. */
   lastChange(revision: string): Promise<string | null>;
+  /** Whether `ancestor` is `revision` or one of its ancestors. A missing commit is nobody's ancestor. */
   isAncestor(ancestor: string, revision: string): Promise<boolean>;
-  /** A merge base of two commits; null where there is none, or where one of the commits is missing. */
+  /** Resolves to a merge base of two commits; null if they have none, or if one of the commits is missing. */
   commonAncestor(one: string, other: string): Promise<string | null>;
   history(): Promise<FolderHistory>;
   /**
-   * Paths below the folder that any commit touched which `to` has and `from` has not; null where that cannot be
-   * told: in a shallow clone, and where there are more than fit into memory. `from` is an ancestor of `to`.
+   * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined: in
+   * a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`.
    */
   touched(from: string, to: string): Promise<Set<string> | null>;
   /**
-   * Every commit on a way from `from` (without it) to `to` (which comes first): where a branch can have been that only
-   * ever moved forward. Null where that cannot be told, in a shallow clone.
+   * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all commits at which a branch
+   * can have been that moved from `from` to `to` and only ever forward. Null in a shallow clone, where they cannot be
+   * determined.
    */
   between(from: string, to: string): Promise<string[] | null>;
   /**
-   * Commits that the followed branch was at, as far as git remembers them; one list for each way in which it could
-   * move, newest first.
+   * Resolves to the commits at which the followed branch was according to git's reflogs, newest first: one list for each
+   * reflog that records its moves (the branch's own, and that of HEAD).
    */
   visited(): Promise<string[][]>;
+  /** Ends the git processes of the reader. */
   close(): Promise<void>;
 }
 
-/** A new text of one file of the folder; null removes the file. */
+/** The new text of one file of the folder; null removes the file. */
 export interface FileEdit {
   path: string;
   text: string | null;
 }
 
-/** One commit to be made. */
+/** A commit to make. */
 export interface CommitDraft {
   edits: readonly FileEdit[];
   /** Subject, and trailers after an empty line. */
   message: string;
   author: { name: string; email: string };
-  /** Unix milliseconds. */
+  /** Author and committer time, Unix milliseconds. */
   at: number;
 }
 
-/** Called with commits that are made and not published yet. */
-type OnMade = (commits: readonly string[]) => void;
-
-/** A `conflict` with the state of the repository, not with what is written: any other draft would meet it, too. */
+/** A `conflict` caused by the state of the repository: it would refuse every other draft, too. */
 export class RepositoryConflict extends HoldfastError {
   constructor(message: string, cause?: unknown) {
     super('conflict', message, {}, cause);
@@ -110,117 +110,129 @@ export class RepositoryConflict extends HoldfastError {
 /** Makes commits and publishes them. */
 export interface Publisher {
   /**
-   * Makes one commit for each draft, each on top of the one before, the first on `base`, and publishes all of them
-   * at once. Resolves to their ids when they are durable.
+   * Makes one commit per draft, the first on `base` and each other one on the commit before it, and publishes them all
+   * at once. Resolves to their ids once they are durable.
    *
-   * Rejects as `moved-on` when the branch is not at `base` any more, as `conflict` when the checkout or the
-   * branch refuses (with `details.paths`, the paths of the drafts; as a RepositoryConflict whatever the drafts), as
-   * `unavailable` when git or origin cannot be reached. After a rejection nothing is published, except with
-   * `details.commits`: whether these commits (one for each draft) have arrived is not known.
+   * Rejects as `moved-on` if the branch is no longer at `base`; as `conflict` if the checkout or the branch refuses the
+   * commits, with `details.paths` if the reason lies in these files of the drafts, and as a RepositoryConflict if every
+   * draft would be refused; as `unavailable` if git or origin cannot be reached. After a rejection nothing is published,
+   * unless `details.commits` is set: then it is unknown whether these commits, one per draft, have reached origin.
    *
-   * `onMade` is told of the commits once they are in the repository that is read, before they are published.
+   * `onMade` is called with the ids when the commits are in the repository that is read, before they are published.
    */
-  publish(base: Head, drafts: readonly CommitDraft[], onMade?: OnMade): Promise<string[]>;
+  publish(
+    base: Head,
+    drafts: readonly CommitDraft[],
+    onMade?: (commits: readonly string[]) => void,
+  ): Promise<string[]>;
+  /** Ends the git processes of the publisher. */
   close(): Promise<void>;
 }
 
 /**
- * A line as one text, which stores keep and the record is kept by: the folder of a repository whose history is
- * followed, and of a repository elsewhere also the branch, by its full name. A checkout has all its branches (null):
- * which one is served is a matter of a switch.
+ * Returns the name of a line, which identifies it in stores and in the record of ids. A line is what one manager
+ * follows: a folder of a repository and, if the repository is remote, a branch by its full name. In a checkout the
+ * branch is null: all its branches are one line, because switching between them is a rollout.
  */
 export function lineOf({ folder, branch }: { folder: string; branch: string | null }): string {
   return branch === null ? folder : `${folder}:${branch}`;
 }
 
 /**
- * What the ids record says for a line: the files of its section by name, or `damage`, a sentence on why they cannot be
- * read. `version` tells it from everything else that could stand there.
+ * One line's section of the record of ids: its files by name or, if they cannot be read, `damage`, a sentence that says
+ * why. `version` identifies this content: anything else that is stored for the line has another version.
  */
 export type SectionText = { version: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
 
-/** One version of what the ids record says for a line. */
+/** A new version of a line's section. */
 export interface SectionDraft {
   /** Texts by file name (lower-case letters, digits, dots). */
   files: ReadonlyMap<string, string>;
-  /** The version that stands there now: null for nothing. */
+  /** The version that this one replaces; null if there must be none. */
   expected: string | null;
-  /** Whether files of `expected` that are not among `files` stay; otherwise they go. */
+  /** Whether files of `expected` that are not in `files` are kept; otherwise they are removed. */
   keepsOthers: boolean;
-  /** Unix milliseconds. */
+  /** Commit time, Unix milliseconds. */
   at: number;
 }
 
 /**
- * Keeps the record of ids beside the commits (decisions, "Ids"), at `refs/holdfast/ids`: a section for each line. What
- * is read and written is the section of the manager's own line unless said otherwise; what others do in theirs does not
- * concern it.
+ * The record of ids, which the repository keeps beside its commits at `refs/holdfast/ids` (decisions, "Ids"), with one
+ * section for each line. Methods read and write the section of the manager's own line unless they say otherwise. What
+ * other managers write to their sections does not affect them.
  */
 export interface IdsRecord {
-  /** Path of the folder that the section is about, inside the repository; the same for every clone. */
+  /** Path of the folder inside the repository; the same in every clone. */
   readonly folder: string;
-  /** Which branch, by its full name; null for whatever a checkout has. */
+  /** Full name of the branch; null in a checkout, where all branches are one line. */
   readonly branch: string | null;
-  /** Both: see `lineOf`. */
+  /** The line of this folder and branch; see `lineOf`. */
   readonly line: string;
-  /** A hash of where the repository is. */
+  /** A hash of the repository's address. */
   readonly source: string;
   /**
-   * Whether what is read is no older than this process: false for a repository elsewhere that was not reached yet. What
-   * is read then is what was known there before, and somebody can have written another version since.
+   * Whether reads return what is there now. False for a remote repository that this process has not reached yet: reads
+   * then return the record as it was at an earlier contact, and another manager may have written since.
    */
   isCurrent(): boolean;
-  /** Why what was read or written last stands on this machine alone, where others do not see it; null where they do. */
+  /**
+   * Why the version that was last read or written is only on this machine, where other managers do not see it; null if
+   * they do.
+   */
   aside(): string | null;
-  /** Reads a section without trusting it; null where there is none. Rejects as `unavailable`. */
+  /** Reads a section, whose content is not to be trusted; null if there is none. Rejects as `unavailable`. */
   read(line?: string): Promise<SectionText | null>;
   /**
-   * The file of this name of every section, also the own one, in which it can be read, wherever the record stands.
-   * Rejects as `unavailable`.
+   * Reads the file of this name from each section of every line, both here and at origin, and skips those that cannot be
+   * read. Rejects as `unavailable`.
    */
   readOfEach(file: string): Promise<string[]>;
   /**
-   * Puts a version in the place of the one before. Resolves to what tells it when it is durable. Rejects as `moved-on`
-   * when another version than the expected one stands there, as `conflict` when the record is refused for good, as
-   * `unavailable` otherwise; after a rejection either version may stand there.
+   * Replaces the version `draft.expected` of the section. Resolves to the new version once it is durable. Rejects as
+   * `moved-on` if the section has another version than the expected one, as `conflict` if trying again cannot help, as
+   * `unavailable` otherwise. After a rejection, the section may have either version.
    */
   write(draft: SectionDraft): Promise<string>;
 }
 
-/** Notices that something may have moved. Carries no payload: whoever is notified reads again. */
+/** A running watch. It does not report what has moved: its owner has to read again. */
 export interface Watcher {
   close(): Promise<void>;
 }
 
-/** A repository elsewhere that a source follows. */
+/** The remote repository that a source follows. */
 export interface SourceOrigin {
   /** Fetches. Rejects as `unavailable`, with a message that says what to check. */
   refresh(): Promise<void>;
   /**
-   * Ends at once what is under way there, but for the record of ids: what needs it rejects, as it does whenever the manager
-   * is shutting down (`isOfShutdown`).
+   * Ends running transfers at once, except those of the record of ids. Calls that needed them reject with an error that
+   * `isOfShutdown` recognizes.
    */
   interrupt(): void;
   /**
-   * The same, and begins nothing more. Also ends a sending of the record that is under way, since looks and writes may
-   * wait for its turn to end; later ones are sent still. For the end of the process.
+   * Does what `interrupt` does, and lets no transfer start any more. Also ends a running transfer of the record, because
+   * fetches and pushes may be waiting for their turn behind it; later transfers of the record still run. For the end of
+   * the process.
    */
   abandon(): void;
-  /** Ends the sending of the record, and begins no more: it stays where it is without origin. */
+  /** Ends running transfers of the record of ids and starts no more: it then stays on this machine. */
   abandonRecord(): void;
 }
 
-/** Where revisions come from and go to. */
+/** A repository from which revisions are read and to which commits are published. */
 export interface Source {
   reader: Reader;
   publisher: Publisher;
   record: IdsRecord;
-  /** Null where the repository that is read is the origin. */
+  /** The remote repository; null if the source is a repository of this machine. */
   origin: SourceOrigin | null;
-  /** Whether somebody has made the folder, also where no commit has it yet. */
+  /** Whether the folder exists on disk, even if no commit has it yet. Always false for a remote repository. */
   isFolderMade(): Promise<boolean>;
   /** Ends every process and closes reader and publisher. */
   close(): Promise<void>;
-  /** Calls `onChange` whenever the head may have moved, until closed. */
+  /**
+   * Calls `onChange` whenever the head may have moved, until the watcher is closed. A remote repository cannot be
+   * watched: what moves there is found by `refresh`.
+   */
   watch(onChange: () => void): Promise<Watcher>;
 }

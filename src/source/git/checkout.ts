@@ -23,25 +23,25 @@ import type { Undone } from './write/move-branch.ts';
 /** The git source of a folder in a work tree of this machine. */
 export interface CheckoutSource extends Source {
   repository: Repository;
-  /** The folder was in no repository and got one. */
+  /** Whether the folder was in no repository, so that one was created. */
   isNew: boolean;
   /**
-   * Removes locks and packs that dead processes left, and undoes what one left half done in the work tree; see
-   * `CheckoutPublisher`.
+   * Removes locks and packs that dead processes left behind, and undoes a write that was left unfinished in the work
+   * tree; resolves and rejects as `CheckoutPublisher.recover` does.
    */
   recover(): Promise<Undone | null>;
 }
 
-/** What the manager adds. */
+/** What the manager can add to a checkout; all of it is optional. */
 export interface CheckoutOptions {
   faults: Faults;
-  /** Whether a folder that is in no repository gets one; not where commits were served from there before. */
+  /** Whether a folder that is in no repository gets one. False if commits were served from there before. */
   mayCreate(): Promise<boolean>;
-  /** Called with the locks of dead processes that were removed, by their paths in the repository's folder. */
+  /** Called with the removed locks of dead processes, as paths in the repository's folder. */
   onLocksCleared(files: string[]): void;
-  /** Called when a write has undone an earlier one that was unfinished. */
+  /** Called when a write begins by undoing an earlier one that was left unfinished. */
   onUndone(undone: Undone): void;
-  /** Called once with the reason why packs are not joined, and with null when there are few again. */
+  /** Called once with the reason if many packs cannot be joined, and with null when there are few again. */
   onPacksLeft(reason: string | null): void;
 }
 
@@ -54,23 +54,23 @@ const DEFAULTS: CheckoutOptions = {
 };
 
 /**
- * Opens the repository that the folder lies in; makes one where there is none. `branch` names the branch to
- * follow; null follows the one that is checked out. Rejects as `invalid` when the folder cannot be used.
+ * Opens the repository that the folder is in, or creates one if it is in none. `branch` is the short name of the branch
+ * to follow; null follows what is checked out. Rejects as `invalid` if the folder cannot be used.
  */
 export async function openCheckout(
   folder: string,
   branch: string | null,
   machine: Machine,
-  given: Partial<CheckoutOptions> = {},
+  overrides: Partial<CheckoutOptions> = {},
 ): Promise<CheckoutSource> {
-  const options = { ...DEFAULTS, ...given };
+  const options = { ...DEFAULTS, ...overrides };
   const { faults, onLocksCleared, onPacksLeft, onUndone } = options;
-  const { repository, isNew } = await findOrMake(folder, machine, options);
-  const fixed = branch === null ? null : refName(`refs/heads/${branch}`);
+  const { repository, isNew } = await findOrCreate(folder, machine, options);
+  const fixedBranch = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
   const locks = createLocks(repository, onLocksCleared);
-  const all = createReader(repository, objects, () =>
-    fixed === null ? followedHead(repository) : followedBranch(repository, fixed),
+  const plainReader = createReader(repository, objects, () =>
+    fixedBranch === null ? followedHead(repository) : followedBranch(repository, fixedBranch),
   );
   const writer = openCommitWriter(repository);
   const drop = { command: commands.repackReached(), forget: writer.close };
@@ -82,10 +82,10 @@ export async function openCheckout(
     onUndone,
   );
   const { reader, watch } = await followReplaced({
-    reader: fixed === null ? all : requireBranch(all, repository, fixed),
+    reader: fixedBranch === null ? plainReader : requireBranch(plainReader, repository, fixedBranch),
     repository,
     letGo: async () => {
-      await Promise.all([all.close(), publisher.close(), maintenance.stop()]);
+      await Promise.all([plainReader.close(), publisher.close(), maintenance.stop()]);
     },
     watch: (onChange) => watchRepository(repository, onChange),
   });
@@ -94,12 +94,12 @@ export async function openCheckout(
     isNew,
     reader,
     publisher,
-    record: joiningPacks(createIdsRecord(repository), maintenance),
+    record: withMaintenance(createIdsRecord(repository), maintenance),
     origin: null,
     isFolderMade: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
       await clearLeftPacks(repository);
-      // Without the lock, a write that a dead manager left half-made is open to a person's commit: nothing comes between.
+      // Removing the lock lets users commit on top of a half-made write, so it is undone right after.
       await locks.clear();
       return publisher.recover();
     },
@@ -110,24 +110,24 @@ export async function openCheckout(
   };
 }
 
-/** Each version is a pack, and restarts write versions without a publish. */
-function joiningPacks(record: IdsRecord, maintenance: Maintenance): IdsRecord {
+/** Joins packs after writes of the record, too: each version adds a pack, and restarts write versions but publish nothing. */
+function withMaintenance(record: IdsRecord, maintenance: Maintenance): IdsRecord {
   return {
     ...record,
     write: (draft) => maintenance.adding(() => record.write(draft)),
   };
 }
 
-async function findOrMake(
+async function findOrCreate(
   folder: string,
   machine: Machine,
   { faults, mayCreate }: CheckoutOptions,
 ): Promise<{ repository: Repository; isNew: boolean }> {
-  const kind = await stat(folder).catch(() => null);
-  if (kind !== null && !kind.isDirectory()) throw new HoldfastError('invalid', `${folder} is not a folder`);
+  const stats = await stat(folder).catch(() => null);
+  if (stats !== null && !stats.isDirectory()) throw new HoldfastError('invalid', `${folder} is not a folder`);
   await dropUnfinished(folder);
   const found = await findRepository(folder, machine);
-  if (found === null && kind === null) {
+  if (found === null && stats === null) {
     throw new HoldfastError(
       'invalid',
       `${folder} does not exist; create it, or set DESIRED_STATE to the folder`,

@@ -1,4 +1,4 @@
-/** The results of `inLanes`, in the order of the items. */
+/** Does what `inLanes` does, and resolves to the results in the order of the items. */
 export async function mapInLanes<T, R>(
   lanes: number,
   items: readonly T[],
@@ -12,8 +12,8 @@ export async function mapInLanes<T, R>(
 }
 
 /**
- * Works on items in their order, at most `lanes` of them at once. After a failure no further item begins; once those
- * under way have ended, this rejects with the first failure.
+ * Calls `work` for the items in their order, with at most `lanes` calls running at once. After a failure no further
+ * call begins; once the running ones have ended, this rejects with the first failure.
  */
 export async function inLanes<T>(
   lanes: number,

@@ -1,4 +1,4 @@
-/** Makes a thing when it is first asked for, and gives the same one from then on. */
+/** Returns a function that calls `make` the first time it is called, and returns that same value ever after. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | null = null;
   return () => {

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** How long work may hold the event loop before it gives way, in milliseconds. */
+/** Milliseconds for which work can hold the event loop before it lets other work run. */
 const BUDGET = 4;
-/** Less than this is not worth a turn of the event loop, in milliseconds. */
+/** Milliseconds; for less than this, another turn of the event loop is not worth its cost. */
 const NOTEWORTHY = 1;
 
-/** Works on items one after another, and gives way to others between them. */
+/** Calls `work` for one item after another, and lets other work run in between. */
 export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
   const pace = new Pace();
   for (const item of items) {
@@ -15,7 +15,7 @@ export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): P
   await pace.end();
 }
 
-/** Runs a generator to its end, and gives way to others where it yields. Resolves to what it returns. */
+/** Runs a generator to its end, and lets other work run at its `yield`s. Resolves to the value that it returns. */
 export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
   const pace = new Pace();
   const result = await pace.pieces(work);
@@ -23,18 +23,18 @@ export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
   return result;
 }
 
-/** Lets long work give way to everything else that waits for the event loop. */
+/** Divides long work into pieces between which everything else that waits for the event loop can run. */
 export class Pace {
   #since = performance.now();
 
-  /** Call between two pieces of work: gives way when the time is used up, and otherwise goes on at once. */
+  /** Call between two pieces: lets other work run if the budget is used up, and otherwise continues at once. */
   async step(): Promise<void> {
     if (performance.now() - this.#since < BUDGET) return;
     await setImmediate();
     this.#since = performance.now();
   }
 
-  /** Runs a generator to its end as a part of longer work: `step` wherever it yields. */
+  /** Runs a generator to its end as a part of longer work, with a `step` at each `yield`. */
   async pieces<T>(work: Iterator<unknown, T>): Promise<T> {
     let piece = work.next();
     while (piece.done !== true) {
@@ -44,7 +44,7 @@ export class Pace {
     return piece.value;
   }
 
-  /** Call after the last piece, so that what comes next does not hold the event loop together with it. */
+  /** Call after the last piece, so that the work that follows does not prolong its hold on the event loop. */
   async end(): Promise<void> {
     if (performance.now() - this.#since > NOTEWORTHY) await setImmediate();
   }

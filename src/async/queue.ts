@@ -1,15 +1,18 @@
-/** Runs tasks one after another, in the order in which they came. A task that fails does not hold up the next. */
+/** Runs tasks one after another, in the order in which they were added. A failed task does not stop the next one. */
 export class Queue {
   #tail: Promise<unknown> = Promise.resolve();
 
-  /** Resolves or rejects as the task does, once its turn has come. */
+  /** Adds a task. Resolves or rejects as the task does. */
   run<T>(task: () => T | Promise<T>): Promise<T> {
     const result = this.#tail.then(task);
     this.#tail = result.catch(() => undefined);
     return result;
   }
 
-  /** `run` for a task that must begin within `patience` milliseconds; after that this rejects with `tooLate()`. */
+  /**
+   * Does what `run` does, but rejects with `tooLate()`, and never begins the task, if it waits for `patience`
+   * milliseconds.
+   */
   runWithin<T>(patience: number, tooLate: () => Error, task: () => Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     let isLate = false;

@@ -1,10 +1,12 @@
-/** Runs one thing at a time, and promises every caller a run that began after the call. */
+/** Runs a function at most once at a time, and gives every caller a run that began after its request. */
 export interface SingleFlight<T> {
-  /** Resolves with the first run that begins after this call. At most one run is under way and one waits. */
+  /** Resolves or rejects as the first run that begins after this call. At most one run is active, and one waits. */
   request(): Promise<T>;
-  /** Resolves when nothing is under way, without waiting for what waits: to the latest result, null before the first. */
+  /**
+   * Waits for the active run, but not for the waiting one. Resolves to the latest result; null if there is none yet.
+   */
   landed(): Promise<T | null>;
-  /** Resolves when nothing is under way and nothing waits. */
+  /** Resolves once no run is active or waiting. */
   idle(): Promise<void>;
 }
 

@@ -2,23 +2,23 @@
 export type TakeTurns = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
- * At most `limit` tasks run at once; the others wait, and begin in the order in which they came. While `mostWaiting`
- * wait already, a further task is rejected with `refusal()`.
+ * Returns a function that runs at most `limit` tasks at once. Further tasks wait, and begin in the order in which they
+ * came. While `mostWaiting` tasks wait, further ones are rejected with `refusal()`.
  */
 export function createTurns(limit: number, mostWaiting: number, refusal: () => Error): TakeTurns {
   const waiting: (() => void)[] = [];
-  let free = limit;
+  let freeSlots = limit;
 
   return async (work) => {
-    if (free > 0) free -= 1;
+    if (freeSlots > 0) freeSlots -= 1;
     else if (waiting.length >= mostWaiting) throw refusal();
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work();
     } finally {
-      // The place is handed over without ever being free, so that nobody who comes meanwhile takes it as well.
+      // A waiting task takes over the slot without freeing it first, so that no new task can take it, too.
       const next = waiting.shift();
-      if (next === undefined) free += 1;
+      if (next === undefined) freeSlots += 1;
       else next();
     }
   };

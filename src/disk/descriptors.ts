@@ -3,17 +3,17 @@ import { devNull } from 'node:os';
 import { descriptorTrouble, messageOf } from '../errors.ts';
 
 /**
- * What people are to do when this process cannot open `count` more files; null when it can. For errors that do not say
- * why a file could not be opened.
+ * Checks whether this process can open `count` more files. Returns null if it can, and otherwise a sentence for users
+ * that says what to do. For callers whose own errors would not show that files could not be opened.
  */
 export function missingDescriptors(count: number): string | null {
-  const open: number[] = [];
+  const descriptors: number[] = [];
   try {
-    while (open.length < count) open.push(openSync(devNull, 'r'));
+    while (descriptors.length < count) descriptors.push(openSync(devNull, 'r'));
     return null;
   } catch (error) {
     return descriptorTrouble(messageOf(error));
   } finally {
-    for (const descriptor of open) closeSync(descriptor);
+    for (const descriptor of descriptors) closeSync(descriptor);
   }
 }

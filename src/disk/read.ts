@@ -5,12 +5,13 @@ import { promisify } from 'node:util';
 const open = promisify(openCallback);
 const read = promisify(readCallback);
 
-/** Bytes; git's files of one line have far fewer. */
+/** Bytes; git's files of one line are far smaller. */
 const SMALL = 1024;
 
 /**
- * The text of a file that is small as a rule, in UTF-8. As `readFile`, with two turns of a thread instead of four: in a
- * write, which looks at HEAD and its branch seven times, turns took more time than anything else.
+ * Reads a UTF-8 file that is usually small. Does what `readFile` does, but with two operations in the thread pool
+ * instead of four: a write reads HEAD and its branch seven times, and these operations took more time than anything
+ * else in it.
  */
 export async function readSmallFile(path: string): Promise<string> {
   const file = await open(path, 'r');
@@ -18,13 +19,13 @@ export async function readSmallFile(path: string): Promise<string> {
     const { bytesRead, buffer } = await read(file, Buffer.allocUnsafe(SMALL), 0, SMALL, 0);
     if (bytesRead < SMALL) return buffer.toString('utf8', 0, bytesRead);
   } finally {
-    // Of a file that was only read, this waits for nothing.
+    // Does not block, because the file was only read.
     closeSync(file);
   }
   return readFile(path, 'utf8');
 }
 
-/** The same; null where there is no file. */
+/** Does what `readSmallFile` does, but resolves to null if there is no file at the path. */
 export async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readSmallFile(path);

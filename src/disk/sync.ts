@@ -6,7 +6,10 @@ import { inLanes } from '../async/lanes.ts';
 const open = promisify(openCallback);
 const fsync = promisify(fsyncCallback);
 
-/** Makes what was renamed, made or removed in a folder outlive a loss of power. */
+/** Paths that are synced at once. Each needs a file descriptor, and connections of devices need descriptors, too. */
+const CONCURRENCY = 16;
+
+/** Makes names that were created, changed or removed in a folder survive a loss of power. */
 export function syncFolder(path: string): Promise<void> {
   return sync(path);
 }
@@ -16,55 +19,57 @@ async function sync(path: string): Promise<void> {
   try {
     await fsync(file);
   } finally {
-    // It was only read and is synced: this waits for nothing.
+    // Does not block, because nothing was written through this descriptor.
     closeSync(file);
   }
 }
 
-/** Syncs a folder and those above it, up to and including `top`. Folders that are gone are passed over. */
+/** Syncs a folder and all folders above it, up to and including `top`. Skips folders that no longer exist. */
 export async function syncFoldersUpTo(top: string, path: string): Promise<void> {
   for (let folder = path; ; folder = dirname(folder)) {
-    await syncIfThere(folder);
+    await syncIfExists(folder);
     if (folder === top || folder === dirname(folder)) return;
   }
 }
 
-/** Makes files outlive a loss of power: their content and names, or that they are gone. Paths start at `top`. */
+/** Makes files survive a loss of power: their content and names, or their removal. Paths are relative to `top`. */
 export function syncFiles(top: string, paths: readonly string[]): Promise<void> {
   return syncChanged(top, paths, () => false);
 }
 
 /**
- * `syncFiles` for a caller who knows which files existed before. For a file that existed and still does, syncing its
- * own folder is enough; for any other, each folder above it may be new or gone. Several are synced at once, so that a
- * disk can write them together.
+ * Does what `syncFiles` does, for a caller who knows which files existed before. For a file that existed and still
+ * does, its own folder is the only one to sync; for any other file, each folder above it can be new or gone. Several
+ * paths are synced at once, so that the disk can write them together.
  */
 export async function syncChanged(
   top: string,
   paths: readonly string[],
   existed: (path: string) => boolean,
 ): Promise<void> {
-  const above = new Set<string>();
-  const syncOne = async (path: string): Promise<void> => {
-    const isThere = await syncIfThere(join(top, path));
-    if (isThere && existed(path)) return;
-    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) above.add(dirname(folder));
+  const foldersAbove = new Set<string>();
+  const syncFile = async (path: string): Promise<void> => {
+    const exists = await syncIfExists(join(top, path));
+    if (exists && existed(path)) return;
+    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) {
+      foldersAbove.add(dirname(folder));
+    }
   };
-  const syncOwn = async (folder: string): Promise<void> => void (await syncIfThere(join(top, folder)));
+  const syncSubfolder = async (folder: string): Promise<void> => void (await syncIfExists(join(top, folder)));
   const folders = new Set(paths.map((path) => dirname(path)));
-  const all = [
-    ...paths.map((path) => () => syncOne(path)),
-    ...Array.from(folders, (folder) => () => syncOwn(folder)),
+  const tasks = [
+    ...paths.map((path) => () => syncFile(path)),
+    ...Array.from(folders, (folder) => () => syncSubfolder(folder)),
   ];
-  await inLanes(AT_ONCE, all, (one) => one());
-  await inLanes(AT_ONCE, [...above], syncOwn);
+  await inLanes(CONCURRENCY, tasks, (task) => task());
+  await inLanes(CONCURRENCY, [...foldersAbove], syncSubfolder);
 }
 
-/** Each needs a descriptor, and those of devices must not be used up. */
-const AT_ONCE = 16;
-
-/** Whether there is something at the path. git removes a folder with its last file, and a file can replace a folder. */
-async function syncIfThere(path: string): Promise<boolean> {
+/**
+ * Resolves to whether the path exists. It may not: git removes a folder with its last file, and a file can replace a
+ * folder.
+ */
+async function syncIfExists(path: string): Promise<boolean> {
   try {
     await sync(path);
     return true;

@@ -1,11 +1,11 @@
 import { access, constants, lstat } from 'node:fs/promises';
 
-/** Whether there is anything at a path, a link among them. */
+/** Whether anything exists at a path, even a broken symbolic link. */
 export function isThere(path: string): Promise<boolean> {
   return succeeds(lstat(path));
 }
 
-/** Whether there is a file that this process may read. */
+/** Whether a file exists that this process may read. */
 export function mayRead(path: string): Promise<boolean> {
   return succeeds(access(path, constants.R_OK));
 }
@@ -17,7 +17,7 @@ function succeeds(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** For `catch`: what is not there need not be removed, renamed or emptied. */
+/** For `catch`: ignores that a file does not exist, which is no problem when it is removed, renamed or emptied. */
 export function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
 }

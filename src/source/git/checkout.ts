@@ -110,7 +110,10 @@ export async function openCheckout(
   };
 }
 
-/** Joins packs after writes of the record, too: each version adds a pack, and restarts write versions but publish nothing. */
+/**
+ * Joins packs after writes of the record, too: each version adds a pack, and restarts write versions but publish
+ * nothing.
+ */
 function withMaintenance(record: IdsRecord, maintenance: Maintenance): IdsRecord {
   return {
     ...record,

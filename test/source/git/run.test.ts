@@ -3,7 +3,7 @@ import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commands, type GitCommand } from '../../../src/source/git/process/commands.ts';
-import { GitFailure, MOST_OUTPUT, redact, runGit } from '../../../src/source/git/process/run.ts';
+import { GitFailure, MAX_OUTPUT, redact, runGit } from '../../../src/source/git/process/run.ts';
 import { writeFiles } from '../../support/folder.ts';
 import { plumbingOf } from '../../support/plumbing.ts';
 import { contextAt, FAILING_CALLS, repositoryOfFile } from './support.ts';
@@ -60,7 +60,7 @@ describe('runGit', () => {
     for (let level = 0; level < 8; level++)
       tree = git.tree(names.map((name) => ({ mode: '40000', name, id: tree })));
     const failure = await failureOf(runGit(context, commands.listTree(tree)));
-    expect(failure.message).toBe(`git ls-tree failed: said more than ${MOST_OUTPUT} bytes`);
+    expect(failure.message).toBe(`git ls-tree failed: said more than ${MAX_OUTPUT} bytes`);
   });
 
   it.each(FAILING_CALLS)('rejects with the exit code $name', async ({ args, code, said }) => {

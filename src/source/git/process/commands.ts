@@ -1,9 +1,9 @@
 import { HoldfastError } from '../../../errors.ts';
 
 /**
- * Every command line that is ever given to git. A command is made here and nowhere else, from a fixed
- * template; what goes into a template is an object id, a ref of ours or a path of the settings, each checked
- * against a pattern of ours. Texts that users or files bring go through standard input, never through here.
+ * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
+ * of refs, each checked against a pattern, and the path of the desired-state folder. Texts of users and files are
+ * passed on standard input, never on the command line.
  */
 export interface GitCommand {
   readonly args: readonly string[];
@@ -13,16 +13,16 @@ const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF =
   /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/su;
 
-/** The record of ids is no part of history, and whatever it names must not stop the walk over it. */
-const BUT_THE_RECORD = [
+/** The record of ids is not part of the history, and a missing object in it must not end a walk over the history. */
+const WITHOUT_RECORD = [
   '--exclude=refs/holdfast/ids',
   '--exclude=refs/holdfast/ids-base',
   '--exclude=refs/holdfast/origin-ids',
   '--exclude=refs/holdfast/recording',
 ] as const;
 
-/** Names of all files that commits touched, also those that a merge made anew, and nothing else. */
-const NAMES_ALONE = [
+/** Prints only the names of the files that commits touch; for a merge, of those that differ from all its parents. */
+const NAMES_ONLY = [
   '--full-history',
   '--diff-merges=combined',
   '--no-renames',
@@ -34,17 +34,18 @@ const NAMES_ALONE = [
 const REPACK_REACHED = ['repack', '--cruft', '-d', '-l', '--quiet'] as const;
 
 /**
- * The record of ids, whether it is there or not, and no other name: given a full name, git fails where it is not there, and
- * takes a branch or a tag for it that has the whole name below its own folder. So this is a pattern of which no other match
- * can be kept: what stands for `*` comes first in the name that the ref gets here, which then does not begin with `refs/`, and
- * git leaves out such a one (`LEFT_OUT`). Those that do begin so are excluded.
+ * Refspecs for the record of ids at origin, if it has one, and for nothing else. The full name of its ref would not do:
+ * if origin lacks it, git fails, or takes a branch or tag whose name ends with it (`aliasesOf`). So the first refspec
+ * is a pattern, whose `*` is empty for the record. For any other ref, the name here would begin with the text that `*`
+ * stands for. git skips names that do not begin with `refs/` (`SKIPPED_REFS`); the second refspec excludes those that
+ * do.
  */
 const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:*refs/holdfast/origin-ids', '^refs/holdfast/idsrefs/*'] as const;
 
-/** What git says of each ref that it leaves out for that; the beginning of the first line can be cut off. */
-export const LEFT_OUT = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
+/** git's message about each ref that it skips for that reason; the beginning of the first line can be cut off. */
+export const SKIPPED_REFS = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
 
-/** `--update-shallow`: from an origin that is itself a shallow clone git would otherwise fetch nothing, silently. */
+/** Without `--update-shallow`, git silently fetches nothing from an origin that is a shallow clone itself. */
 function fetchArguments(isTalkative: boolean): string[] {
   return [
     'fetch',
@@ -61,19 +62,22 @@ function fetchArguments(isTalkative: boolean): string[] {
 }
 
 /**
- * A branch of origin and nothing else: for a full name that is not there git takes a ref that has it behind its own folder
- * (`aliasesOf`). Of the same branch by its shorter name that would be another one, and git does not fetch two refs into one
- * (`NO_BRANCH`): so both are the branch itself, or nothing is fetched.
+ * Refspecs for a branch of origin, and for nothing else. If origin lacks the full name, git takes another ref that ends
+ * with it (`aliasesOf`). So the branch is requested by its shorter name (`heads/main`), too, which then leads to yet
+ * another ref, and git refuses to fetch two refs into one (`NO_BRANCH`): either both names lead to the branch, or
+ * nothing is fetched.
  */
 function branchAtOrigin(branch: string): string[] {
   const tracking = trackingRef(branch);
   return [branch, branch.replace(/^refs\//, '')].map((name) => `+${name}:${tracking}`);
 }
 
-/** What git says where origin has no such branch: of both names, or that each led to another ref. */
+/**
+ * git's messages if origin does not have the branch: a name leads to no ref, or the two names lead to different refs.
+ */
 export const NO_BRANCH = /couldn't find remote ref|Cannot fetch both \S+ and \S+ to refs\/remotes\/origin\//;
 
-/** What git takes for a full name at origin where nothing has that name, by the rules of `gitrevisions`. */
+/** The refs of origin that git takes for a full name if no ref has that name, by the rules of `gitrevisions`. */
 function aliasesOf(ref: string): string[] {
   return [
     `refs/${ref}`,
@@ -84,20 +88,20 @@ function aliasesOf(ref: string): string[] {
   ];
 }
 
-/** How ids are made: 40 digits long, or 64. */
+/** The hash that a repository makes ids with: they have 40 hexadecimal digits, or 64. */
 export type ObjectFormat = 'sha1' | 'sha256';
 
 function command(...args: string[]): GitCommand {
   return { args };
 }
 
-/** Checks a full object id. */
+/** Returns the text if it is a full object id; otherwise throws an `internal` error. */
 export function objectId(text: string): string {
   if (OBJECT_ID.test(text)) return text;
   throw new HoldfastError('internal', 'not an object id');
 }
 
-/** The id that stands for no object, where ids are as long as this one. */
+/** Returns the id of all zeros, which stands for no object, in the same length as the given id. */
 export function noObjectLike(id: string): string {
   return '0'.repeat(id.length);
 }
@@ -107,43 +111,44 @@ const EMPTY_TREES: readonly string[] = [
   '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
 ];
 
-/** The id of the tree without entries, where ids are as long as this one. */
+/** Returns the id of the empty tree, in the same length as the given id. */
 export function emptyTreeLike(id: string): string {
   return EMPTY_TREES.find((tree) => tree.length === objectId(id).length) as string;
 }
 
-/** Checks the full name of a ref: a branch, or a ref of ours. */
+/** Returns the text if it is the full name of a branch or of a ref of ours; otherwise throws an `invalid` error. */
 export function refName(text: string): string {
   if (REF.test(text)) return text;
   throw new HoldfastError('invalid', `"${text.slice(0, 200)}" is not a valid branch name`);
 }
 
-/** Where the mirror keeps what a branch of origin was at when it was last seen. */
+/** Returns the ref of the mirror that holds the last known commit of a branch of origin. */
 export function trackingRef(branch: string): string {
   return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
 }
 
 export const commands = {
   version: () => command('version'),
-  /** Where the repository of the current folder keeps its things. */
+  /** Prints the top of the work tree, the git folder and the common folder of the current folder's repository. */
   locate: () =>
     command('rev-parse', '--path-format=absolute', '--show-toplevel', '--git-dir', '--git-common-dir'),
   objectFormat: () => command('rev-parse', '--show-object-format'),
-  /** The same; reads the list of shallow commits too, which can be damaged. */
+  /** Prints the object format and one more line; fails if the list of shallow commits is damaged. */
   checkMirror: () => command('rev-parse', '--show-object-format', '--is-shallow-repository'),
-  /** A repository without a work tree, for what is fetched, with ids of either length. */
+  /** Create a repository without a work tree for fetched objects, in either object format. */
   initBare: () => command('init', '--quiet', '--bare', '--object-format=sha1'),
   initBareLong: () => command('init', '--quiet', '--bare', '--object-format=sha256'),
-  /** Whether every object is whole, and everything that a ref needs is there. */
+  /** Checks that all objects are intact, and that nothing that a ref needs is missing. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
-  /** With progress it says something every second, so that silence tells of a line that stands still. */
+  /** With progress, git prints something every second, so silence means that the connection has stalled. */
   fetch: (branch: string, isTalkative: boolean) =>
     command(...fetchArguments(isTalkative), ...branchAtOrigin(refName(branch)), ...IDS_AT_ORIGIN),
-  /** Refs of ours alone: git brings nothing where one of the names that it is given is not there. */
+  /** Fetches only refs of ours: if one of the requested refs is missing, git fetches none of them. */
   fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), ...IDS_AT_ORIGIN),
   /**
-   * Moves a ref of origin by compare-and-swap; null stands for a ref that is not there. Its progress tells whether
-   * anything was sent. What git would move in its place has to be away; the first lease that fits a ref counts.
+   * Moves a ref of origin by compare-and-swap; null means that the ref must not exist. The progress shows whether
+   * anything was sent. The other leases demand that no ref exists that git could take for this one; if several leases
+   * match a ref, the first one counts.
    */
   push: (ref: string, from: string | null, to: string) =>
     command(
@@ -157,35 +162,38 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
-  /** Repacks many small packs into few large ones; unreachable objects stay. git refuses to where bitmaps are written. */
+  /**
+   * Joins many small packs into few large ones, and keeps unreachable objects. git cannot do so while writing bitmaps.
+   */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet', '--no-write-bitmap-index'),
   /**
-   * One pack of all that refs, reflogs and indexes reach, and one of the rest, without what is older than two weeks.
-   * What is borrowed from another repository is not copied. From git 2.37 on.
+   * Makes one pack of all objects that refs, reflogs and indexes reach, and one of the others, and drops those of the
+   * others that are older than two weeks. Objects that are borrowed from another repository are not copied. Needs git
+   * 2.37.
    */
   repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
-  /** The same, without what is older than a day: for where nobody else works. */
+  /** Does the same, but drops what is older than a day: for a repository in which nobody else works. */
   repackReachedOfDay: () => command(...REPACK_REACHED, '--cruft-expiration=1.day.ago'),
-  /** Writes the commit-graph again. */
+  /** Replaces the commit-graph. */
   writeCommitGraph: () => command('commit-graph', 'write', '--reachable', '--no-progress'),
-  /** Lines of `<scope> TAB <name>` for all settings of clean-ups. */
+  /** Prints lines of `<scope> TAB <name>` for all settings about clean-ups. */
   cleanUpSettings: () =>
     command('config', '--show-scope', '--name-only', '--get-regexp', '^(gc|maintenance)\\.'),
   init: () => command('init', '--quiet'),
   addAll: () => command('add', '--all', '--', '.'),
   writeTree: () => command('write-tree'),
-  /** Makes a tree of entries as `ls-tree` gives them, whether what they name is there or not. */
+  /** Makes a tree from entries in the format of `ls-tree`, even if the objects that they name are missing. */
   makeTree: () => command('mktree', '-z', '--missing'),
   commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
   symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
-  /** The ref that another one is a name of, in the end. */
+  /** Prints the ref to which a symbolic ref finally leads. */
   symbolic: (ref: string) => command('symbolic-ref', '--quiet', '--end-of-options', refName(ref)),
   batchObjects: () => command('cat-file', '--batch-command'),
   listTree: (tree: string) =>
     command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
   /**
-   * What git ignores below a path of the work tree; a folder of which it ignores everything is told by its own name and
-   * a slash.
+   * Lists what git ignores below a path of the work tree. A folder in which it ignores everything is listed as one name
+   * with a slash at its end.
    */
   ignored: (path: string) =>
     command(
@@ -198,21 +206,21 @@ export const commands = {
       '--',
       path === '' ? '.' : path,
     ),
-  /** The entries of the index below a path, each with a letter for its state. */
+  /** Lists the entries of the index below a path, each with a letter for its state. */
   indexEntries: (path: string) => command('ls-files', '-z', '-t', '--stage', '--', path === '' ? '.' : path),
-  /** The entries of one tree, without those of the trees in it. */
+  /** Lists the entries of one tree, without those of its subtrees. */
   listTop: (tree: string) => command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(tree)),
-  /** Full names of all branches. */
+  /** Prints the full names of all branches. */
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
-  /** Lines of "<id><TAB><full name>", one for each branch that origin has. */
+  /** Prints a line of `<id> TAB <full name>` for each branch that origin has. */
   originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
-  /** What refs of exactly these names name, also where that is no commit. */
+  /** Prints lines of `<id> SP <full name>` for these refs and any below them; the objects can be of any type. */
   refTip: (...refs: string[]) =>
     command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
-  /** The entry of one path, said by the tree that holds it: what it names may be damaged. */
+  /** Prints the entry of one path from the tree that contains it; the object that the entry names can be damaged. */
   treeEntry: (revision: string, path: string) =>
     command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),
-  /** With all submodules: settings, and a `.gitmodules` that a commit brings, can leave some out. */
+  /** Compares pairs of trees, with all submodules: settings or a committed `.gitmodules` could hide some. */
   diffTrees: () =>
     command(
       'diff-tree',
@@ -230,13 +238,13 @@ export const commands = {
     command('merge-base', '--end-of-options', objectId(one), objectId(other)),
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
-  /** Names of all files below a path in all commits that any ref or reflog reaches. */
+  /** Prints the names of the files below a path in all commits that a ref or reflog reaches. */
   historyPaths: (path: string) =>
-    command('log', ...BUT_THE_RECORD, '--all', '--reflog', ...NAMES_ALONE, '--', path),
-  /** Names of all files below a path in the commits that `to` has and `from` has not. */
+    command('log', ...WITHOUT_RECORD, '--all', '--reflog', ...NAMES_ONLY, '--', path),
+  /** Prints the names of the files below a path that the commits in `from..to` touch. */
   touchedPaths: (from: string, to: string, path: string) =>
-    command('log', ...NAMES_ALONE, '--end-of-options', objectId(to), `^${objectId(from)}`, '--', path),
-  /** Commits that descend from one and lead to the other. */
+    command('log', ...NAMES_ONLY, '--end-of-options', objectId(to), `^${objectId(from)}`, '--', path),
+  /** Prints the commits in `from..to` that descend from `from`. */
   between: (from: string, to: string) =>
     command(
       'rev-list',
@@ -246,7 +254,7 @@ export const commands = {
       objectId(to),
       `^${objectId(from)}`,
     ),
-  /** Where a branch, or HEAD, has been. */
+  /** Prints the commits at which a branch, or HEAD, has been according to its reflog, newest first. */
   visited: (ref: string) =>
     command(
       'log',
@@ -257,10 +265,11 @@ export const commands = {
       ref === 'HEAD' ? ref : refName(ref),
       '--',
     ),
+  /** Prints the committer times of the newest commits that any ref or reflog reaches. */
   newestCommits: () =>
     command(
       'log',
-      ...BUT_THE_RECORD,
+      ...WITHOUT_RECORD,
       '--all',
       '--reflog',
       '--max-count=1000',
@@ -268,21 +277,21 @@ export const commands = {
       '--format=%ct',
     ),
   fastImport: () => command('fast-import', '--quiet', '--force', '--done', '--date-format=raw'),
-  /** Moves index and work tree from one tree to another, touching nothing but what differs. */
+  /** Moves index and work tree from one tree to another, and touches only paths that differ. */
   switchTree: (from: string, to: string) =>
     command('read-tree', '-u', '-m', '--end-of-options', objectId(from), objectId(to)),
-  /** Files of the index that are not on the disk, without those that a sparse checkout leaves out. */
+  /** Lists files of the index that are missing on disk, except those that a sparse checkout leaves out. */
   deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
-  /** Files that are not as the index has them, deleted ones among them. */
+  /** Lists files that differ from the index, including deleted ones. */
   changedFiles: () => command('diff-files', '--name-only', '-z', '--ignore-submodules'),
   listIndex: () => command('ls-files', '--stage', '-z'),
-  /** Takes `<mode> SP <id> TAB <path> NUL` lines; mode 0 drops a path. */
+  /** Changes the index by entries of `<mode> SP <id> TAB <path> NUL`; mode 0 removes a path. */
   setIndex: () => command('update-index', '-z', '--index-info'),
-  /** Writes the files that are named as the index has them, over what is there. */
+  /** Writes the named files as they are in the index, and replaces what is there. */
   checkOutFiles: () => command('checkout-index', '--force', '--index', '-z', '--stdin'),
-  /** Ids of files as git would store them, one path a line. */
+  /** Prints the ids that files would have if git stored them; takes one path per line. */
   hashFiles: () => command('hash-object', '--stdin-paths'),
-  /** Keys of the programs that the machine's owner lets work on files or with refs, if any. */
+  /** Prints the names of all settings about filters and hooks: programs that work on files or refs. */
   programSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^(filter|hook)\\.'),
   ignoresCase: () => command('config', '--type=bool', '--get', 'core.ignoreCase'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),

@@ -2,55 +2,58 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
 import { type GitContext, GitFailure, hasPipes } from './run.ts';
 
-/** Reads what a process answers, piece by piece. */
+/** Reads the answer of a process piece by piece. */
 export interface AnswerReader {
-  /** The text up to the next `end` byte, which is taken too. */
+  /** Reads the text up to the next `end` byte, and that byte, which is not part of the result. */
   until(end: number): Promise<string>;
-  /** Exactly so many bytes. */
+  /** Reads exactly `count` bytes. */
   bytes(count: number): Promise<Buffer>;
 }
 
-/** What is talked to: git, or a program that starts git itself and is ended together with all that it started. */
-export interface Talker extends GitCommand {
+/**
+ * The command of a long-lived process: of git, or of a `program` that starts git and is ended with all that it started.
+ */
+export interface ConversationCommand extends GitCommand {
   program?: string;
 }
 
 /**
- * A long-lived git process that answers requests in their order. Requests are written at once, so that many
- * can be under way; it is started by the first request and again after it has ended.
+ * A long-lived git process that answers requests in their order. Requests are sent without waiting for earlier answers.
+ * The first request starts the process, and so does the first one after it has ended.
  *
- * A request rejects with a GitFailure when the process ends or is silent for longer than the time limit; a
- * request that has not been answered may or may not have been carried out.
+ * A request rejects with a GitFailure if the process ends, or prints nothing for longer than the time limit. A request
+ * without an answer may or may not have been carried out.
  */
 export class Conversation {
   readonly #context: GitContext;
-  readonly #command: Talker;
+  readonly #command: ConversationCommand;
   #session: Session | null = null;
 
-  constructor(context: GitContext, command: Talker) {
+  constructor(context: GitContext, command: ConversationCommand) {
     this.#context = context;
     this.#command = command;
   }
 
-  async ask<T>(request: string, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
-    const session = this.#running();
+  /** Sends a request, and resolves to what `readAnswer` makes of the answer. */
+  async ask<T>(request: string, readAnswer: (reader: AnswerReader) => Promise<T>): Promise<T> {
+    const session = this.#runningSession();
     if (session.failure !== null) throw session.failure;
-    return session.ask(request, answer);
+    return session.ask(request, readAnswer);
   }
 
-  /** Starts the process, where it does not run, before there is anything to ask. */
+  /** Starts the process, unless it runs already, before there is a request. */
   start(): void {
-    this.#running();
+    this.#runningSession();
   }
 
-  /** Ends the process, with `farewell` as its last input; the next request starts a new one. */
+  /** Ends the process, with `farewell` as its last input. The next request starts a new one. */
   async close(farewell = ''): Promise<void> {
     const session = this.#session;
     this.#session = null;
     await session?.close(farewell);
   }
 
-  #running(): Session {
+  #runningSession(): Session {
     if (this.#session === null || this.#session.failure !== null) {
       this.#session = new Session(this.#context, this.#command);
     }
@@ -58,48 +61,53 @@ export class Conversation {
   }
 }
 
-/** Milliseconds that a process has to end by itself once its input is closed. */
+/** Milliseconds in which a process can end by itself after its input was closed. */
 const CLOSE_LIMIT = 2000;
-/** Milliseconds after its end in which what it has written still arrives. */
+/** Milliseconds after its end in which its last output can arrive. */
 const DRAIN_LIMIT = 500;
-/** Characters that are kept of what it complains of: the last ones. */
-const MOST_COMPLAINTS = 10_000;
+/** Characters of standard error that are kept, the last ones. */
+const MAX_STDERR = 10_000;
 
 const ENDED_BY = 'ended by ';
 
 /**
- * Whether a process was ended by a signal that was not ours: of a stop of the whole group of processes, or of a machine
- * short of memory.
+ * Whether a process was ended by a signal that this process did not send: because the whole process group is stopped,
+ * or because the machine has run out of memory.
  */
-export function wasEnded(error: unknown): boolean {
+export function wasKilledByOthers(error: unknown): boolean {
   return error instanceof GitFailure && error.stderr.startsWith(ENDED_BY);
 }
 
+/** One process of a conversation, from its start to its end. */
 class Session implements AnswerReader {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #context: GitContext;
-  readonly #command: Talker;
+  readonly #command: ConversationCommand;
+  /** Output that has arrived. */
   readonly #chunks: Buffer[] = [];
-  /** Bytes of the first chunk that were taken already: a buffer for what is left of it would be made at each answer. */
+  /** Bytes of the first chunk that were read already. Cutting them off would create a buffer for each answer. */
   #start = 0;
+  /** Bytes of the output that were not read yet. */
   #size = 0;
   #unsent = '';
   #stderr = '';
   #failure: GitFailure | null = null;
-  #isOver = false;
+  #hasEnded = false;
+  /** Called when output arrives, or none will any more. */
   #wake: (() => void) | null = null;
+  /** Settles once all earlier requests have their answers. */
   #turn: Promise<unknown> = Promise.resolve();
   readonly #ended: Promise<void>;
   readonly #isStarted: boolean;
 
-  constructor(context: GitContext, command: Talker) {
+  constructor(context: GitContext, command: ConversationCommand) {
     this.#context = context;
     this.#command = command;
     this.#child = spawn(command.program ?? 'git', [...command.args], {
       cwd: context.folder,
       env: { ...context.env },
       stdio: 'pipe',
-      // A group of its own, which can be ended as a whole.
+      // The leader of a process group, which can be ended as a whole.
       detached: command.program !== undefined,
     });
     this.#ended = new Promise((resolve) => {
@@ -116,25 +124,25 @@ class Session implements AnswerReader {
     this.#child.stdin.on('error', () => undefined);
     this.#child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
     this.#child.stderr.on('data', (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString()).slice(-MOST_COMPLAINTS);
+      this.#stderr = (this.#stderr + chunk.toString()).slice(-MAX_STDERR);
     });
   }
 
-  /** Why it answers no more; null while it does. */
+  /** Why there will be no more answers; null while the process works. */
   get failure(): GitFailure | null {
     return this.#failure;
   }
 
-  ask<T>(request: string, answer: (reader: AnswerReader) => Promise<T>): Promise<T> {
+  ask<T>(request: string, readAnswer: (reader: AnswerReader) => Promise<T>): Promise<T> {
     this.#write(request);
-    const result = this.#turn.then(() => answer(this));
+    const result = this.#turn.then(() => readAnswer(this));
     this.#turn = result.catch(() => this.#abandon());
     return result;
   }
 
   /**
-   * Requests of the same turn go out as one piece: a buffer and a call of the system for each would cost more than what
-   * is asked for.
+   * Sends all requests of one turn of the event loop together: a buffer and a system call for each would cost more than
+   * git's answer.
    */
   #write(request: string): void {
     if (this.#unsent === '') process.nextTick(() => this.#send());
@@ -155,24 +163,24 @@ class Session implements AnswerReader {
       this.#failure ??= new GitFailure(this.#command, null, 'closed');
       this.#kill();
     }, CLOSE_LIMIT);
-    // Something that left its group can keep these open.
-    const letGo = (): void => void setTimeout(() => this.#letGo(), DRAIN_LIMIT).unref();
-    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.once('exit', letGo);
-    else letGo();
+    // A process that left the group can hold the pipes open.
+    const onExit = (): void => void setTimeout(() => this.#closePipes(), DRAIN_LIMIT).unref();
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.once('exit', onExit);
+    else onExit();
     await this.#ended;
     clearTimeout(timer);
   }
 
   async until(end: number): Promise<string> {
     for (;;) {
-      const found = this.#find(end);
-      if (found >= 0) return this.#takeLine(found);
-      await this.#more();
+      const length = this.#indexOf(end);
+      if (length >= 0) return this.#takeLine(length);
+      await this.#waitForOutput();
     }
   }
 
   async bytes(count: number): Promise<Buffer> {
-    while (this.#size < count) await this.#more();
+    while (this.#size < count) await this.#waitForOutput();
     return this.#take(count);
   }
 
@@ -185,12 +193,12 @@ class Session implements AnswerReader {
 
   #end(code: number | null, reason: string, resolve: () => void): void {
     this.#failure ??= new GitFailure(this.#command, code, reason);
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#wakeUp();
     resolve();
   }
 
-  /** After an answer that was not understood, nothing that follows can be, also what has arrived already. */
+  /** Gives up: where an answer that was not understood ends, and the next one begins, is unknown. */
   #abandon(): void {
     this.#failure ??= new GitFailure(this.#command, null, 'gave an answer that was not understood');
     this.#chunks.length = 0;
@@ -199,23 +207,23 @@ class Session implements AnswerReader {
     this.#kill();
   }
 
-  /** A git that is started by another program has locks to remove: it is asked first, and `close` does the rest. */
+  /** Sends a signal to git or, if another program starts git, to the whole process group. */
   #kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): void {
     const { pid } = this.#child;
     if (this.#command.program === undefined || pid === undefined) {
       this.#child.kill(signal);
       return;
     }
-    // Once it is over, another process can have its number.
-    if (this.#isOver) return;
+    // Once it has ended, its id can belong to another process.
+    if (this.#hasEnded) return;
     try {
       process.kill(-pid, signal);
     } catch {
-      // It has ended just now.
+      // It has just ended.
     }
   }
 
-  #letGo(): void {
+  #closePipes(): void {
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
   }
@@ -226,11 +234,12 @@ class Session implements AnswerReader {
     wake?.();
   }
 
-  #more(): Promise<void> {
+  #waitForOutput(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#failure ??= new GitFailure(this.#command, null, `silent for ${this.#context.timeLimit} ms`);
+        // A git that another program started has locks to remove; `close` kills what is left of it.
         this.#kill(this.#command.program === undefined ? 'SIGKILL' : 'SIGTERM');
         this.#wakeUp();
       }, this.#context.timeLimit);
@@ -242,8 +251,8 @@ class Session implements AnswerReader {
     });
   }
 
-  /** How many bytes come before the next one of this value; -1 where it has not arrived. */
-  #find(byte: number): number {
+  /** The number of unread bytes before the next one of this value; -1 if it has not arrived. */
+  #indexOf(byte: number): number {
     let before = -this.#start;
     for (const [index, chunk] of this.#chunks.entries()) {
       const found = chunk.indexOf(byte, index === 0 ? this.#start : 0);
@@ -253,7 +262,7 @@ class Session implements AnswerReader {
     return -1;
   }
 
-  /** So many bytes as text, without the byte that ends them. */
+  /** Takes `length` bytes as text, and drops the byte after them. */
   #takeLine(length: number): string {
     const [first] = this.#chunks;
     const end = this.#start + length;
@@ -275,7 +284,7 @@ class Session implements AnswerReader {
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   }
 
-  /** Goes on behind so many bytes of the first chunk. */
+  /** Marks this many more bytes of the first chunk as read. */
   #skip(count: number): void {
     this.#size -= count;
     this.#start += count;

@@ -15,17 +15,17 @@ const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [/Input\/output error|\bEIO\b/, 'the disk reports errors; check the system log'],
 ];
 
-/** A complaint about writing, of git (not of the other side of a transfer) or of Node. */
+/** A message about a failed write: from git on this machine (not from the other side of a transfer), or from Node. */
 const WRITING =
   /^(?:(?:error|fatal|warning): .*\b(?:adding|append|close|closing|copy|create|flush|fsync|install|lock|mkdir|rename|store|symlink|truncate|unlink|update|writ(?:e|ing|ten))\b.*|E[A-Z]+: .*)$/gm;
 
-/** What of this machine's disk kept git, or us, from writing, and what to do; null where it was something else. */
+/** Returns why this machine's disk could not be written, and what to do; null if the error has another cause. */
 export function diskTrouble(error: unknown): string | null {
-  const complaints = (saidBy(error).match(WRITING) ?? []).join('\n');
-  return TROUBLES.find(([pattern]) => pattern.test(complaints))?.[1] ?? null;
+  const messages = (saidBy(error).match(WRITING) ?? []).join('\n');
+  return TROUBLES.find(([pattern]) => pattern.test(messages))?.[1] ?? null;
 }
 
-/** What else keeps git from working in a repository, by what it says of that. */
+/** Other reasons for which git cannot work in a repository, by git's messages about them. */
 const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   [/^fatal: bad (?:\S+ )?config\b/im, 'git cannot parse its configuration; see git config --list'],
   [
@@ -54,7 +54,7 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What kept git from being started, or from opening anything. */
+/** Why git could not be started, or could not open files. */
 function startTrouble(error: unknown): string | null {
   return descriptorTrouble(saidBy(error));
 }
@@ -64,12 +64,12 @@ function repositoryTrouble(error: unknown): string | null {
   return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
 }
 
-/** The sentence, with what to do where the reason is known: the disk, or the repository's own state. */
+/** Returns the sentence; if the disk or the repository is known to be the cause, followed by that and by what to do. */
 export function withTrouble(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? diskTrouble(error) ?? repositoryTrouble(error));
 }
 
-/** The same for what only reads: rights that are missing are those to read. */
+/** Does what `withTrouble` does for work that only reads: "Permission denied" is then about reading. */
 export function readingTrouble(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? repositoryTrouble(error) ?? diskTrouble(error));
 }

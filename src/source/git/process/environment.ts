@@ -1,14 +1,15 @@
-/** What of the machine's environment git needs to run at all; nothing else is passed on. */
+/** The variables of the machine's environment without which git cannot run; no others are passed on. */
 const PASSED_ON = ['PATH', 'TMPDIR'] as const;
 
 /**
- * Settings that hold for every call of git, above all that a repository or a machine says: no hooks, no other
- * programs, no implied work in the background, and objects that are on disk before they are named.
+ * Settings for every call of git, which override those of the repository and the machine: no hooks, no other programs,
+ * no implicit work in the background, and every object is on disk before a ref names it.
  */
 const CONFIG: readonly (readonly [string, string])[] = [
   ['core.hooksPath', '/dev/null'],
-  // Hooks that settings name have no path; those that are there at the start are switched off by name (`withoutPrograms`).
-  // From git 2.55 on, this holds for later ones. These two events alone occur in what is run here.
+  // The hooks folder does not matter for hooks from settings. `withoutPrograms` switches off by name those that exist
+  // when it is called; from git 2.55 on, these two lines do so for later ones. No other events occur in the commands
+  // run here.
   ['hook.reference-transaction.enabled', 'false'],
   ['hook.post-index-change.enabled', 'false'],
   ['core.fsmonitor', 'false'],
@@ -17,7 +18,7 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['core.fsync', 'committed,reference,index'],
   ['core.fsyncMethod', 'fsync'],
   ['core.quotePath', 'false'],
-  // Files of a commit can look like one.
+  // The files of a commit can look like a bare repository.
   ['safe.bareRepository', 'explicit'],
   ['core.askPass', ''],
   ['credential.helper', ''],
@@ -26,7 +27,7 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['fastimport.unpackLimit', '1'],
   ['pack.compression', '1'],
   ['log.showSignature', 'false'],
-  // The history of names has to be whole, also where people like to see less of it.
+  // The history of file names must be complete, even if users prefer shorter logs.
   ['log.showRoot', 'true'],
   ['log.follow', 'false'],
   ['diff.orderFile', '/dev/null'],
@@ -35,11 +36,11 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['init.templateDir', ''],
 ];
 
-/** Who commits: the author of a commit is set with the commit itself. */
+/** The committer of all commits; the author is set with each commit. */
 export const COMMITTER = { name: 'Holdfast', email: 'holdfast@holdfast.invalid' };
 
 /**
- * The whole environment of a git process. Nothing of the machine's configuration (identity, global and system
+ * Returns the complete environment of a git process. None of the machine's configuration (identity, global and system
  * config, hooks, locale, colour, prompts) reaches it.
  */
 export function gitEnvironment(
@@ -57,10 +58,11 @@ export function gitEnvironment(
     GIT_OPTIONAL_LOCKS: '0',
     GIT_LITERAL_PATHSPECS: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
-    // A file that is there, empty or not, is a hint in front of every complaint.
+    // If the file existed, even empty, git would print a hint before every error message.
     GIT_GRAFT_FILE: '/nonexistent',
-    // What a partial clone lacks, git fetches by itself, from where the repository says. At a path, it would run the
-    // program that the repository names for that; over ssh, another ssh than this one.
+    // git fetches the missing objects of a partial clone by itself, from the remote that the repository configures.
+    // From a path, it would run a program that the repository configures; over ssh, a configured ssh instead of this
+    // one.
     GIT_ALLOW_PROTOCOL: 'https:ssh',
     GIT_SSH_COMMAND: 'ssh -o BatchMode=yes',
     GIT_SSH_VARIANT: 'ssh',
@@ -80,7 +82,7 @@ export function gitEnvironment(
   ]);
 }
 
-/** The same environment with more settings for git; the last one of a name wins. */
+/** Returns the environment with more settings for git; of several with the same name, the last one counts. */
 export function withConfig(
   env: Readonly<Record<string, string>>,
   settings: readonly (readonly [string, string])[],

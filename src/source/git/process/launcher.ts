@@ -1,25 +1,33 @@
 import type { GitCommand } from './commands.ts';
-import { type AnswerReader, Conversation, type Talker, wasEnded } from './conversation.ts';
+import {
+  type AnswerReader,
+  Conversation,
+  type ConversationCommand,
+  wasKilledByOthers,
+} from './conversation.ts';
 import { type GitContext, GitFailure, runGit } from './run.ts';
 
 /**
- * Runs short commands of git by a small process that lives on. To start one from here takes two milliseconds of the event
- * loop, and more of what comes after: a fork copies the tables of all memory that this process has.
+ * Runs short git commands from a small shell that stays alive. Starting a process from here takes two milliseconds of
+ * the event loop, and slows down what comes after, because a fork copies the page tables of this process.
  */
 export interface Launcher {
-  /** Has the small process start while there is other work to do. */
+  /** Starts the shell, while there is other work to do. */
   prepare(context: GitContext): void;
-  /** As `runGit`, for a command without input; what it says as an error is in the text, too. One at a time. */
+  /**
+   * Does what `runGit` does, for a command without input; the text also contains what git printed to standard error.
+   * One command runs at a time.
+   */
   run(context: GitContext, command: GitCommand): Promise<string>;
   close(): Promise<void>;
 }
 
-/** After this long without a command the small process ends (milliseconds). */
+/** Milliseconds without a command after which the shell ends. */
 const IDLE_LIMIT = 30_000;
 
 /**
- * POSIX, and nothing but what every shell has built in; a request is a line with the count of the lines that follow. What a
- * dead manager asked for is not begun any more.
+ * A POSIX script that uses only built-in commands of the shell. A request is a line with the number of arguments, and a
+ * line for each argument. Requests of a manager that has died are not carried out.
  */
 const SCRIPT = `
 while IFS= read -r count; do
@@ -34,20 +42,20 @@ while IFS= read -r count; do
   printf '\\0%d\\n' "$?"
 done`;
 
-const SHELL: Talker = { program: 'sh', args: ['-c', SCRIPT] };
+const SHELL: ConversationCommand = { program: 'sh', args: ['-c', SCRIPT] };
 
-/** Whether this is the command line of such a small process. */
-export function isLauncher(line: readonly string[]): boolean {
-  return line.length === 3 && line[2] === SCRIPT;
+/** Whether this is the command line of a launcher's shell. */
+export function isLauncher(commandLine: readonly string[]): boolean {
+  return commandLine.length === 3 && commandLine[2] === SCRIPT;
 }
 
-/** Said of a machine that has none, where git itself can be started all the same. */
+/** The error if the shell cannot be started, as on a machine without `sh`; git itself may still start. */
 const NO_SHELL = /spawn sh E/;
 
 const NEWLINE = 0x0a;
 const NUL = 0;
-/** Of git's own codes: it says 129 of a wrong call, and above that a shell tells of a signal. */
-const HIGHEST_CODE = 129;
+/** The highest exit code of git itself, for wrong usage. By higher codes, a shell reports a signal. */
+const MAX_EXIT_CODE = 129;
 
 export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
   let shell: { key: string; conversation: Conversation } | null = null;
@@ -56,18 +64,18 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
 
   const close = async (): Promise<void> => {
     clearTimeout(idle);
-    const ended = shell;
+    const closing = shell;
     shell = null;
-    await ended?.conversation.close();
+    await closing?.conversation.close();
   };
 
-  /** A command has the time that it was given, however long it is. */
-  const retire = (): void => {
+  /** Ends the shell, but not during a command, which may take longer than the idle limit. */
+  const closeIfIdle = (): void => {
     if (running > 0) idle?.refresh();
     else void close();
   };
 
-  /** The process has one environment for all that it starts. */
+  /** Returns a shell for this context. All commands of a shell run in the same folder and environment. */
   const shellFor = (context: GitContext): Conversation => {
     const key = JSON.stringify(context);
     if (shell?.key !== key) {
@@ -75,20 +83,20 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
       shell = { key, conversation: new Conversation(context, SHELL) };
     }
     clearTimeout(idle);
-    idle = setTimeout(retire, idleLimit).unref();
+    idle = setTimeout(closeIfIdle, idleLimit).unref();
     return shell.conversation;
   };
 
-  /** Null where git gave no answer, and nothing that was begun goes on. */
-  const ask = async (context: GitContext, command: GitCommand): Promise<Answer | null> => {
+  /** Resolves to null if the shell failed; nothing that it started is running any more then. */
+  const ask = async (context: GitContext, command: GitCommand): Promise<CommandResult | null> => {
     const { args } = command;
     running += 1;
     try {
-      return await shellFor(context).ask(`${args.length}\n${args.join('\n')}\n`, readAnswer);
+      return await shellFor(context).ask(`${args.length}\n${args.join('\n')}\n`, readResult);
     } catch (error) {
-      // Until it has ended, a git that it started may still be at work.
+      // Until the shell has ended, a git that it started may still be running.
       await close();
-      if (isNoAnswerOfGit(error)) return null;
+      if (isShellFailure(error)) return null;
       throw error instanceof GitFailure ? new GitFailure(command, error.exitCode, error.stderr) : error;
     } finally {
       running -= 1;
@@ -96,29 +104,29 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
   };
 
   const run = async (context: GitContext, command: GitCommand): Promise<string> => {
-    const isOneLine = command.args.every((arg) => !arg.includes('\n'));
-    const answer = isOneLine ? await ask(context, command) : null;
-    if (answer === null) return runGit(context, command);
-    const { text, code } = answer;
+    const hasLineBreak = command.args.some((arg) => arg.includes('\n'));
+    const result = hasLineBreak ? null : await ask(context, command);
+    if (result === null) return runGit(context, command);
+    const { text, code } = result;
     if (code === 0) return text;
-    throw new GitFailure(command, code > HIGHEST_CODE ? null : code, text);
+    throw new GitFailure(command, code > MAX_EXIT_CODE ? null : code, text);
   };
 
   return { prepare: (context) => shellFor(context).start(), run, close };
 }
 
-/** Without a shell, or after somebody ended it, git is started from here; what was begun is over by then. */
-function isNoAnswerOfGit(error: unknown): boolean {
-  return wasEnded(error) || (error instanceof GitFailure && NO_SHELL.test(error.stderr));
+/** Whether the shell failed rather than git: it could not be started, or something else ended it. */
+function isShellFailure(error: unknown): boolean {
+  return wasKilledByOthers(error) || (error instanceof GitFailure && NO_SHELL.test(error.stderr));
 }
 
-/** What a command said, and the code that it ended with. */
-interface Answer {
+/** The output of a command, and its exit code. */
+interface CommandResult {
   text: string;
   code: number;
 }
 
-async function readAnswer(reader: AnswerReader): Promise<Answer> {
+async function readResult(reader: AnswerReader): Promise<CommandResult> {
   const text = await reader.until(NUL);
   return { text, code: Number(await reader.until(NEWLINE)) };
 }

@@ -3,68 +3,70 @@ import type { Readable } from 'node:stream';
 import { messageOf } from '../../../errors.ts';
 import type { GitCommand } from './commands.ts';
 
-/** How to run git: in which folder, with which environment, and for how long at the most. */
+/** How to run git: in which folder, with which environment, and for how long at most. */
 export interface GitContext {
   folder: string;
+  /** The complete environment. */
   env: Readonly<Record<string, string>>;
-  /** Milliseconds after which a call is ended. */
+  /** Milliseconds after which a call is terminated. */
   timeLimit: number;
 }
 
-/** What git says of a transfer while all is well, which is longer than what it says of the end. */
+/** Progress of a transfer, which would leave no room for the error in a message of limited length. */
 const PROGRESS =
   /^[^\r\n]*\r(?!\n)|^(?:remote: )?(?:[A-Z][a-z]+ \w+: .*, done\.|Total \d+ .*|Delta compression .*)[^\S\n]*\n/gm;
 
-/** A git call that did not end with 0. `stderr` is for logs and for telling causes apart, not for replies. */
+/** A git call that did not end with exit code 0. `stderr` is for logs and for finding the cause, not for replies. */
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
+  /** Null if git was not started, or did not end by itself. */
   readonly exitCode: number | null;
   readonly stderr: string;
 
   constructor(command: GitCommand, exitCode: number | null, stderr: string) {
-    const told = redact(stderr.replaceAll(PROGRESS, '')).trim().slice(0, 500);
-    super(`git ${command.args[0]} failed: ${told || `exit code ${exitCode}`}`);
+    const shown = redact(stderr.replaceAll(PROGRESS, '')).trim().slice(0, 500);
+    super(`git ${command.args[0]} failed: ${shown || `exit code ${exitCode}`}`);
     this.exitCode = exitCode;
     this.stderr = redact(stderr);
   }
 }
 
-/** What git said, or the message of another error. */
+/** Returns what git printed to standard error, or the message of any other error. */
 export function saidBy(error: unknown): string {
   return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
-/** Whether git came to its end and said no, which most commands do by 1; mistakes and damage end with other codes. */
+/** Whether git answered no, which most commands do by exit code 1; after mistakes and damage they end with others. */
 export function saidNo(error: unknown): error is GitFailure {
   return error instanceof GitFailure && error.exitCode === 1;
 }
 
-/** Milliseconds that git has to remove its locks once it was told to end. */
+/** Milliseconds between SIGTERM and SIGKILL, in which git can remove its locks. */
 const GRACE = 2000;
 /**
- * Bytes: a million files in one listing. A commit of a few kilobytes can name one folder in many others, and list
- * without end.
+ * Bytes, enough to list a million files. A commit of a few kilobytes that names the same folder in many others would
+ * otherwise make a listing without end.
  */
-export const MOST_OUTPUT = 2 ** 27;
+export const MAX_OUTPUT = 2 ** 27;
 
-/** A command that says more than is wanted; asked again, it would say the same. */
-export class SaidTooMuch extends GitFailure {
+/** A command printed more than `MAX_OUTPUT` bytes. It would do so again. */
+export class OutputTooLarge extends GitFailure {
   constructor(command: GitCommand) {
-    super(command, null, `said more than ${MOST_OUTPUT} bytes`);
+    super(command, null, `said more than ${MAX_OUTPUT} bytes`);
   }
 }
 
 /**
- * Runs one git command to its end and resolves to its standard output. Rejects with a GitFailure when it ends
- * with another code than 0, is not done within the time limit, or says more than `MOST_OUTPUT`.
+ * Runs one git command to its end and resolves to its standard output. Rejects with a GitFailure if its exit code is
+ * not 0, if it is not done within the time limit, or if it prints more than `MAX_OUTPUT` bytes.
  */
 export async function runGit(context: GitContext, command: GitCommand, input = ''): Promise<string> {
-  const pieces: Buffer[] = [];
-  await hearGit(context, command, collecting(pieces), input);
-  return textOf(pieces);
+  const chunks: Buffer[] = [];
+  await streamGit(context, command, collectInto(chunks), input);
+  return textOf(chunks);
 }
 
-/** The same for a question: null where git answers no. */
+/** Does what `runGit` does, but resolves to null if git answers no (`saidNo`). */
 export async function askGit(context: GitContext, command: GitCommand): Promise<string | null> {
   return runGit(context, command).catch((error) => {
     if (saidNo(error)) return null;
@@ -72,40 +74,43 @@ export async function askGit(context: GitContext, command: GitCommand): Promise<
   });
 }
 
-/** The same, for whoever takes the output as it comes. `hear` tells whether what it has kept of it is not too much. */
-export async function hearGit(
+/**
+ * Does what `runGit` does, but passes the output to `onChunk` as it arrives. `onChunk` returns false when it has kept
+ * too much of it.
+ */
+export async function streamGit(
   context: GitContext,
   command: GitCommand,
-  hear: (piece: Buffer) => boolean,
+  onChunk: (chunk: Buffer) => boolean,
   input = '',
 ): Promise<void> {
   const { child, end } = startGit(context, command);
   if (!hasPipes(child))
     throw new GitFailure(command, null, (await end).error ?? 'EMFILE: it was not started');
   const watch = watchLimits(child, command, context.timeLimit);
-  const err: Buffer[] = [];
-  watch.listen(child.stdout, hear);
-  watch.listen(child.stderr, collecting(err));
-  // A command can end before it has read all: how it ended says more than that.
+  const stderr: Buffer[] = [];
+  watch.listen(child.stdout, onChunk);
+  watch.listen(child.stderr, collectInto(stderr));
+  // A command can end before it has read all its input. Its exit code then says more than the error of this write.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const { code, error } = await end;
   const exceeded = watch.end();
   if (exceeded !== null) throw exceeded;
-  if (code !== 0) throw new GitFailure(command, code, error ?? textOf(err));
+  if (code !== 0) throw new GitFailure(command, code, error ?? textOf(stderr));
 }
 
-/** A process of git; `end` resolves when it has ended and said all, or could not be started. */
-interface Started {
+/** A process of git; `end` resolves when it has ended and all its output was read, or if it could not be started. */
+interface GitProcess {
   child: ChildProcessWithoutNullStreams;
   end: Promise<{ code: number | null; error?: string }>;
 }
 
 /**
- * The one place where a git command becomes a process of its own, as the leader of a group where `detached`; nothing
- * but the context's environment reaches it.
+ * Starts a process for one git command; `detached` makes it the leader of a new process group. Only the context's
+ * environment reaches it.
  */
-export function startGit(context: GitContext, { args }: GitCommand, detached = false): Started {
+export function startGit(context: GitContext, { args }: GitCommand, detached = false): GitProcess {
   const options = { cwd: context.folder, env: { ...context.env }, stdio: 'pipe', detached } as const;
   const child = spawn('git', [...args], options);
   const end = new Promise<{ code: number | null; error?: string }>((resolve) => {
@@ -116,33 +121,34 @@ export function startGit(context: GitContext, { args }: GitCommand, detached = f
 }
 
 /**
- * Where no descriptor is left (EMFILE, ENFILE), and only there, Node gives a process without pipes, and an `error` that
- * somebody has to listen for.
+ * Whether a process has its pipes. If no file descriptor is left (EMFILE, ENFILE), and only then, Node returns a
+ * process without pipes, which emits an `error` that must be listened for.
  */
 export function hasPipes(child: ChildProcess): boolean {
   return child.stdout != null && child.stderr != null;
 }
 
-function collecting(pieces: Buffer[]): (piece: Buffer) => boolean {
+function collectInto(chunks: Buffer[]): (chunk: Buffer) => boolean {
   let size = 0;
-  return (piece) => {
-    pieces.push(piece);
-    size += piece.length;
-    return size <= MOST_OUTPUT;
+  return (chunk) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    return size <= MAX_OUTPUT;
   };
 }
 
-function textOf(pieces: readonly Buffer[]): string {
-  return Buffer.concat(pieces).toString();
+function textOf(chunks: readonly Buffer[]): string {
+  return Buffer.concat(chunks).toString();
 }
 
 interface LimitWatch {
-  listen(stream: Readable, hear: (piece: Buffer) => boolean): void;
-  /** Ends the watch; tells which limit was exceeded, or null. */
+  /** Passes the output to `onChunk`, which returns false when it has too much of it. */
+  listen(stream: Readable, onChunk: (chunk: Buffer) => boolean): void;
+  /** Ends the watch; returns the error if a limit was exceeded, and otherwise null. */
   end(): GitFailure | null;
 }
 
-/** Ends a process that takes too long or says too much, and lets go of what it says. */
+/** Terminates a process that takes too long or prints too much, and closes its pipes. */
 function watchLimits(
   child: ChildProcessWithoutNullStreams,
   command: GitCommand,
@@ -155,16 +161,16 @@ function watchLimits(
     exceeded = failure;
     child.kill('SIGTERM');
     kill = setTimeout(() => child.kill('SIGKILL'), GRACE);
-    // A program that git started can keep these open after git itself was ended, and nobody would learn of the end.
+    // A program that git started can hold the pipes open after git has ended, and `close` would not be emitted.
     child.stdout.destroy();
     child.stderr.destroy();
   };
-  const late = (): void => exceed(new GitFailure(command, null, `not done within ${timeLimit} ms`));
-  const timer = setTimeout(late, timeLimit);
+  const onTimeout = (): void => exceed(new GitFailure(command, null, `not done within ${timeLimit} ms`));
+  const timer = setTimeout(onTimeout, timeLimit);
   return {
-    listen: (stream, hear) =>
-      void stream.on('data', (piece: Buffer) => {
-        if (!hear(piece)) exceed(new SaidTooMuch(command));
+    listen: (stream, onChunk) =>
+      void stream.on('data', (chunk: Buffer) => {
+        if (!onChunk(chunk)) exceed(new OutputTooLarge(command));
       }),
     end: () => {
       clearTimeout(timer);
@@ -175,8 +181,8 @@ function watchLimits(
 }
 
 /**
- * Takes user names, passwords and tokens out of any URL in a text; what only looks like them goes too. One step a
- * character: other machines write such texts.
+ * Removes user names, passwords and tokens from all URLs in a text, and whatever else looks like them. Takes linear
+ * time, because other machines write such texts.
  */
 export function redact(text: string): string {
   return text.replace(/[^\s'"]+/g, (word) => {

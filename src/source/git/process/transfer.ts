@@ -1,41 +1,41 @@
 import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process';
-import { type GitCommand, LEFT_OUT, type ObjectFormat } from './commands.ts';
+import { type GitCommand, type ObjectFormat, SKIPPED_REFS } from './commands.ts';
 import { type GitContext, GitFailure, hasPipes, startGit } from './run.ts';
 
-/** Longest text that is kept of what a transfer says, in characters. */
+/** Characters of each output of a transfer that are kept, the last ones. */
 const MAX_OUTPUT = 200_000;
 
-/** Milliseconds that a transfer may take in all, and that it may say nothing. */
+/** Limits of a transfer, in milliseconds: for all of it, and for the time without any message from it. */
 export interface TransferLimit {
   total: number;
   silence: number;
 }
 
-/** A transfer that this process has ended itself, or not begun any more; `stderr` is what was said until then. */
+/** A transfer that this process terminated, or refused to start; `stderr` is what it had printed until then. */
 export class TransferEnded extends GitFailure {}
 
-/** Runs the git commands that talk to another machine, and others that start helpers. */
+/** Runs the git commands that communicate with another machine, and others that start helper processes. */
 export interface Transfers {
   /**
-   * Runs a command to its end and resolves to what it printed. Rejects with a GitFailure when it fails or exceeds a
-   * limit, with `TransferEnded` where one of the calls below ended it; nothing that it started lives on then.
+   * Runs a command to its end and resolves to its standard output. Rejects with a GitFailure if it fails or exceeds a
+   * limit, with a TransferEnded if `end` or `close` ended it; no process that it started is left then.
    */
   run(command: GitCommand, limit: TransferLimit): Promise<string>;
-  /** The same; tells also whether the other side has said anything in git's protocol, and how it makes ids. */
+  /** Does what `run` does; also resolves to whether the other side spoke git's protocol, and to its object format. */
   ask(
     command: GitCommand,
     limit: TransferLimit,
   ): Promise<{ out: string; isGit: boolean; format: ObjectFormat }>;
-  /** Ends what is under way. */
+  /** Ends all running transfers. */
   end(): void;
-  /** The same, and begins nothing more: later calls reject. */
+  /** Does what `end` does, and rejects later calls. */
   close(): void;
 }
 
 /**
- * A transfer starts helpers of its own (ssh, git-remote-https), which can hang in the network for ever when only git
- * is ended. So each runs as a group of processes, and the whole group is ended: by `signal`, also when this process
- * ends by itself.
+ * git starts helper processes for a transfer (ssh, git-remote-https), which can wait for the network for ever after git
+ * itself has ended. So each transfer is a process group, and `signal` is sent to the whole group, also when this
+ * process exits.
  */
 export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'SIGKILL'): Transfers {
   const running = new Set<Child>();
@@ -47,7 +47,7 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
       endGroup(child, signal);
     }
   };
-  const begin = (child: Child): void => {
+  const remember = (child: Child): void => {
     if (running.size === 0) process.on('exit', endAll);
     running.add(child);
   };
@@ -56,29 +56,29 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     if (running.size === 0) process.off('exit', endAll);
   };
 
-  const carryOut = async (command: GitCommand, limit: TransferLimit, more = {}): Promise<Said> => {
+  const transfer = async (command: GitCommand, limit: TransferLimit, extraEnv = {}): Promise<Output> => {
     if (isClosed) throw new TransferEnded(command, null, '');
-    const { child, end } = startGit({ ...context, env: { ...context.env, ...more } }, command, true);
+    const { child, end } = startGit({ ...context, env: { ...context.env, ...extraEnv } }, command, true);
     if (!hasPipes(child)) throw new GitFailure(command, null, (await end).error ?? 'EMFILE');
     child.stdin.on('error', () => undefined).end();
-    begin(child);
+    remember(child);
     const watch = watchLimit(limit, () => endGroup(child, signal));
-    const said = collect(child, watch.heard);
+    const output = collect(child, watch.restartSilence);
     const { code, error } = await end;
     forget(child);
     const exceeded = watch.end();
-    if (code === 0) return said;
-    const why = `${error ?? said.err.replaceAll(TRACED, '').replaceAll(LEFT_OUT, '')}${said.out}`;
+    if (code === 0) return output;
+    const messages = error ?? output.stderr.replaceAll(PACKET_TRACE, '').replaceAll(SKIPPED_REFS, '');
     const Failure = ended.has(child) ? TransferEnded : GitFailure;
-    throw new Failure(command, code, exceeded ?? why);
+    throw new Failure(command, code, exceeded ?? `${messages}${output.stdout}`);
   };
 
   return {
-    run: async (command, limit) => (await carryOut(command, limit)).out,
+    run: async (command, limit) => (await transfer(command, limit)).stdout,
     ask: async (command, limit) => {
-      const { out, err } = await carryOut(command, limit, { GIT_TRACE_PACKET: '1' });
-      const format = TOLD_SHA256.test(err) ? 'sha256' : 'sha1';
-      return { out, isGit: err.search(TRACED) >= 0, format };
+      const { stdout, stderr } = await transfer(command, limit, { GIT_TRACE_PACKET: '1' });
+      const format = SHA256_ANNOUNCED.test(stderr) ? 'sha256' : 'sha1';
+      return { out: stdout, isGit: stderr.search(PACKET_TRACE) >= 0, format };
     },
     end: endAll,
     close: () => {
@@ -88,52 +88,52 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
   };
 }
 
-/** What a transfer has printed. */
-interface Said {
-  out: string;
-  err: string;
+interface Output {
+  stdout: string;
+  stderr: string;
 }
 
-/** Of what the other side said in git's protocol; it decides what stands behind the first `<`. */
-const TOLD_SHA256 = /^[\d:.]+ \S+ +packet: +[^\s<]+< .*\bobject-format=sha256\b/m;
-/** A line about what was said in git's protocol. */
-const TRACED = /^[\d:.]+ \S+ +packet: .*\n?/gm;
+/** A packet of the other side, which alone writes what follows the first `<`. */
+const SHA256_ANNOUNCED = /^[\d:.]+ \S+ +packet: +[^\s<]+< .*\bobject-format=sha256\b/m;
+/** A line of `GIT_TRACE_PACKET`: one packet of git's protocol. */
+const PACKET_TRACE = /^[\d:.]+ \S+ +packet: .*\n?/gm;
 
-function collect(child: Child, onComplaint: () => void): Said {
-  const said = { out: '', err: '' };
+function collect(child: Child, onStderr: () => void): Output {
+  const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text) => {
-    said.out = (said.out + text).slice(-MAX_OUTPUT);
+    output.stdout = (output.stdout + text).slice(-MAX_OUTPUT);
   });
   child.stderr.setEncoding('utf8').on('data', (text) => {
-    onComplaint();
-    said.err = (said.err + text).slice(-MAX_OUTPUT);
+    onStderr();
+    output.stderr = (output.stderr + text).slice(-MAX_OUTPUT);
   });
-  return said;
+  return output;
 }
 
 interface LimitWatch {
-  heard(): void;
-  /** Ends the watch; why the transfer was ended, or null where it was not. */
+  /** Call when the transfer has printed something. */
+  restartSilence(): void;
+  /** Ends the watch; returns a message if a limit was exceeded, and otherwise null. */
   end(): string | null;
 }
 
 function watchLimit({ total, silence }: TransferLimit, onExceeded: () => void): LimitWatch {
-  let why: string | null = null;
+  let message: string | null = null;
   const exceed = (limit: number) => (): void => {
-    why = `not done within ${limit} ms`;
+    message = `not done within ${limit} ms`;
     onExceeded();
   };
-  const whole = setTimeout(exceed(total), total);
-  let pause = setTimeout(exceed(silence), silence);
+  const totalTimer = setTimeout(exceed(total), total);
+  let silenceTimer = setTimeout(exceed(silence), silence);
   return {
-    heard: () => {
-      clearTimeout(pause);
-      pause = setTimeout(exceed(silence), silence);
+    restartSilence: () => {
+      clearTimeout(silenceTimer);
+      silenceTimer = setTimeout(exceed(silence), silence);
     },
     end: () => {
-      clearTimeout(whole);
-      clearTimeout(pause);
-      return why;
+      clearTimeout(totalTimer);
+      clearTimeout(silenceTimer);
+      return message;
     },
   };
 }
@@ -143,9 +143,9 @@ function endGroup({ pid, stdout, stderr }: Child, signal: NodeJS.Signals): void 
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group has ended by itself.
+    // The group has already ended.
   }
-  // Whoever left the group may hold these open.
+  // A process that left the group can hold the pipes open.
   stdout.destroy();
   stderr.destroy();
 }

@@ -6,8 +6,9 @@ import type { ObjectReader } from './objects.ts';
 import { parseTreeList } from './tree.ts';
 
 /**
- * Id of the tree of the desired-state folder at a commit; null where the folder is not there, or is a file. Rejects
- * as `unavailable` where the commit names a tree that cannot be read: a damaged folder is not a missing one.
+ * Resolves to the id of the desired-state folder's tree at a commit; null if there is no such folder, or a file in its
+ * place. Rejects as `unavailable` if the commit has the folder but its tree cannot be read: a damaged folder must not
+ * be taken for a missing one.
  */
 export async function findFolder(
   { context, prefix }: Repository,
@@ -17,9 +18,10 @@ export async function findFolder(
   const found = await objects.info(prefix === '' ? `${commit}^{tree}` : `${commit}:${prefix}`);
   if (found?.type === 'tree') return found.id;
   const entries = prefix === '' ? '' : await runGit(context, commands.treeEntry(commit, prefix));
-  const isNamed =
+  // The type `file` includes trees.
+  const isExpected =
     prefix === '' || (found === null && parseTreeList(entries).some(({ type }) => type === 'file'));
-  if (!isNamed) return null;
+  if (!isExpected) return null;
   throw new HoldfastError(
     'unavailable',
     `the folder's tree at ${commit} is missing or damaged; see git fsck`,

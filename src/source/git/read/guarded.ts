@@ -2,8 +2,8 @@ import { HoldfastError } from '../../../errors.ts';
 import { readingTrouble } from '../process/disk-trouble.ts';
 
 /**
- * Turns every failure of git to read into `unavailable`: whoever reads tries again later. The message is the sentence,
- * with what to do where that is known.
+ * Calls `read`, and turns its failures into `unavailable`, so that callers try again later. The message is `sentence`,
+ * followed by the cause and what to do if they are known. Errors that are a HoldfastError already stay as they are.
  */
 export async function guarded<T>(
   read: () => Promise<T>,

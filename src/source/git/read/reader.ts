@@ -15,13 +15,14 @@ import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
 const NEWLINE = 0x0a;
-/** What is not two object ids is given back as it is, and flushes what was answered before. */
+/** A line that is not two object ids: git prints it as it is, and flushes the answers before it. */
 const END_OF_DIFF = 'end';
-/** Changes that one comparison may tell; of more, the listing decides, which has a limit of its own. */
-const MOST_CHANGES = 1_000_000;
+/** The most changes of one comparison. If there are more, the folder is listed instead, which has its own limit. */
+const MAX_CHANGES = 1_000_000;
 
 /**
- * Reads the folder of a repository; closes `objects` with itself. `follow` is asked at every look at the head.
+ * Creates the reader of a repository's folder; closing it closes `objects`, too. `follow` is called each time that the
+ * followed branch has to be known, and decides which one it is.
  */
 export function createReader(
   repository: Repository,
@@ -29,16 +30,16 @@ export function createReader(
   follow: () => Promise<Followed>,
 ): Reader {
   const { context } = repository;
-  const differ = new Conversation(context, commands.diffTrees());
+  const diffs = new Conversation(context, commands.diffTrees());
   const close = async (): Promise<void> => {
-    await Promise.all([objects.close(), differ.close()]);
+    await Promise.all([objects.close(), diffs.close()]);
   };
 
   return {
     head: () => guarded(async () => readHead(objects, await follow(), close)),
     folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => guarded(() => readList(repository, tree)),
-    changes: (from, to) => guarded(() => readChanges(differ, from, to).catch(unlessGitDied)),
+    changes: (from, to) => guarded(() => readChanges(diffs, from, to).catch(nullIfGitFailed)),
     blob: (id, maxBytes) => guarded(() => objects.blob(id, maxBytes)),
     commit: (revision) => guarded(() => readCommit(objects, revision)),
     lastChange: (revision) => guarded(() => readLastChange(repository, revision)),
@@ -54,8 +55,8 @@ export function createReader(
 }
 
 /**
- * A branch without a commit has no revision. One whose commit cannot be read (its objects are damaged, or in another
- * repository whose disk is away) is not such a branch: rejects as `unavailable`.
+ * Resolves to no revision only for a branch without a commit. Rejects as `unavailable` if the branch has a commit that
+ * cannot be read: because it is damaged, or in another repository whose disk is not mounted.
  */
 async function readHead(
   objects: ObjectReader,
@@ -64,7 +65,7 @@ async function readHead(
 ): Promise<Head> {
   if (at === null) return { branch, revision: null };
   const lookUp = () => objects.info(`${at}^{commit}`);
-  // A running git does not notice that a disk is back.
+  // A running git does not notice that a disk is mounted again.
   const commit = (await lookUp()) ?? (await restart().then(lookUp));
   if (commit === null) throw unreadable(branch);
   return { branch, revision: commit.id };
@@ -74,31 +75,32 @@ async function readList({ context }: Repository, tree: string): Promise<TreeEntr
   return parseTreeList(await runGit(context, commands.listTree(tree)));
 }
 
-async function readChanges(differ: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
-  // Another repository can have taken this one's place; git would take the line for one that is to be given back.
+async function readChanges(diffs: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
+  // The repository was replaced by one with the other object format; git would only print such a line as it is.
   if (from.length !== to.length) return null;
-  return differ.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, parseChanges);
+  return diffs.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, readDiff);
 }
 
-/** A tree that is made to kill the comparison (20,000 folders in one another do) may still be listed. */
-function unlessGitDied(error: unknown): null {
+/** For `catch`: trees that crash the comparison, such as 20,000 nested folders, can perhaps still be listed. */
+function nullIfGitFailed(error: unknown): null {
   if (error instanceof GitFailure) return null;
   throw error;
 }
 
-async function parseChanges(reader: AnswerReader): Promise<TreeChange[] | null> {
-  // The two ids come first, on a line of their own; then pairs of facts and path. Of a missing tree nothing is said.
+async function readDiff(reader: AnswerReader): Promise<TreeChange[] | null> {
+  // First comes a line with the two ids, then two fields for each change. For a missing tree, git prints nothing at
+  // all.
   if ((await reader.until(NEWLINE)) === END_OF_DIFF) return null;
   const changes: TreeChange[] = [];
   for (;;) {
-    const first = String.fromCharCode(...(await reader.bytes(1)));
-    if (first !== ':') {
+    const firstCharacter = String.fromCharCode(...(await reader.bytes(1)));
+    if (firstCharacter !== ':') {
       await reader.until(NEWLINE);
       return changes;
     }
     const meta = await reader.until(NUL);
     changes.push(parseTreeChange(meta, await reader.until(NUL)));
-    if (changes.length > MOST_CHANGES)
+    if (changes.length > MAX_CHANGES)
       throw new GitFailure(commands.diffTrees(), null, 'told too many changes');
   }
 }
@@ -129,36 +131,36 @@ async function readIsAncestor(
   ancestor: string,
   revision: string,
 ): Promise<boolean> {
-  // Asked together: each answer takes as long as all of them.
-  const [known, commit] = await Promise.allSettled([
+  // Requested together, since both answers take no longer than one.
+  const [ancestorInfo, commit] = await Promise.allSettled([
     objects.info(`${objectId(ancestor)}^{commit}`),
     readCommit(objects, revision),
   ]);
-  // A revision that is gone (rewritten and pruned) is nobody's ancestor.
-  if (settled(known) === null) return false;
-  // The usual case, without a process of its own: one commit further.
-  if (settled(commit).parents.includes(ancestor)) return true;
+  // A commit that no longer exists (rewritten and pruned) is nobody's ancestor.
+  if (unwrap(ancestorInfo) === null) return false;
+  // The usual case, a single new commit, needs no process of its own.
+  if (unwrap(commit).parents.includes(ancestor)) return true;
   return (await askGit(context, commands.isAncestor(ancestor, revision))) !== null;
 }
 
-/** The commit at which two commits parted; null where they have none in common, or one of them is not there. */
+/** Resolves to a merge base of two commits; null if they have none, or if one of them is missing. */
 export async function readCommonAncestor(
   { context }: Repository,
   objects: ObjectReader,
   one: string,
   other: string,
 ): Promise<string | null> {
-  const [commit, ...known] = await Promise.allSettled([
+  const [commit, ...infos] = await Promise.allSettled([
     readCommit(objects, other),
     ...[one, other].map((id) => objects.info(`${objectId(id)}^{commit}`)),
   ]);
-  if (known.some((each) => settled(each) === null)) return null;
-  // The usual case, without a process of its own: one commit further.
-  if (one === other || settled(commit).parents.includes(one)) return one;
+  if (infos.some((info) => unwrap(info) === null)) return null;
+  // The usual case, a single new commit, needs no process of its own.
+  if (one === other || unwrap(commit).parents.includes(one)) return one;
   return (await askGit(context, commands.commonAncestor(one, other)))?.split('\n')[0] || null;
 }
 
-function settled<T>(outcome: PromiseSettledResult<T>): T {
+function unwrap<T>(outcome: PromiseSettledResult<T>): T {
   if (outcome.status === 'fulfilled') return outcome.value;
   throw outcome.reason;
 }

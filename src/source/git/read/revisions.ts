@@ -3,30 +3,30 @@ import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
 import { findRepository, isShallow, type Machine, type Repository } from '../repository/repository.ts';
+import { type DiskDifferences, readDiskDifferences } from './disk-differences.ts';
 import { findFolder } from './folder-tree.ts';
 import { openObjects } from './objects.ts';
 import { readCommonAncestor } from './reader.ts';
 import { parseTreeList } from './tree.ts';
-import { readUnlikeDisk, type UnlikeDisk } from './unlike-disk.ts';
 
-/** The folder at any revision that somebody names, for commands. */
+/** Reads the folder at any revision that a user names, for the commands. */
 export interface RevisionReader {
   /**
-   * Entries of the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null where that is no commit. Rejects as
-   * `unavailable` for a `HEAD` whose commit cannot be read: that is no repository without a commit.
+   * Lists the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null if that is not a commit. Rejects as
+   * `unavailable` for a `HEAD` whose commit cannot be read, unlike for a `HEAD` that has no commit yet.
    */
   entriesAt(revision: string): Promise<TreeEntry[] | null>;
   blob(id: string, maxBytes: number): Promise<BlobContent>;
-  /** The commit at which two revisions parted; null where they have none in common, or one of them is no commit. */
+  /** Resolves to a merge base of two revisions; null if they have none, or if one of them is not a commit. */
   commonAncestor(one: string, other: string): Promise<string | null>;
-  /** What a commit of the work tree would have otherwise than the folder as it lies on the disk. */
-  unlikeDisk(): Promise<UnlikeDisk>;
+  /** Resolves to how a commit of the work tree would differ from the folder on disk. */
+  unlikeDisk(): Promise<DiskDifferences>;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;
 }
 
-/** Opens the repository that a folder lies in; null where it lies in none. */
+/** Opens the repository that a folder is in; null if it is in none. */
 export async function openRevisions(folder: string, machine: Machine): Promise<RevisionReader | null> {
   const repository = await findRepository(folder, machine);
   if (repository === null) return null;
@@ -49,12 +49,13 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       if (first === null || second === null) return null;
       return readCommonAncestor(repository, objects, first.id, second.id);
     },
-    unlikeDisk: () => readUnlikeDisk(repository),
+    unlikeDisk: () => readDiskDifferences(repository),
     isShallow: await isShallow(repository),
     close: () => objects.close(),
   };
 }
 
+/** Rejects as `unavailable` if `HEAD` has a commit, which then cannot be read. */
 async function requireNoCommit(repository: Repository): Promise<void> {
   const branch = await currentBranch(repository);
   if (branch === null || (await tipOf(repository, branch)) !== null) throw unreadable(branch);

@@ -1,7 +1,7 @@
 import type { EntryType, TreeEntry } from '../../../desired/entry.ts';
 import type { TreeChange } from '../../source.ts';
 
-/** Modes of git's trees; anything else cannot be in a valid tree. */
+/** The type of an entry by its mode in a tree: besides these two, valid trees have only files and trees. */
 function entryType(mode: string): EntryType {
   if (mode === '120000') return 'symlink';
   return mode === '160000' ? 'submodule' : 'file';
@@ -19,8 +19,8 @@ export function parseIndexList(output: string): (TreeEntry & { letter: string })
   });
 }
 
-/** Parses `<fact> SP <fact> ... TAB <path> NUL`. */
-export function parseLines<T>(output: string, parse: (facts: string[], path: string) => T): T[] {
+/** Parses `<field> SP <field> ... TAB <path> NUL`. */
+export function parseLines<T>(output: string, parse: (fields: string[], path: string) => T): T[] {
   const lines = output.split('\0').filter((line) => line !== '');
   return lines.map((line) => {
     const tab = line.indexOf('\t');
@@ -29,8 +29,8 @@ export function parseLines<T>(output: string, parse: (facts: string[], path: str
 }
 
 /**
- * Parses one half of a line of `diff-tree -r -z --raw`:
- * `:<old mode> SP <new mode> SP <old id> SP <new id> SP <status>` and, after a NUL, the path.
+ * Parses the two fields of a change from `diff-tree -r -z --raw`: `meta`, which is
+ * `:<old mode> SP <new mode> SP <old id> SP <new id> SP <status>`, and the path.
  */
 export function parseTreeChange(meta: string, path: string): TreeChange {
   const [, mode = '', , blob = '', status = ''] = meta.split(' ');

@@ -9,27 +9,28 @@ import { makeVersion } from './new-version.ts';
 import { moveRefs, RECORD_REF } from './refs.ts';
 import { readOfEach, readSection, sectionAt, sectionName } from './sections.ts';
 
-/** How often a version is made again because somebody else has put another one there meanwhile. */
-const MAX_TRIES = 8;
+/** How often a write is tried while other managers keep writing their sections. */
+const MAX_ATTEMPTS = 8;
 
 const UNREAD = 'git could not read the record of ids';
 const OTHER_VERSION = 'another process wrote the record of ids';
 
-/** The versions of the record that count, of whatever type; null where there is none. */
+/** The objects at which the record is found, of whatever type; null if there is none. */
 export interface RecordTips {
-  /** For the section that is asked for, mostly that of this manager. */
+  /** Has the valid version of the section that is read or written. */
   own: string | null;
-  /** For all others; a new version takes its place. */
+  /** Has the valid version of all other sections; a write replaces this one. */
   others: string | null;
 }
 
-/** Where the record stands. */
+/** The refs at which the record is kept. */
 export interface RecordRefs {
-  /** What stands there. `versionAt` tells versions of the section apart that is asked for. */
+  /** Resolves to the current tips. `versionAt` returns the version that a tip has of the section in question. */
   look(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
   /**
-   * Puts a version, whose objects are in the repository, in the place of those that were found; `shares`: it has most
-   * of its files from there. Rejects as `IdsRecord.write` does, as `moved-on` also where only others have written.
+   * Publishes a version, whose objects are in the repository, in the place of the tips in `found`. `shares` says that
+   * most of its files are in `found.others`, too. Rejects as `IdsRecord.write` does, and as `moved-on` even if only
+   * other sections have changed.
    */
   put(tip: string, found: RecordTips, shares: boolean): Promise<void>;
   /** See `IdsRecord`. */
@@ -37,18 +38,18 @@ export interface RecordRefs {
   aside(): string | null;
 }
 
-/** What tells one keeper of the record from another. */
+/** Where one manager keeps its section. */
 interface Keeper {
-  /** Full name; null where all branches are one line. */
+  /** Full name; null in a checkout, where all branches are one line. */
   branch: string | null;
-  /** Of the repository. */
+  /** Address of the repository. */
   address: string;
   refs: RecordRefs;
 }
 
 /**
- * The record of ids in a repository of this machine: a commit without parents, so that old versions go, with a folder
- * for each line. Of the others' folders nothing is read or changed.
+ * Opens the record of ids. It is a commit without parents, so that old versions can be dropped, with a folder for each
+ * line. By default, the refs of this repository keep it.
  */
 export function createIdsRecord(
   repository: Repository,
@@ -57,32 +58,35 @@ export function createIdsRecord(
   const { branch, address, refs } = keeper;
   const folder = repository.prefix;
   const line = lineOf({ folder, branch });
-  const section = sectionName(line);
-  const look = (of = section): Promise<RecordTips> =>
-    refs.look(async (tip) => (await sectionAt(repository, tip, of)).version);
+  const ownSection = sectionName(line);
+  const currentTips = (section: string): Promise<RecordTips> =>
+    refs.look(async (tip) => (await sectionAt(repository, tip, section)).version);
   return {
     folder,
     branch,
     line,
-    // An address can hold a password.
+    // A hash, because an address can contain a password.
     source: createHash('sha256').update(address).digest('hex').slice(0, 32),
     isCurrent: refs.isCurrent,
     aside: refs.aside,
     read: (other = line) =>
       guarded(async () => {
-        const of = sectionName(other);
-        return readSection(repository, (await look(of)).own, of);
+        const section = sectionName(other);
+        return readSection(repository, (await currentTips(section)).own, section);
       }, UNREAD),
     readOfEach: (file) =>
       guarded(async () => {
-        const { own, others } = await look();
+        const { own, others } = await currentTips(ownSection);
         return readOfEach(repository, [own, others], file);
       }, UNREAD),
-    write: (draft) => writeSection({ repository, section, look, refs }, draft),
+    write: (draft) => {
+      const target = { repository, section: ownSection, currentTips: () => currentTips(ownSection), refs };
+      return writeSection(target, draft);
+    },
   };
 }
 
-/** The ref of this repository, which nobody else has. */
+/** The ref of a repository on this machine, which is read and written directly. */
 function localRefs(repository: Repository): RecordRefs {
   return {
     look: async () => {
@@ -96,37 +100,41 @@ function localRefs(repository: Repository): RecordRefs {
 }
 
 /** A section, and where it is written. */
-interface Writing {
+interface WriteTarget {
   repository: Repository;
   section: string;
-  look(): Promise<RecordTips>;
+  currentTips(): Promise<RecordTips>;
   refs: RecordRefs;
 }
 
-/** What others write meanwhile in sections of theirs is no reason to judge anything anew. */
-async function writeSection(writing: Writing, draft: SectionDraft): Promise<string> {
-  for (let tries = 1; ; tries++) {
+/** Tries again when only other sections have changed meanwhile: the draft is still right then. */
+async function writeSection(target: WriteTarget, draft: SectionDraft): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
     try {
-      return await writeOnce(writing, draft);
+      return await writeOnce(target, draft);
     } catch (error) {
       const failure = writeFailure(error);
-      if (failure instanceof Outdated || failure.kind !== 'moved-on' || tries === MAX_TRIES) throw failure;
+      const canRetry = failure.kind === 'moved-on' && !(failure instanceof SectionMoved);
+      if (!canRetry || attempt === MAX_ATTEMPTS) throw failure;
     }
   }
 }
 
-/** The section itself is not what it was expected to be. */
-class Outdated extends HoldfastError {
+/** The section does not have the expected version. */
+class SectionMoved extends HoldfastError {
   constructor() {
     super('moved-on', OTHER_VERSION);
   }
 }
 
-async function writeOnce({ repository, section, look, refs }: Writing, draft: SectionDraft): Promise<string> {
-  const tips = await look();
+async function writeOnce(
+  { repository, section, currentTips, refs }: WriteTarget,
+  draft: SectionDraft,
+): Promise<string> {
+  const tips = await currentTips();
   const others = await sectionAt(repository, tips.others, section);
   const own = tips.own === tips.others ? others : await sectionAt(repository, tips.own, section);
-  if (own.version !== draft.expected) throw new Outdated();
+  if (own.version !== draft.expected) throw new SectionMoved();
   const { tip, version } = await makeVersion(repository, others.root, section, draft);
   await refs.put(tip, tips, others.root !== null);
   return version;

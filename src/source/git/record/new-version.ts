@@ -7,16 +7,18 @@ import type { Repository } from '../repository/repository.ts';
 import { data } from '../write/commit-writer.ts';
 import { FILE_NAME, MAX_FILE, MAX_SECTIONS, MAX_TOTAL, type Root } from './sections.ts';
 
-/** Keeps a version from every clean-up until the record has it. */
+/** Protects the objects of a new version from clean-ups until the record's ref names it. */
 const RECORDING_REF = 'refs/holdfast/recording';
 
-/** A version that was made: its commit, and the tree of the section that was written. */
+/** A new version of the record. */
 export interface NewVersion {
+  /** Its commit. */
   tip: string;
+  /** The tree of the section that was written, which is the section's version. */
   version: string;
 }
 
-/** Makes the objects of a version in which one section is new, and all others are those of `root`. */
+/** Makes the objects of a version of the record in which one section is new, and all others are those of `root`. */
 export async function makeVersion(
   repository: Repository,
   root: Root | null,
@@ -24,13 +26,14 @@ export async function makeVersion(
   draft: SectionDraft,
 ): Promise<NewVersion> {
   refuseTooLarge(root, section, draft);
-  const base = root === null ? null : await baseOf(repository, root);
-  const said = await runGit(repository.context, commands.fastImport(), importOf(draft, base, section));
-  const [tip = '', folder = ''] = said.split('\n');
-  return { tip: objectId(tip), version: objectId(folder.split(/[ \t]/)[2] ?? '') };
+  const base = root === null ? null : await treeOfSections(repository, root);
+  const input = importScript(draft, base, section);
+  const output = await runGit(repository.context, commands.fastImport(), input);
+  const [tip = '', entry = ''] = output.split('\n');
+  return { tip: objectId(tip), version: objectId(entry.split(/[ \t]/)[2] ?? '') };
 }
 
-/** Nothing is written that would be refused when it is read. */
+/** Throws a `conflict` if the section, or the record, would be too large to be read again. */
 function refuseTooLarge(root: Root | null, section: string, { files }: SectionDraft): void {
   const sizes = Array.from(files.values(), (text) => Buffer.byteLength(text));
   const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -41,18 +44,21 @@ function refuseTooLarge(root: Root | null, section: string, { files }: SectionDr
   throw new HoldfastError('conflict', message);
 }
 
-/** A tree with the sections alone. What one of them holds can be missing: that is left to its manager. */
-async function baseOf({ context }: Repository, { tree, sections, hasMore }: Root): Promise<string> {
+/**
+ * Resolves to a tree with the sections of `root` and nothing else. Objects of a section can be missing, which is for
+ * its own manager to notice.
+ */
+async function treeOfSections({ context }: Repository, { tree, sections, hasMore }: Root): Promise<string> {
   if (!hasMore) return tree;
-  const lines = Array.from(sections.values(), ({ mode, name, id }) => {
+  const entries = Array.from(sections.values(), ({ mode, name, id }) => {
     const type = mode === '40000' ? 'tree' : mode === '160000' ? 'commit' : 'blob';
     return `${mode} ${type} ${id}\t${name}\0`;
   });
-  return objectId((await runGit(context, commands.makeTree(), lines.join(''))).trim());
+  return objectId((await runGit(context, commands.makeTree(), entries.join(''))).trim());
 }
 
-/** What `git fast-import` is told; it answers with the id of the commit, and with the entry of the section. */
-function importOf(
+/** The input of `git fast-import`, which prints the id of the commit, and then the entry of the section. */
+function importScript(
   { files, at, expected, keepsOthers }: SectionDraft,
   base: string | null,
   section: string,
@@ -70,7 +76,7 @@ function importOf(
     ...(base === null ? [] : [`M 040000 ${base} ""`, `D ${section}`]),
     ...(keepsOthers && expected !== null ? [`M 040000 ${objectId(expected)} ${section}`] : []),
     ...changes,
-    // The commit ends here: before that its mark stands for nothing.
+    // An empty line ends the commit; before that, its mark is not defined.
     '',
     'get-mark :1',
     `ls :1 ${section}`,

@@ -3,32 +3,34 @@ import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 
-/** Where the record stands (decisions, "Ids"). */
+/** The ref of the record (decisions, "Ids"). */
 export const RECORD_REF = 'refs/holdfast/ids';
-/** Where a mirror keeps what the record at origin was when it was last seen. */
+/** The mirror's ref for the record at origin, as it was last fetched or pushed. */
 export const SEEN_REF = 'refs/holdfast/origin-ids';
 
-/** One ref that is moved, or taken away where `to` is null; without `expected` from wherever it is. */
+/** The move of one ref. */
 export interface RefMove {
   ref: string;
+  /** Null deletes the ref. */
   to: string | null;
+  /** The object that the ref must name; null: the ref must not exist. Missing: whatever it names. */
   expected?: string | null;
 }
 
 /**
- * Moves refs of ours, all or none, and makes that durable. Where one is a symbolic ref, it is replaced: what it names
- * is not ours.
+ * Moves refs of ours, all or none, and makes that durable. A symbolic ref is replaced itself, because the ref that it
+ * names is not ours.
  */
 export async function moveRefs(
   repository: Pick<Repository, 'context' | 'commonFolder'>,
   moves: readonly RefMove[],
 ): Promise<void> {
-  const lines = moves.map((move) => `option no-deref\0${lineOf(move)}\0`);
-  await runGit(repository.context, commands.updateRefs(), lines.join(''));
+  const input = moves.map((move) => `option no-deref\0${instruction(move)}\0`);
+  await runGit(repository.context, commands.updateRefs(), input.join(''));
   await syncRef(repository, RECORD_REF);
 }
 
-function lineOf({ ref, to, expected }: RefMove): string {
+function instruction({ ref, to, expected }: RefMove): string {
   if (to === null) return `delete ${refName(ref)}\0${expected ?? ''}`;
   const from = expected === undefined ? '' : (expected ?? noObjectLike(to));
   return `update ${refName(ref)}\0${to}\0${from}`;

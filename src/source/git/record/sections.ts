@@ -4,13 +4,16 @@ import { GitFailure } from '../process/run.ts';
 import { type ObjectReader, openObjects } from '../read/objects.ts';
 import type { Repository } from '../repository/repository.ts';
 
-/** Whoever may push can write the ref: so much of it is read, and not more. Sizes in bytes. */
+// Anyone who may push can write anything to the ref, so reading it is limited. Sizes are in bytes.
+
+/** Of a commit, a tree, and a file that is read from each section. */
 const MAX_HEADER = 2 ** 16;
+/** Files of one section. */
 const MAX_FILES = 300;
 export const MAX_FILE = 2 ** 24;
-/** Of one section. */
+/** Of all files of one section. */
 export const MAX_TOTAL = 2 ** 26;
-/** So many fit into a tree of `MAX_HEADER`. */
+/** Sections of the record; a tree of `MAX_HEADER` has room for them. */
 export const MAX_SECTIONS = 500;
 
 export const FILE_NAME = /^[a-z0-9][a-z0-9.]{0,39}$/;
@@ -18,7 +21,7 @@ const SECTION_NAME = /^[0-9a-f]{32}$/;
 const FOLDER_MODE = '40000';
 const FILE_MODE = /^100/;
 
-/** A record, or a section of it, that is there, and cannot be one of ours; the message says why. */
+/** The record, or a section of it, is not as a manager writes it; the message says why. */
 class Damage extends Error {}
 
 /** One entry of a tree. */
@@ -28,35 +31,43 @@ interface Entry {
   id: string;
 }
 
-/** The top of a version of the record: a folder for each section. */
+/** The root folder of a version of the record, which has a folder for each section. */
 export interface Root {
   /** Its tree. */
   tree: string;
-  /** What stands under each name that a section can have, be it one or not. */
+  /** The entries with names of sections, even those that are not folders. */
   sections: ReadonlyMap<string, Entry>;
-  /** Whether there is something else beside them. */
+  /** Whether there are other entries, too. */
   hasMore: boolean;
 }
 
-/** What a version of the record holds for one line. */
+/** The state of one section in a version of the record. */
 export interface SectionState {
-  /** Null where nothing stands there, or nothing that can have sections. */
+  /** Null if there is no record, or something else at its ref. */
   root: Root | null;
-  /** Tells what stands there for the line from everything else that could; null where nothing does. */
+  /** Identifies what is stored there, damaged or not; null if there is nothing. */
   version: string | null;
-  /** Why there is no section to read where something stands; null where there is one. */
+  /** Why the section cannot be read; null if it can, or if there is nothing. */
   damage: string | null;
 }
 
 const NOTHING: SectionState = { root: null, version: null, damage: null };
 
-/** The folder of the section of a line: names of folders and branches are no names for files. */
+/**
+ * Returns the folder of a line's section: a hash, because names of folders and branches can be unfit for a file name.
+ */
 export function sectionName(line: string): string {
   return createHash('sha256').update(line).digest('hex').slice(0, 32);
 }
 
-/** By a process of its own: git may end over what it meets here, and other reading goes on. */
-async function reading<T>({ context }: Repository, read: (objects: ObjectReader) => Promise<T>): Promise<T> {
+/**
+ * Calls `read` with a git process of its own, because git may end when it reads damaged objects, and must not take
+ * other requests with it.
+ */
+async function withOwnReader<T>(
+  { context }: Repository,
+  read: (objects: ObjectReader) => Promise<T>,
+): Promise<T> {
   const attempt = async (): Promise<T> => {
     const objects = openObjects(context);
     try {
@@ -73,12 +84,12 @@ async function reading<T>({ context }: Repository, read: (objects: ObjectReader)
   }
 }
 
-/** What git has refused by ending is not readable; a call that was cut short may be. */
+/** Whether git ended by itself, so that the objects are unreadable. A call that was cut short may succeed later. */
 function isRefusal(error: unknown): boolean {
   return error instanceof GitFailure && error.exitCode !== null;
 }
 
-/** What a version holds for a line; the sections of others are not read. */
+/** Resolves to the state of a section in the version at `tip`, without reading the files of any section. */
 export async function sectionAt(
   repository: Repository,
   tip: string | null,
@@ -86,14 +97,16 @@ export async function sectionAt(
 ): Promise<SectionState> {
   if (tip === null) return NOTHING;
   try {
-    return sectionIn(await reading(repository, (objects) => readRoot(objects, tip)), tip, section);
+    const root = await withOwnReader(repository, (objects) => readRoot(objects, tip));
+    return sectionIn(root, tip, section);
   } catch (error) {
     if (error instanceof Damage) return { root: null, version: tip, damage: error.message };
     throw error;
   }
 }
 
-function sectionIn(root: Root, tip: string, section: string): SectionState & { root: Root } {
+/** Returns the state of a section in the version at `tip`, which has this root. */
+function sectionIn(root: Root, tip: string, section: string): SectionState {
   const entry = root.sections.get(section);
   if (entry?.mode === FOLDER_MODE) return { root, version: entry.id, damage: null };
   if (entry !== undefined) return { root, version: entry.id, damage: 'its section is not a folder' };
@@ -105,30 +118,30 @@ function sectionIn(root: Root, tip: string, section: string): SectionState & { r
   };
 }
 
-/** What a version says for the line of a section; null where it says nothing. */
+/** Reads a section from the version at `tip`; null if there is none. */
 export async function readSection(
   repository: Repository,
   tip: string | null,
   section: string,
 ): Promise<SectionText | null> {
   if (tip === null) return null;
-  let found = tip;
+  let damaged = tip;
   try {
-    return await reading(repository, async (objects) => {
-      found = tip;
-      const { root, version, damage } = sectionIn(await readRoot(objects, tip), tip, section);
-      if (root === null || version === null) return null;
-      found = version;
+    return await withOwnReader(repository, async (objects) => {
+      damaged = tip;
+      const { version, damage } = sectionIn(await readRoot(objects, tip), tip, section);
+      if (version === null) return null;
+      damaged = version;
       if (damage !== null) throw new Damage(damage);
       return { version, files: await readFiles(objects, version) };
     });
   } catch (error) {
-    if (error instanceof Damage) return { version: found, damage: error.message };
+    if (error instanceof Damage) return { version: damaged, damage: error.message };
     throw error;
   }
 }
 
-/** The file of this name of every section of these versions in which it can be read. */
+/** Reads the file of this name from every section of these versions, and skips those in which it cannot be read. */
 export async function readOfEach(
   repository: Repository,
   tips: readonly (string | null)[],
@@ -137,10 +150,10 @@ export async function readOfEach(
   const objects = openObjects(repository.context);
   const texts = new Set<string>();
   try {
-    for (const tip of new Set(tips.filter((one) => one !== null))) {
-      const root = await readRoot(objects, tip).catch(unlessDamaged);
+    for (const tip of new Set(tips.filter((tip) => tip !== null))) {
+      const root = await readRoot(objects, tip).catch(nullIfDamaged);
       for (const { mode, id } of root?.sections.values() ?? []) {
-        const text = mode === FOLDER_MODE ? await readIn(objects, id, name).catch(unlessDamaged) : null;
+        const text = mode === FOLDER_MODE ? await readNamed(objects, id, name).catch(nullIfDamaged) : null;
         if (text !== null) texts.add(text);
       }
     }
@@ -150,12 +163,12 @@ export async function readOfEach(
   }
 }
 
-async function readIn(objects: ObjectReader, folder: string, name: string): Promise<string | null> {
-  const entry = (await readTree(objects, folder)).find((one) => one.name === name);
-  return entry === undefined ? null : decode(await readFile(objects, entry.id, MAX_HEADER));
+async function readNamed(objects: ObjectReader, folder: string, name: string): Promise<string | null> {
+  const found = (await readTree(objects, folder)).find((entry) => entry.name === name);
+  return found === undefined ? null : decode(await readFile(objects, found.id, MAX_HEADER));
 }
 
-function unlessDamaged(error: unknown): null {
+function nullIfDamaged(error: unknown): null {
   if (error instanceof Damage || isRefusal(error)) return null;
   throw error;
 }
@@ -201,7 +214,7 @@ async function readTree(objects: ObjectReader, id: string): Promise<Entry[]> {
   return parseTree(bytes, id.length / 2);
 }
 
-/** Entries of `<mode> SP <name> NUL <id>`, the id as it is. */
+/** Parses entries of `<mode> SP <name> NUL <id>`, where the id is binary. */
 function parseTree(bytes: Buffer, idLength: number): Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -2,8 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commands } from '../../../src/source/git/process/commands.ts';
-import { type AnswerReader, Conversation } from '../../../src/source/git/process/conversation.ts';
-import { GitFailure } from '../../../src/source/git/process/run.ts';
+import {
+  type AnswerReader,
+  Conversation,
+  type ConversationCommand,
+} from '../../../src/source/git/process/conversation.ts';
+import { GitFailure, MAX_OUTPUT, OutputTooLarge } from '../../../src/source/git/process/run.ts';
 import { contextAt, notingGit, repositoryOfFile } from './support.ts';
 
 const NEWLINE = 0x0a;
@@ -16,7 +20,7 @@ await repository.commit(files);
 
 const noting = await notingGit();
 
-function talk(command = commands.batchObjects(), timeLimit = 60_000): Conversation {
+function talk(command: ConversationCommand = commands.batchObjects(), timeLimit = 60_000): Conversation {
   const conversation = new Conversation(noting.use(contextAt(repository.folder, timeLimit)), command);
   onTestFinished(() => conversation.close());
   return conversation;
@@ -90,6 +94,28 @@ describe('a conversation', () => {
     const first = await pid();
     await info(git, 'HEAD');
     expect(await pid()).toBe(first);
+  });
+});
+
+describe('a line', () => {
+  const shell = (script: string): Conversation => talk({ program: 'sh', args: ['-c', script] });
+
+  it('that comes in pieces, and begins in the middle of one, is read as a whole', async () => {
+    const git = shell(
+      "read -r x; printf a; sleep 0.1; printf 'b\\nc'; sleep 0.1; printf 'd\\ne\\n'; read -r x",
+    );
+    const lines = await git.ask('go\n', async (reader) => [
+      await line(reader),
+      await line(reader),
+      await line(reader),
+    ]);
+    expect(lines).toEqual(['ab', 'cd', 'e']);
+  });
+
+  it('of more bytes than memory should hold fails the request', async () => {
+    const git = shell(`read -r x; head -c ${MAX_OUTPUT + 1} /dev/zero; read -r x`);
+    const failure = git.ask('go\n', line);
+    await expect(failure).rejects.toBeInstanceOf(OutputTooLarge);
   });
 });
 

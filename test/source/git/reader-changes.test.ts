@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { TreeEntry } from '../../../src/desired/entry.ts';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
 import type { TreeChange } from '../../../src/source/source.ts';
+import { plumbingOf } from '../../support/plumbing.ts';
 import { MACHINE, newRepository, openSource, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();
@@ -142,6 +143,23 @@ describe('changes', () => {
     await rewritten.git('gc', '--quiet', '--prune=now');
     expect(await reader.changes(old, now)).toBeNull();
     expect(await reader.changes(now, now)).toEqual([]);
+  });
+});
+
+describe('trees whose paths are longer than memory should hold', () => {
+  it('are not compared, and the next ones are', async () => {
+    const hostile = await newRepository();
+    const git = plumbingOf(hostile);
+    const file = { mode: '100644', name: 'a', id: git.blob('') };
+    const longNames = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(1_000_000, 'a'));
+    const id = git.tree(longNames.map((name) => ({ ...file, name })));
+    const large = git.tree(
+      Array.from({ length: 7 }, (_, index) => ({ mode: '40000', name: `${index}`, id })),
+    );
+    const { reader } = await openSource(hostile.folder);
+    const [empty, small] = [git.tree([]), git.tree([file])];
+    expect((await reader.changes(empty, large))?.length).toBeUndefined();
+    expect(await reader.changes(empty, small)).toHaveLength(1);
   });
 });
 

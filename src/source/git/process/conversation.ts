@@ -1,10 +1,13 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
-import { type GitContext, GitFailure, hasPipes } from './run.ts';
+import { type GitContext, GitFailure, hasPipes, MAX_OUTPUT, OutputTooLarge } from './run.ts';
 
 /** Reads the answer of a process piece by piece. */
 export interface AnswerReader {
-  /** Reads the text up to the next `end` byte, and that byte, which is not part of the result. */
+  /**
+   * Reads the text up to the next `end` byte, and that byte, which is not part of the result. Rejects with an
+   * OutputTooLarge if the text has more than `MAX_OUTPUT` bytes.
+   */
   until(end: number): Promise<string>;
   /** Reads exactly `count` bytes. */
   bytes(count: number): Promise<Buffer>;
@@ -172,9 +175,11 @@ class Session implements AnswerReader {
   }
 
   async until(end: number): Promise<string> {
-    for (;;) {
-      const length = this.#indexOf(end);
+    for (let searched = 0; ; ) {
+      const length = this.#indexOf(end, searched);
       if (length >= 0) return this.#takeLine(length);
+      if (this.#size > MAX_OUTPUT) throw new OutputTooLarge(this.#command);
+      searched = this.#size;
       await this.#waitForOutput();
     }
   }
@@ -251,13 +256,14 @@ class Session implements AnswerReader {
     });
   }
 
-  /** The number of unread bytes before the next one of this value; -1 if it has not arrived. */
-  #indexOf(byte: number): number {
+  /** The position of a byte of this value among the unread bytes, from `from` on; -1 if none has arrived. */
+  #indexOf(byte: number, from: number): number {
     let before = -this.#start;
-    for (const [index, chunk] of this.#chunks.entries()) {
-      const found = chunk.indexOf(byte, index === 0 ? this.#start : 0);
+    for (const chunk of this.#chunks) {
+      const after = before + chunk.length;
+      const found = after > from ? chunk.indexOf(byte, Math.max(0, from - before)) : -1;
       if (found >= 0) return before + found;
-      before += chunk.length;
+      before = after;
     }
     return -1;
   }

@@ -3,7 +3,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, Head, Reader, TreeChange } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
-import { askGit, GitFailure, runGit } from '../process/run.ts';
+import { askGit, GitFailure, MAX_OUTPUT, runGit } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
 import { unreadable } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -17,7 +17,10 @@ const NUL = 0;
 const NEWLINE = 0x0a;
 /** A line that is not two object ids: git prints it as it is, and flushes the answers before it. */
 const END_OF_DIFF = 'end';
-/** The most changes of one comparison. If there are more, the folder is listed instead, which has its own limit. */
+/**
+ * The most changes of one comparison, whose paths have at most `MAX_OUTPUT` characters together. If there are more, the
+ * folder is listed instead, which has its own limit.
+ */
 const MAX_CHANGES = 1_000_000;
 
 /**
@@ -92,6 +95,7 @@ async function readDiff(reader: AnswerReader): Promise<TreeChange[] | null> {
   // all.
   if ((await reader.until(NEWLINE)) === END_OF_DIFF) return null;
   const changes: TreeChange[] = [];
+  let size = 0;
   for (;;) {
     const firstCharacter = String.fromCharCode(...(await reader.bytes(1)));
     if (firstCharacter !== ':') {
@@ -99,8 +103,10 @@ async function readDiff(reader: AnswerReader): Promise<TreeChange[] | null> {
       return changes;
     }
     const meta = await reader.until(NUL);
-    changes.push(parseTreeChange(meta, await reader.until(NUL)));
-    if (changes.length > MAX_CHANGES)
+    const path = await reader.until(NUL);
+    changes.push(parseTreeChange(meta, path));
+    size += path.length;
+    if (changes.length > MAX_CHANGES || size > MAX_OUTPUT)
       throw new GitFailure(commands.diffTrees(), null, 'told too many changes');
   }
 }

@@ -1,4 +1,4 @@
-/** Does what `inLanes` does, and resolves to the results in the order of the items. */
+/** Like `inLanes`, but resolves to the results in the order of the items. */
 export async function mapInLanes<T, R>(
   lanes: number,
   items: readonly T[],

@@ -10,7 +10,7 @@ export class Queue {
   }
 
   /**
-   * Does what `run` does, but rejects with `tooLate()`, and never begins the task, if it waits for `patience`
+   * Like `run`, but rejects with `tooLate()`, and never begins the task, if it waits for `patience`
    * milliseconds.
    */
   runWithin<T>(patience: number, tooLate: () => Error, task: () => Promise<T>): Promise<T> {

@@ -9,9 +9,8 @@ const read = promisify(readCallback);
 const SMALL = 1024;
 
 /**
- * Reads a UTF-8 file that is usually small. Does what `readFile` does, but with two operations in the thread pool
- * instead of four: a write reads HEAD and its branch seven times, and these operations took more time than anything
- * else in it.
+ * Reads a UTF-8 file that is usually small, like `readFile`, but with two operations in the thread pool instead of
+ * four: a write reads HEAD and its branch seven times, and these operations took more time than anything else in it.
  */
 export async function readSmallFile(path: string): Promise<string> {
   const file = await open(path, 'r');
@@ -25,7 +24,7 @@ export async function readSmallFile(path: string): Promise<string> {
   return readFile(path, 'utf8');
 }
 
-/** Does what `readSmallFile` does, but resolves to null if there is no file at the path. */
+/** Like `readSmallFile`, but resolves to null if there is no file at the path. */
 export async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readSmallFile(path);

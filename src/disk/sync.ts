@@ -38,9 +38,9 @@ export function syncFiles(top: string, paths: readonly string[]): Promise<void> 
 }
 
 /**
- * Does what `syncFiles` does, for a caller who knows which files existed before. For a file that existed and still
- * does, its own folder is the only one to sync; for any other file, each folder above it can be new or gone. Several
- * paths are synced at once, so that the disk can write them together.
+ * Like `syncFiles`, for a caller who knows which files existed before. For a file that existed and still does, its own
+ * folder is the only one to sync; for any other file, each folder above it can be new or gone. Several paths are synced
+ * at once, so that the disk can write them together.
  */
 export async function syncChanged(
   top: string,

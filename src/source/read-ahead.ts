@@ -6,9 +6,9 @@ const MAX_FILES = 64;
 const MAX_BYTES = 32 * 1024;
 
 /**
- * Returns the source with reading ahead: while git publishes commits, the reader is already asked for what the pass that
- * applies them will need. All these requests name objects by id, so the answers cannot become outdated. Each answer is
- * used only once. If something was missing, the answer is dropped, and the repository is asked again.
+ * Wraps a source so that it reads ahead: while git publishes commits, it already requests what the pass that applies
+ * them will need. These requests name objects by id, so their answers cannot become outdated. Each answer is used once.
+ * If something was missing, the answer is dropped, and the repository is asked again.
  */
 export function readingAhead(source: Source): Source {
   const { reader, publisher } = source;

@@ -36,8 +36,8 @@ export interface FolderHistory {
 }
 
 /**
- * Reads one folder of one repository, always as objects at a revision and never from a checkout. Every method rejects as
- * `unavailable` if git cannot read the repository.
+ * Reads one folder of one repository, always as objects at a revision and never from a checkout. Every method rejects
+ * as `unavailable` if git cannot read the repository.
  */
 export interface Reader {
   /**
@@ -65,19 +65,18 @@ export interface Reader {
   commonAncestor(one: string, other: string): Promise<string | null>;
   history(): Promise<FolderHistory>;
   /**
-   * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined: in
-   * a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`.
+   * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined:
+   * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`.
    */
   touched(from: string, to: string): Promise<Set<string> | null>;
   /**
-   * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all commits at which a branch
-   * can have been that moved from `from` to `to` and only ever forward. Null in a shallow clone, where they cannot be
-   * determined.
+   * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all that a branch can have
+   * pointed to if it got from `from` to `to` by fast-forwards alone. Null in a shallow clone, which cannot tell.
    */
   between(from: string, to: string): Promise<string[] | null>;
   /**
-   * Resolves to the commits at which the followed branch was according to git's reflogs, newest first: one list for each
-   * reflog that records its moves (the branch's own, and that of HEAD).
+   * Resolves to the commits that the followed branch has pointed to according to git's reflogs, newest first: one list
+   * for each reflog that records its moves (its own, and that of HEAD).
    */
   visited(): Promise<string[][]>;
   /** Ends the git processes of the reader. */
@@ -115,8 +114,9 @@ export interface Publisher {
    *
    * Rejects as `moved-on` if the branch is no longer at `base`; as `conflict` if the checkout or the branch refuses the
    * commits, with `details.paths` if the reason lies in these files of the drafts, and as a RepositoryConflict if every
-   * draft would be refused; as `unavailable` if git or origin cannot be reached. After a rejection nothing is published,
-   * unless `details.commits` is set: then it is unknown whether these commits, one per draft, have reached origin.
+   * draft would be refused; as `unavailable` if git or origin cannot be reached. After a rejection nothing is
+   * published, unless `details.commits` is set: then it is unknown whether these commits, one per draft, have reached
+   * origin.
    *
    * `onMade` is called with the ids when the commits are in the repository that is read, before they are published.
    */
@@ -183,8 +183,8 @@ export interface IdsRecord {
   /** Reads a section, whose content is not to be trusted; null if there is none. Rejects as `unavailable`. */
   read(line?: string): Promise<SectionText | null>;
   /**
-   * Reads the file of this name from each section of every line, both here and at origin, and skips those that cannot be
-   * read. Rejects as `unavailable`.
+   * Reads the file of this name from each section of every line, both here and at origin, and skips those that cannot
+   * be read. Rejects as `unavailable`.
    */
   readOfEach(file: string): Promise<string[]>;
   /**
@@ -210,8 +210,8 @@ export interface SourceOrigin {
    */
   interrupt(): void;
   /**
-   * Does what `interrupt` does, and lets no transfer start any more. Also ends a running transfer of the record, because
-   * fetches and pushes may be waiting for their turn behind it; later transfers of the record still run. For the end of
+   * Like `interrupt`, but also lets no transfer start any more, and ends a running transfer of the record, because
+   * fetches and pushes may be waiting for their turn behind it. Later transfers of the record still run. For the end of
    * the process.
    */
   abandon(): void;

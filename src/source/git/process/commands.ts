@@ -167,9 +167,9 @@ export const commands = {
    */
   repack: () => command('repack', '--geometric=2', '-d', '--quiet', '--no-write-bitmap-index'),
   /**
-   * Makes one pack of all objects that refs, reflogs and indexes reach, and one of the others, and drops those of the
-   * others that are older than two weeks. Objects that are borrowed from another repository are not copied. Needs git
-   * 2.37.
+   * Makes one pack of all objects that refs, reflogs and indexes reach. Of the unreachable ones, it makes another pack,
+   * without those that are older than two weeks. Objects that are borrowed from another repository are not copied.
+   * Needs git 2.37.
    */
   repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
   /** Does the same, but drops what is older than a day: for a repository in which nobody else works. */

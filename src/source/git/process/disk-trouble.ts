@@ -64,12 +64,14 @@ function repositoryTrouble(error: unknown): string | null {
   return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
 }
 
-/** Returns the sentence; if the disk or the repository is known to be the cause, followed by that and by what to do. */
+/**
+ * Returns the sentence, followed by the cause and what to do if the cause is known to be the disk or the repository.
+ */
 export function withTrouble(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? diskTrouble(error) ?? repositoryTrouble(error));
 }
 
-/** Does what `withTrouble` does for work that only reads: "Permission denied" is then about reading. */
+/** Like `withTrouble`, for work that only reads: "Permission denied" is then about reading. */
 export function readingTrouble(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? repositoryTrouble(error) ?? diskTrouble(error));
 }

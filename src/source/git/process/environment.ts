@@ -1,4 +1,4 @@
-/** The variables of the machine's environment without which git cannot run; no others are passed on. */
+/** The variables of the machine's environment that git needs; no others are passed on. */
 const PASSED_ON = ['PATH', 'TMPDIR'] as const;
 
 /**

@@ -15,7 +15,7 @@ export interface Launcher {
   /** Starts the shell, while there is other work to do. */
   prepare(context: GitContext): void;
   /**
-   * Does what `runGit` does, for a command without input; the text also contains what git printed to standard error.
+   * Like `runGit`, for a command without input; the text also contains what git printed to standard error.
    * One command runs at a time.
    */
   run(context: GitContext, command: GitCommand): Promise<string>;

@@ -36,7 +36,7 @@ export function saidBy(error: unknown): string {
   return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
-/** Whether git answered no, which most commands do by exit code 1; after mistakes and damage they end with others. */
+/** Whether git answered no. Most commands do so by exit code 1, and report mistakes and damage by other codes. */
 export function saidNo(error: unknown): error is GitFailure {
   return error instanceof GitFailure && error.exitCode === 1;
 }
@@ -66,7 +66,7 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
   return textOf(chunks);
 }
 
-/** Does what `runGit` does, but resolves to null if git answers no (`saidNo`). */
+/** Like `runGit`, but resolves to null if git answers no (`saidNo`). */
 export async function askGit(context: GitContext, command: GitCommand): Promise<string | null> {
   return runGit(context, command).catch((error) => {
     if (saidNo(error)) return null;
@@ -75,7 +75,7 @@ export async function askGit(context: GitContext, command: GitCommand): Promise<
 }
 
 /**
- * Does what `runGit` does, but passes the output to `onChunk` as it arrives. `onChunk` returns false when it has kept
+ * Like `runGit`, but passes the output to `onChunk` as it arrives. `onChunk` returns false when it has kept
  * too much of it.
  */
 export async function streamGit(

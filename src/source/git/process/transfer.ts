@@ -21,14 +21,14 @@ export interface Transfers {
    * limit, with a TransferEnded if `end` or `close` ended it; no process that it started is left then.
    */
   run(command: GitCommand, limit: TransferLimit): Promise<string>;
-  /** Does what `run` does; also resolves to whether the other side spoke git's protocol, and to its object format. */
+  /** Like `run`, but also resolves to whether the other side spoke git's protocol, and to its object format. */
   ask(
     command: GitCommand,
     limit: TransferLimit,
   ): Promise<{ out: string; isGit: boolean; format: ObjectFormat }>;
   /** Ends all running transfers. */
   end(): void;
-  /** Does what `end` does, and rejects later calls. */
+  /** Like `end`, and also rejects later calls. */
   close(): void;
 }
 

@@ -60,21 +60,17 @@ export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Prom
  * and after each step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
  *
  * Rejects as `moved-on` where another branch is checked out by now, and with what git says; with `details.commits` once
- * the branch has moved.
+ * the branch has moved, unless it was moved back.
  */
 export async function moveBranch(checkout: Checkout, movers: Movers, move: Move): Promise<void> {
-  const { repository, faults } = checkout;
+  const { faults } = checkout;
   await holdingIndex(checkout, async (held) => {
     await switchFirst(held, movers, move);
     faults.pass('tree-switched');
     await moveRef(held, movers, move);
     faults.pass('branch-moved');
-    await sayingPublished(move, async () => {
-      await followHead(held, movers, move);
-      await syncRef(repository, move.branch);
-      faults.pass('branch-synced');
-      if (move.isCheckedOut) await movers.notes.clear();
-    });
+    const isPublished = await reportingPublished(move, () => finishMove(held, movers, move));
+    if (!isPublished) throw movedOn();
   });
   faults.pass('publish-done');
 }
@@ -121,38 +117,32 @@ async function outcomeOf(repository: Repository, move: Move): Promise<'moved' | 
   return tip === tipAfter(move) ? 'moved' : 'not moved';
 }
 
-/** The index and the files of a branch that came to be checked out, or ceased to be, while it moved. */
-async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Move): Promise<void> {
-  if (!(await hasHeadMoved(held.repository, move))) return;
-  // What was switched belongs to the branch, and not to what is checked out now.
-  if (move.isCheckedOut) return void (await recoverNoted(held, notes));
-  try {
-    await switchNoted(held, move, await noteSwitch(held, notes, move));
-  } catch (error) {
-    // A person's work is in the way: without the write it is as if they had switched a moment earlier.
-    const before = move.from ?? noObjectLike(tipAfter(move));
-    await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
-    // In this order: while the branch has the commit, a switch to it is not undone.
-    await undoFailed(held, notes, error);
-    throw new TakenBack(error);
+/**
+ * Ends the write after the branch has moved. Resolves to false if the branch was moved back, because it came to be
+ * checked out in the meantime, with index and files as they were before.
+ */
+async function finishMove(held: HeldCheckout, { notes, refs }: Movers, move: Move): Promise<boolean> {
+  const { repository, locks, faults } = held;
+  if (await hasHeadMoved(repository, move)) {
+    if (!move.isCheckedOut) {
+      const before = move.from ?? noObjectLike(tipAfter(move));
+      await locks.wait(() => refs.move(move.branch, tipAfter(move), before));
+      return false;
+    }
+    // What was switched belongs to the branch, and not to what is checked out now.
+    await recoverNoted(held, notes);
   }
-  await syncRef(held.repository, move.branch);
-  await notes.clear();
-}
-
-/** The branch is where it was. */
-class TakenBack extends Error {
-  constructor(cause: unknown) {
-    super('the branch was moved back', { cause });
-  }
+  await syncRef(repository, move.branch);
+  faults.pass('branch-synced');
+  if (move.isCheckedOut) await notes.clear();
+  return true;
 }
 
 /** Whatever fails once the branch has moved must not look as if nothing had happened. */
-async function sayingPublished({ commits }: Move, act: () => Promise<void>): Promise<void> {
+async function reportingPublished<T>({ commits }: Move, act: () => Promise<T>): Promise<T> {
   try {
-    await act();
+    return await act();
   } catch (error) {
-    if (error instanceof TakenBack) throw error.cause;
     const message = 'the commit is published, but the checkout could not be updated';
     throw new HoldfastError('unavailable', message, { commits }, error);
   }

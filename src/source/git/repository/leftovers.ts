@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAtWork, isOpen } from '../work-tree/holders.ts';
+import { isGitWriting, isOpen } from '../work-tree/holders.ts';
 import { allFoldersOf, DEAD_AFTER, DEAD_AFTER_BLINDLY, type Folders } from '../work-tree/locks.ts';
 import type { Repository } from './repository.ts';
 
@@ -35,7 +35,7 @@ function packFileNames({ commonFolder }: Pick<Repository, 'commonFolder'>): Prom
 
 async function removeStale(repository: Repository, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
-  const isBusy = await isAtWork(await allFoldersOf(repository));
+  const isBusy = await isGitWriting(await allFoldersOf(repository));
   if (isBusy === true) return;
   for (const name of names) {
     const path = `${repository.commonFolder}/objects/pack/${name}`;
@@ -84,7 +84,7 @@ export async function clearFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;
   const folder = `${commonFolder}/objects/pack`;
   const names = new Set(await packFileNames(folders));
-  const isAlone = (await isAtWork(await allFoldersOf(folders))) === false;
+  const isAlone = (await isGitWriting(await allFoldersOf(folders))) === false;
   const marks = [...names].filter((name) => KEEP_MARK.test(name));
   for (const mark of marks.filter((name) => isAlone || !names.has(name.replace(/keep$/, 'pack')))) {
     if (await isStale(`${folder}/${mark}`, 0)) await remove(`${folder}/${mark}`);

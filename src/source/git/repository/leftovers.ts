@@ -39,7 +39,7 @@ async function removeStale(repository: Repository, names: readonly string[]): Pr
   if (isBusy === true) return;
   for (const name of names) {
     const path = `${repository.commonFolder}/objects/pack/${name}`;
-    // The process behind a keep mark would have been seen; an unfinished pack can be of one that is not visible here.
+    // The process behind a keep mark would have been seen; that of an unfinished pack may not be visible here.
     const minimumAge = isBusy === null ? DEAD_AFTER_BLINDLY : KEEP_MARK.test(name) ? 0 : DEAD_AFTER;
     if (await isStale(path, minimumAge)) await remove(path);
   }
@@ -66,7 +66,10 @@ export async function clearFailedJoin(
   if (!signal.aborted) await removeStale(repository, added);
 }
 
-/** Whether a file has been left behind: it is at least so old (milliseconds), and a keep mark is of `fast-import`. */
+/**
+ * Whether a file was left behind: it is at least `minimumAge` milliseconds old and, if it is a keep mark, `fast-import` made
+ * it; otherwise, no process has it open.
+ */
 async function isStale(path: string, minimumAge: number): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   if (found === null || Date.now() - found.mtimeMs < minimumAge) return false;

@@ -124,7 +124,7 @@ async function joinPacks(
 ): Promise<boolean> {
   const isDropped = isDropDue && (await dropper.run());
   if (signal.aborted) return false;
-  // A drop that is due fails if git is too old, the search takes too long, or objects are being added.
+  // A due drop can fail: git is too old, the search takes too long, or objects are being added. Packs are then joined.
   if (!isDropped) await group.run(commands.repack(), LIMIT);
   else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), LIMIT);
   return isDropped === isDropDue;
@@ -167,7 +167,7 @@ async function shouldDrop(
   return isDue && !(await isLeftToUsers(repository));
 }
 
-/** Whether the series leaves no pack as it is: the largest has less than twice as many objects as all others together. */
+/** Whether a geometric join would take all packs: the largest has less than twice as many objects as all others together. */
 async function wouldJoinAll(folder: string, packs: readonly string[]): Promise<boolean> {
   const files = await Promise.all(packs.map((name) => stat(`${folder}/${name}.idx`).catch(() => null)));
   const sizes = files.map((file) => Math.max(0, (file?.size ?? 0) - EMPTY_INDEX));

@@ -31,8 +31,9 @@ export interface Machine {
 const OLDEST_GIT = [2, 36] as const;
 
 /**
- * Finds the repository that a folder is in; resolves to null if it is in none. Only the nearest folder above has to
- * exist, since git keeps no empty folders. Rejects as `invalid` if the folder or its repository cannot be used.
+ * Finds the repository that a folder is in; resolves to null if it is in none. The folder itself can be missing, since
+ * git keeps no empty folders; what counts is the nearest folder above it that exists. Rejects as `invalid` if the folder or
+ * its repository cannot be used.
  */
 export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
   const { existing, missing } = await nearestFolder(folder);

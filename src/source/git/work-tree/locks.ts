@@ -47,7 +47,7 @@ export interface Locks {
    * Waits some seconds for a git of a dead manager that may still move the index or the branch. Rejects as `conflict` if
    * that git does not end. Resolves at once if this machine cannot tell.
    */
-  settle(): Promise<void>;
+  waitForOrphans(): Promise<void>;
   /** Removes the locks of dead processes; resolves to their names. */
   clear(): Promise<string[]>;
 }
@@ -77,16 +77,16 @@ export function createLocks(repository: Repository, onCleared: (files: string[])
       });
     return attempt();
   };
-  const settle = async (): Promise<void> => {
+  const waitForOrphans = async (): Promise<void> => {
     const deadline = performance.now() + PATIENCE;
     while ((await hasOrphans(foldersOf(repository))) === true) {
-      if (performance.now() > deadline) throw new RepositoryConflict(STILL_AT_WORK);
+      if (performance.now() > deadline) throw new RepositoryConflict(ORPHAN_RUNS);
       await sleep(INTERVAL);
     }
   };
   const holdIndex = (): Promise<() => Promise<void>> =>
     wait(() => takeLock(`${repository.gitFolder}/index.lock`));
-  return { wait, holdIndex, settle, clear };
+  return { wait, holdIndex, waitForOrphans, clear };
 }
 
 /** Creates a lock as git does. Its file stays open until it is released, which shows others that its process is alive. */
@@ -107,7 +107,7 @@ async function takeLock(path: string): Promise<() => Promise<void>> {
   }
 }
 
-const STILL_AT_WORK = 'a git process of an earlier manager is still running in the checkout; end it';
+const ORPHAN_RUNS = 'a git process of an earlier manager is still running in the checkout; end it';
 
 /** A repository's work tree and git folders. */
 export type Folders = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder'>;

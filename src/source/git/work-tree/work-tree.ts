@@ -56,8 +56,8 @@ export const FILE_LANES = 16;
 /** The files that a write creates or changes, by their paths from the top of the work tree, and whether the base has each. */
 export type WrittenFiles = ReadonlyMap<string, boolean>;
 
-/** From this number of files in one folder on, listing the folder costs less than a request for each file. */
-const LISTING_PAYS = 32;
+/** Number of files in one folder from which listing the folder costs less than a request for each file. */
+const LISTING_THRESHOLD = 32;
 
 /**
  * Resolves to what `refuseDirtyFiles` needs to know about the base. For each single path, git reads its folder from the
@@ -76,7 +76,7 @@ export async function writtenFiles(
   for (const folder of paths.map(posix.dirname)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
   const listed = new Map<string, ReadonlySet<string>>();
   for (const [folder, count] of counts) {
-    if (count < LISTING_PAYS) continue;
+    if (count < LISTING_THRESHOLD) continue;
     const tree = await objects.info(`${base}:${folder === '.' ? '' : folder}`);
     const isTree = tree?.type === 'tree';
     const entries = isTree ? parseTreeList(await runGit(repository.context, commands.listTop(tree.id))) : [];

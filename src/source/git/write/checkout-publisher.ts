@@ -70,7 +70,8 @@ export function createCheckoutPublisher(
     } catch (error) {
       const refusal = publishError(error, paths, prefix);
       // To a tree that was made before it, someone's new commit looks like uncommitted work.
-      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(repository, branch, base.revision));
+      const isOvertaken =
+        refusal.kind === 'conflict' && (await hasBranchMoved(repository, branch, base.revision));
       throw isOvertaken ? movedOn(error) : refusal;
     }
   };
@@ -141,7 +142,7 @@ async function retryIfObjectMissing<T>(writer: CommitWriter, work: () => Promise
   }
 }
 
-async function hasMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
+async function hasBranchMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
   const tip = await tipOf(repository, branch).catch(() => base);
   return tip !== base;
 }

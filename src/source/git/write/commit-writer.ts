@@ -15,9 +15,9 @@ const NEWLINE = 0x0a;
 const FOLDER_MODE = '040000';
 /** The ref that protects commits from clean-ups until a branch has them. */
 export const PUBLISHING_REF = 'refs/holdfast/publishing';
-/** Milliseconds without a commit after which the process ends, and forgets which objects it has seen. */
+/** Milliseconds without a commit after which `fast-import` is ended, and with it its memory of objects. */
 const IDLE_LIMIT = 30_000;
-/** Writes after which it ends, too: until then, the packs that it has made must not be joined. */
+/** Writes after which it is ended, too: until then, the packs that it has made must not be joined. */
 const MOST_WRITES = 32;
 
 /** Makes commits without a checkout and without an index. */

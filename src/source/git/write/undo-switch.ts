@@ -37,7 +37,7 @@ interface SwitchedPath {
 export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Promise<boolean> {
   const { objects, locks } = checkout;
   // A git can outlive the manager that started it. It must end before index and branch are read.
-  await locks.settle();
+  await locks.waitForOrphans();
   const tip = (await headOf(checkout)) ?? emptyTreeLike(note.to);
   if ((await objects.info(`${note.to}^{commit}`)) === null) {
     await refuseUndecided(checkout, note, tip);
@@ -86,8 +86,8 @@ async function isPublished({ repository }: Checkout, commit: string, tip: string
 }
 
 /**
- * Decides for a commit that no longer exists, because someone removed the ref that protected it, so that its contents are
- * unknown. Rejects as `conflict` if a path of the switch is neither as in HEAD nor the file from before the switch.
+ * Handles a note whose commit no longer exists, because someone removed the ref that protected it: what the commit
+ * contained is unknown. Rejects as `conflict` if a path of the switch is neither as in HEAD nor the file from before the switch.
  */
 async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, tip: string): Promise<void> {
   const { context, gitFolder } = checkout.repository;

@@ -45,21 +45,17 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   }
   if (await isPublished(checkout, note.to, tip)) return false;
   const paths = await switchedPaths(checkout, note, tip);
-  const isIndexSwitched = paths.some(
-    ({ inIndex, inCommit, inHead }) => inIndex === inCommit && inHead !== inCommit,
-  );
+  const staged = paths.filter(({ inIndex, inCommit }) => inIndex === inCommit);
+  const isIndexSwitched = staged.length > 0;
   const mayBePartial = !isIndexSwitched || (await isFromEarlierBoot(note));
   const ours = await findOurFiles(checkout, note, paths, { isIndexSwitched, mayBePartial });
-  if (!mayBePartial && paths.every(({ path, inIndex, inCommit }) => ours.has(path) && inIndex === inCommit)) {
+  const isUntouched = staged.length === paths.length && paths.every(({ path }) => ours.has(path));
+  if (isUntouched && !mayBePartial) {
     // Nobody has changed anything. git's own way back also respects what a sparse checkout leaves out.
     await switchTree(checkout, note.to, tip);
     return true;
   }
-  await resetIndex(
-    checkout,
-    note.to,
-    paths.filter(({ inIndex, inCommit }) => inIndex === inCommit),
-  );
+  await resetIndex(checkout, note.to, staged);
   await restoreFiles(
     checkout,
     paths.filter(

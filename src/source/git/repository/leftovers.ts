@@ -67,8 +67,8 @@ export async function clearFailedJoin(
 }
 
 /**
- * Whether a file was left behind: it is at least `minimumAge` milliseconds old and, if it is a keep mark, `fast-import` made
- * it; otherwise, no process has it open.
+ * Whether a file was left behind: it is at least `minimumAge` milliseconds old and, if it is a keep mark, `fast-import`
+ * made it; otherwise, no process has it open.
  */
 async function isStale(path: string, minimumAge: number): Promise<boolean> {
   const found = await stat(path).catch(() => null);

@@ -167,7 +167,7 @@ async function shouldDrop(
   return isDue && !(await isLeftToUsers(repository));
 }
 
-/** Whether a geometric join would take all packs: the largest has less than twice as many objects as all others together. */
+/** Whether a geometric join would take all packs: the largest has less than twice as many objects as all others. */
 async function wouldJoinAll(folder: string, packs: readonly string[]): Promise<boolean> {
   const files = await Promise.all(packs.map((name) => stat(`${folder}/${name}.idx`).catch(() => null)));
   const sizes = files.map((file) => Math.max(0, (file?.size ?? 0) - EMPTY_INDEX));

@@ -38,7 +38,7 @@ const OLDEST_GIT = [2, 36] as const;
 export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
   const { existing, missing } = await nearestFolder(folder);
   await requireEntry(existing);
-  // Below the folder with `.git`, git takes any folder that looks like a bare repository for one, and commits can bring such.
+  // Below the folder with `.git`, git accepts any folder that looks like a bare repository, and commits can bring those.
   const trusting = contextOf(folderWithGit(existing) ?? existing, machine, ['*']);
   await checkVersion(trusting);
   const location = await locate(trusting);

@@ -13,7 +13,7 @@ const INTERVAL = 50;
 /** Milliseconds between two searches for dead locks, each of which inspects all processes. */
 const CLEAR_INTERVAL = 1000;
 
-/** Age at which a lock that nobody holds counts as dead (milliseconds): the process of a younger one may be about to open it. */
+/** Age at which an unheld lock counts as dead (milliseconds): the process of a younger one may be about to open it. */
 export const DEAD_AFTER = 2000;
 /** The same where open files cannot be inspected: longer than git works, and than most editors stay open. */
 export const DEAD_AFTER_BLINDLY = 15 * 60_000;

@@ -53,7 +53,7 @@ function ignoreDirty(error: unknown): string {
 /** How many files are checked at the same time: thousands of calls started together delay everything else. */
 export const FILE_LANES = 16;
 
-/** The files that a write creates or changes, by their paths from the top of the work tree, and whether the base has each. */
+/** The files that a write creates or changes, by path from the top of the work tree, and whether the base has each. */
 export type WrittenFiles = ReadonlyMap<string, boolean>;
 
 /** Number of files in one folder from which listing the folder costs less than a request for each file. */

@@ -13,7 +13,7 @@ const WRITEBACK_TIME = 3_600_000;
 const LAG = 1000;
 /** Folders of loose objects, and of packs. */
 const OBJECTS = /^([0-9a-f]{2}|pack)$/;
-/** How many folders or files are checked at the same time: all folders together take a third of the time of 16 at a time. */
+/** How many folders or files are checked at a time: all folders together take a third of the time of 16 at a time. */
 const AT_ONCE = 257;
 
 /** `stat` of `node:fs/promises` blocks the event loop, and with it the devices' requests, for twice as long. */

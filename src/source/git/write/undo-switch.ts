@@ -83,7 +83,8 @@ async function isPublished({ repository }: Checkout, commit: string, tip: string
 
 /**
  * Handles a note whose commit no longer exists, because someone removed the ref that protected it: what the commit
- * contained is unknown. Rejects as `conflict` if a path of the switch is neither as in HEAD nor the file from before the switch.
+ * contained is unknown. Rejects as `conflict` if a path of the switch is neither as in HEAD nor the file from before the
+ * switch.
  */
 async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, tip: string): Promise<void> {
   const { context, gitFolder } = checkout.repository;

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commands, type GitCommand } from '../../../src/source/git/process/commands.ts';
 import { createLauncher, type Launcher } from '../../../src/source/git/process/launcher.ts';
 import { type GitContext, GitFailure } from '../../../src/source/git/process/run.ts';
-import { isAtWork } from '../../../src/source/git/work-tree/holders.ts';
+import { isGitWriting } from '../../../src/source/git/work-tree/holders.ts';
 import { contextAt, FAILING_CALLS, repositoryOfFile } from './support.ts';
 
 const repository = await repositoryOfFile();
@@ -208,7 +208,7 @@ describe('a launcher', () => {
     const call = launcher.run({ ...context, timeLimit: 60_000 }, command('hash-object', 'fifo'));
     // Opens once git does.
     const input = await open(fifo, 'w');
-    expect(await isAtWork([repository.folder])).toBe(false);
+    expect(await isGitWriting([repository.folder])).toBe(false);
     await input.close();
     expect(await call).toMatch(/^[0-9a-f]{40}\n$/);
   });

@@ -4,7 +4,7 @@ import { access, chmod, open, readFile, rm, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
-import { isAtWork } from '../../../src/source/git/work-tree/holders.ts';
+import { isGitWriting } from '../../../src/source/git/work-tree/holders.ts';
 import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, MACHINE, openSource } from './support.ts';
@@ -186,7 +186,7 @@ describe('locks', () => {
       await once(packing, 'close');
     });
     await once(packing.stdout, 'data');
-    await expect.poll(() => isAtWork([repository.folder])).toBe(true);
+    await expect.poll(() => isGitWriting([repository.folder])).toBe(true);
     const path = await leaveLock(repository, 'index.lock', 60);
     await restart(repository);
     await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });

@@ -2,72 +2,72 @@ import { readIfThere } from '../../../disk/read.ts';
 import { currentBranch, realBranch, tipOf } from './refs.ts';
 import type { Repository } from './repository.ts';
 
-/** What of a repository is read. */
+/** The branch or commit of a repository that is served. */
 export interface Followed {
-  /** Full name of the branch that writes go to; null where there is none. */
+  /** Full name of the branch that writes go to; null if there is none. */
   branch: string | null;
-  /** The commit's id, or `HEAD` for a detached one; null for a branch without a commit. */
+  /** The commit's id, or `HEAD` if HEAD is detached; null for a branch without a commit. */
   at: string | null;
-  /** Whether HEAD decides: then its reflog tells where this was before. */
+  /** Whether HEAD decides what is followed; its reflog then records earlier positions. */
   isByHead: boolean;
 }
 
-/** A branch that is followed whatever is checked out. */
+/** Follows a branch, whatever is checked out. */
 export async function followedBranch(repository: Repository, name: string): Promise<Followed> {
   const branch = await realBranch(repository, name);
   return { ...(await onBranch(repository, branch)), isByHead: false };
 }
 
 /**
- * What is checked out; and while a person rebases or bisects, what was before. HEAD is at commits of the way then,
- * which nobody means to serve, until the rebase moves the branch, or the bisection goes back to where it began. A HEAD
- * that is detached on purpose is followed as it is.
+ * Follows what is checked out or, during a rebase or bisection, what was checked out when it started. HEAD is then at
+ * intermediate commits that are not meant to be served, until the rebase moves the branch or the bisection returns to
+ * its start. A HEAD that someone detached on purpose is followed as it is.
  */
 export async function followedHead(repository: Repository): Promise<Followed> {
-  const found = await startOfWork(repository);
-  return { branch: null, at: 'HEAD', ...found, isByHead: true };
+  const position = await branchOrStart(repository);
+  return { branch: null, at: 'HEAD', ...position, isByHead: true };
 }
 
-/** Null for a HEAD that is followed as it is. */
-async function startOfWork(repository: Repository): Promise<Start | null> {
+/** Resolves to null if HEAD is detached on purpose. */
+async function branchOrStart(repository: Repository): Promise<Position | null> {
   const branch = await currentBranch(repository);
   if (branch !== null) return onBranch(repository, branch);
-  return (await rebased(repository)) ?? (await bisected(repository));
+  return (await startOfRebase(repository)) ?? (await startOfBisection(repository));
 }
 
-type Start = Pick<Followed, 'branch' | 'at'>;
+type Position = Pick<Followed, 'branch' | 'at'>;
 
-async function onBranch(repository: Repository, branch: string): Promise<Start> {
+async function onBranch(repository: Repository, branch: string): Promise<Position> {
   return { branch, at: await tipOf(repository, branch) };
 }
 
-/** Two kinds of rebase, each with a folder of notes. `git am` has one of them too, and leaves HEAD alone. */
-async function rebased(repository: Repository): Promise<Start | null> {
+/** git has two kinds of rebase, each with a folder for its state. `git am` uses one of them too, but leaves HEAD alone. */
+async function startOfRebase(repository: Repository): Promise<Position | null> {
   const { gitFolder } = repository;
   for (const folder of ['rebase-merge', 'rebase-apply']) {
-    const name = await readNote(`${gitFolder}/${folder}/head-name`);
+    const name = await readState(`${gitFolder}/${folder}/head-name`);
     if (name === 'detached HEAD')
-      return startOf(repository, await readNote(`${gitFolder}/${folder}/orig-head`));
+      return parseStart(repository, await readState(`${gitFolder}/${folder}/orig-head`));
     if (name.startsWith('refs/heads/')) return onBranch(repository, name);
   }
   return null;
 }
 
-async function bisected(repository: Repository): Promise<Start | null> {
-  return startOf(repository, await readNote(`${repository.gitFolder}/BISECT_START`));
+async function startOfBisection(repository: Repository): Promise<Position | null> {
+  return parseStart(repository, await readState(`${repository.gitFolder}/BISECT_START`));
 }
 
-/** Where git wrote down that a person began: at a commit, or on a branch by its short name. */
-async function startOf(repository: Repository, note: string): Promise<Start | null> {
-  if (note === '') return null;
-  if (/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(note)) return { branch: null, at: note };
-  return onBranch(repository, `refs/heads/${note}`);
+/** Parses where git recorded that an operation started: the id of a commit, or the short name of a branch. */
+async function parseStart(repository: Repository, start: string): Promise<Position | null> {
+  if (start === '') return null;
+  if (/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(start)) return { branch: null, at: start };
+  return onBranch(repository, `refs/heads/${start}`);
 }
 
 /**
- * The text of a file of git's, which ends with a line break; empty where there is none. Rejects where somebody else's
- * rebase may not be looked at: its commits are not to be served.
+ * Resolves to the text of one of git's state files, without its final line break; empty if there is no such file.
+ * Rejects if it cannot be read, for example because another user is rebasing: the commits of a rebase must not be served.
  */
-async function readNote(path: string): Promise<string> {
+async function readState(path: string): Promise<string> {
   return ((await readIfThere(path)) ?? '').replace(/\n$/, '');
 }

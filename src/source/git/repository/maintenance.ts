@@ -3,70 +3,71 @@ import { messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { askGit } from '../process/run.ts';
 import { createTransfers, type Transfers } from '../process/transfer.ts';
-import { createDropping, type Drop, type Dropping } from './dropping.ts';
+import { createDropper, type Drop, type Dropper } from './dropper.ts';
 import { clearFailedJoin } from './leftovers.ts';
 import type { Repository } from './repository.ts';
 
-/** Every publish and every fetch leaves a pack, and look-ups search all of them. */
+/** The number of packs at which they are joined: each publish and each fetch adds one, and lookups search all. */
 const MANY_PACKS = 50;
-/** Milliseconds for one clean-up. */
+/** Milliseconds that one clean-up may take. */
 const TIME_LIMIT = 600_000;
 const LIMIT = { total: TIME_LIMIT, silence: TIME_LIMIT };
-/** Milliseconds between two searches for unreachable objects: each walks over everything. */
+/** Milliseconds between two searches for unreachable objects, each of which walks the whole history. */
 const DAY = 24 * 60 * 60_000;
-/** Bytes of a pack's index that list no object. */
+/** Size of the index of a pack without objects, in bytes. */
 const EMPTY_INDEX = 1072;
 
 /**
- * git cannot join the packs of such a clone one by one, and joining all of them could lose what marks them as partial.
+ * git cannot join only some packs of a partial clone, and joining all of them could lose the files that mark it as
+ * partial.
  */
 const PARTIAL = 'packs of a partial clone are not consolidated; run `git gc` there from time to time';
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
   /**
-   * Does work that makes or fetches objects and refers to them: nothing is dropped meanwhile. Runs afterwards, unless
-   * the work failed.
+   * Runs work that makes or fetches objects and refers to them; nothing is dropped in the meantime. Then starts a
+   * clean-up in the background, unless the work failed.
    */
   adding<T>(work: () => Promise<T>): Promise<T>;
-  /** Joins packs when there are many. Never rejects; one runs at a time. */
+  /** Joins packs if there are many. Never rejects; concurrent calls share one clean-up. */
   run(): Promise<void>;
-  /** Ends a clean-up that is under way: half of one does no harm. */
+  /** Ends a running clean-up; half of one does no harm. */
   stop(): Promise<void>;
-  /** The same, and begins no more. */
+  /** Ends a running clean-up, and starts no more. */
   close(): Promise<void>;
 }
 
 /**
- * Packs are joined in a geometric series, so that a run costs what is new and not what is there. When that joins all
- * of them, it is time to drop what has been unreachable for long, as `drop` does: mostly versions of the record of ids,
- * each of which replaces the one before. `git gc` would hardly ever find them old enough, since it takes the age of a
- * pack, and each join makes a new one. `onPacksLeft` is told why packs are not joined, once until there are few again,
- * and null then.
+ * Joins packs in a geometric series, so that the cost of a run depends on what is new, not on what is there. A run that
+ * would join all packs is also the time to drop, by `drop`, what has long been unreachable: mostly versions of the record
+ * of ids, each of which replaces the one before. `git gc` would hardly ever find them old enough: it takes the age of a
+ * pack for that of its objects, and each join makes a new pack. `onPacksLeft` is called once with the reason why packs
+ * are not joined, and with null once there are few again.
  */
 export function createMaintenance(
   repository: Repository,
   drop: Drop,
   onPacksLeft: (reason: string | null) => void = () => undefined,
 ): Maintenance {
-  // git has a helper do the work, which would go on alone. Asked to end, it removes what has got its name.
+  // `git repack` has a helper do the work, which would outlive it. Ended by SIGTERM, it removes its temporary packs.
   const group = createTransfers(repository.context, 'SIGTERM');
   const folder = `${repository.commonFolder}/objects/pack`;
-  const { tell, tellFew } = tellOnce(onPacksLeft);
-  const dropping = createDropping(drop, folder, group, LIMIT);
+  const { reportReason, reportFew } = reportOnce(onPacksLeft);
+  const dropper = createDropper(drop, folder, group, LIMIT);
   let running: Promise<void> | null = null;
   let stopping = new AbortController();
 
-  /** Resolves to whether all went well. */
+  /** Resolves to whether everything succeeded. */
   const join = async (names: readonly string[], signal: AbortSignal): Promise<boolean> => {
     try {
-      const isDue = await isToDrop(repository, folder, names);
-      const isDone = await joinPacks({ repository, group, dropping }, isDue, signal);
-      if (!signal.aborted) tellFew();
-      return isDone;
+      const isDropDue = await shouldDrop(repository, folder, names);
+      const hasSucceeded = await joinPacks({ repository, group, dropper }, isDropDue, signal);
+      if (!signal.aborted) reportFew();
+      return hasSucceeded;
     } catch (error) {
       // A failed clean-up harms nothing, and the next one may work.
-      if (!signal.aborted) tell(messageOf(error));
+      if (!signal.aborted) reportReason(messageOf(error));
       return false;
     }
   };
@@ -74,9 +75,9 @@ export function createMaintenance(
   const clean = async (): Promise<void> => {
     const { signal } = stopping;
     const names = await readdir(folder).catch((): string[] => []);
-    if (joinable(names).length < MANY_PACKS) return tellFew();
-    if (names.some((name) => name.endsWith('.promisor'))) return tell(PARTIAL);
-    // Beside one that did not fail, new halves are those of somebody else, who may be out of sight.
+    if (joinable(names).length < MANY_PACKS) return reportFew();
+    if (names.some((name) => name.endsWith('.promisor'))) return reportReason(PARTIAL);
+    // After a success, new unfinished packs belong to another process, which can be invisible here.
     if (!(await join(names, signal))) await clearFailedJoin(repository, names, signal);
   };
 
@@ -90,7 +91,7 @@ export function createMaintenance(
 
   return {
     adding: async (work) => {
-      const made = await dropping.keepingAll(work);
+      const made = await dropper.withoutDrops(work);
       void run();
       return made;
     },
@@ -98,8 +99,8 @@ export function createMaintenance(
     stop: async () => {
       stopping.abort();
       group.end();
-      // A drop that is about to begin must not either.
-      await dropping.keepingAll(async () => running);
+      // This also cancels a drop that is about to start.
+      await dropper.withoutDrops(async () => running);
     },
     close: async () => {
       stopping.abort();
@@ -109,44 +110,44 @@ export function createMaintenance(
   };
 }
 
-interface Joining {
+interface JoinTools {
   repository: Repository;
   group: Transfers;
-  dropping: Dropping;
+  dropper: Dropper;
 }
 
-/** Resolves to whether all that was tried came to something. */
+/** Resolves to whether every attempted step succeeded. */
 async function joinPacks(
-  { repository, group, dropping }: Joining,
-  isDue: boolean,
+  { repository, group, dropper }: JoinTools,
+  isDropDue: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const isDropped = isDue && (await dropping.run());
+  const isDropped = isDropDue && (await dropper.run());
   if (signal.aborted) return false;
-  // An older git cannot do it, there is too much to look at, or somebody is at work: then all stays.
+  // A due drop can fail: git is too old, the search takes too long, or objects are being added. Packs are then joined.
   if (!isDropped) await group.run(commands.repack(), LIMIT);
   else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), LIMIT);
-  return isDropped === isDue;
+  return isDropped === isDropDue;
 }
 
-/** Tells a reason once, until there is none. */
-function tellOnce(onPacksLeft: (reason: string | null) => void) {
-  let isTold = false;
+/** Reports a reason only once, until there are few packs again. */
+function reportOnce(onPacksLeft: (reason: string | null) => void) {
+  let isReported = false;
   return {
-    tell: (reason: string): void => {
-      if (!isTold) onPacksLeft(reason);
-      isTold = true;
+    reportReason: (reason: string): void => {
+      if (!isReported) onPacksLeft(reason);
+      isReported = true;
     },
-    tellFew: (): void => {
-      if (isTold) onPacksLeft(null);
-      isTold = false;
+    reportFew: (): void => {
+      if (isReported) onPacksLeft(null);
+      isReported = false;
     },
   };
 }
 
 /**
- * Packs that may be joined, by their names without an ending. One with a `.keep` is somebody's, for instance of a
- * `fast-import` that runs or has died; one with `.mtimes` is a cruft pack.
+ * The packs that may be joined, by their names without an extension. A pack with `.keep` is in use or wanted, for example
+ * by a `fast-import` that is running or has died; a pack with `.mtimes` is a cruft pack.
  */
 function joinable(names: readonly string[]): string[] {
   const all = new Set(names);
@@ -157,37 +158,44 @@ function joinable(names: readonly string[]): string[] {
 }
 
 /** Whether it is time to drop unreachable objects. */
-async function isToDrop(repository: Repository, folder: string, names: readonly string[]): Promise<boolean> {
-  const isDue = (await isAllJoined(folder, joinable(names))) && !(await wasDoneToday(folder, names));
-  return isDue && !(await isSettled(repository));
+async function shouldDrop(
+  repository: Repository,
+  folder: string,
+  names: readonly string[],
+): Promise<boolean> {
+  const isDue = (await wouldJoinAll(folder, joinable(names))) && !(await wasDoneToday(folder, names));
+  return isDue && !(await isLeftToUsers(repository));
 }
 
-/** Whether a geometric series leaves no pack as it is: the largest has less than twice as many objects as all others. */
-async function isAllJoined(folder: string, packs: readonly string[]): Promise<boolean> {
+/** Whether a geometric join would take all packs: the largest has less than twice as many objects as all others. */
+async function wouldJoinAll(folder: string, packs: readonly string[]): Promise<boolean> {
   const files = await Promise.all(packs.map((name) => stat(`${folder}/${name}.idx`).catch(() => null)));
   const sizes = files.map((file) => Math.max(0, (file?.size ?? 0) - EMPTY_INDEX));
   const largest = Math.max(...sizes);
   return largest < 2 * (sizes.reduce((sum, size) => sum + size, 0) - largest);
 }
 
-/** The last search left a cruft pack with its `.mtimes`. One of tomorrow was made before the clock was set back. */
+/**
+ * Whether the last search was less than a day ago: it left a cruft pack with its `.mtimes`. A time far in the future is
+ * from before the clock was set back, and does not count.
+ */
 async function wasDoneToday(folder: string, names: readonly string[]): Promise<boolean> {
   const lists = names.filter((name) => name.endsWith('.mtimes'));
   const found = await Promise.all(lists.map((name) => stat(`${folder}/${name}`).catch(() => null)));
   return found.some((file) => file !== null && Math.abs(Date.now() - file.mtimeMs) < DAY);
 }
 
-/** Whether there is a commit-graph, as `git gc` writes it: `fsck` complains of one that names dropped commits. */
+/** Whether there is a commit-graph, as `git gc` writes: `fsck` reports errors if it names dropped commits. */
 async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
   const names = await readdir(`${commonFolder}/objects/info`).catch((): string[] => []);
   return names.some((name) => name.startsWith('commit-graph'));
 }
 
 /**
- * Whether the repository's own settings say when it is cleaned up: then its people do that. Grafts, which git is not
- * told of here, reach more.
+ * Whether cleaning up is left to the users of the repository, because its own settings say when it happens, or because
+ * it has grafts: git does not see them here, and more is reachable through them.
  */
-async function isSettled({ context, commonFolder }: Repository): Promise<boolean> {
+async function isLeftToUsers({ context, commonFolder }: Repository): Promise<boolean> {
   if ((await stat(`${commonFolder}/info/grafts`).catch(() => null)) !== null) return true;
   try {
     const lines = (await askGit(context, commands.cleanUpSettings()))?.split('\n') ?? [];

@@ -6,41 +6,41 @@ import { guarded } from '../read/guarded.ts';
 import { shortName } from './refs.ts';
 import type { Repository } from './repository.ts';
 
-/** Most branches that the error for a missing one names. */
+/** Most branches that the error for a missing branch names. */
 const MOST_NAMES = 5;
-/** How often a branch is looked for that is among the branches, but not found. */
-const MOST_LOOKS = 3;
+/** How often the head is read while the branch is listed but not found. */
+const MOST_READS = 3;
 
 /**
- * A reader that follows the branch of GIT_BRANCH. Its look at the head rejects as `unavailable` where that branch is
- * not there and others are: a name with a mistake in it, or a branch that was deleted, is no fleet of nothing. In a
- * repository without any branch the first write makes it.
+ * Returns a reader that follows the branch of GIT_BRANCH. Its `head` rejects as `unavailable` if that branch is missing
+ * while others exist: a misspelt name or a deleted branch must not pass for an empty fleet. In a repository without any
+ * branch, the first write makes it.
  */
 export function requireBranch(reader: Reader, { context }: Repository, branch: string): Reader {
-  const look = async (looksLeft: number): Promise<Head> => {
+  const readHead = async (readsLeft: number): Promise<Head> => {
     const found = await reader.head();
     if (found.revision !== null) return found;
     const names = await guarded(() => runGit(context, commands.branches()));
-    const others = names.split('\n').filter(Boolean);
-    // It came between the two looks, and can have gone again.
-    if (others.includes(branch) && looksLeft > 1) return look(looksLeft - 1);
-    if (others.length > 0) throw noSuchBranch('the repository', branch, others);
+    const existing = names.split('\n').filter(Boolean);
+    // The branch was made after its head was read, and can be deleted again before the next read.
+    if (existing.includes(branch) && readsLeft > 1) return readHead(readsLeft - 1);
+    if (existing.length > 0) throw noSuchBranch('the repository', branch, existing);
     return found;
   };
-  return { ...reader, head: () => look(MOST_LOOKS) };
+  return { ...reader, head: () => readHead(MOST_READS) };
 }
 
 /**
- * `branch` and `found` are full names; the branch can be among them, where it has come back meanwhile. `wasThere`: the
- * branch was seen before.
+ * Returns the error for a branch that does not exist. `branch` and `existing` are full names; `existing` can include the
+ * branch if it was made again in the meantime. `wasThere` says that the branch existed before.
  */
 export function noSuchBranch(
   where: string,
   branch: string,
-  found: readonly string[],
+  existing: readonly string[],
   wasThere = false,
 ): HoldfastError {
-  const others = found.filter((one) => one !== branch);
+  const others = existing.filter((name) => name !== branch);
   const names = others.map(shortName).slice(0, MOST_NAMES).join(', ');
   const more = others.length > MOST_NAMES ? ', …' : '';
   const there = others.length > 0 ? ` (there are: ${names}${more})` : '';

@@ -7,29 +7,30 @@ import { commands, emptyTreeLike } from '../process/commands.ts';
 import { type GitContext, runGit } from '../process/run.ts';
 import { contextOf, findRepository, type Machine, type Repository } from './repository.ts';
 
-/** In a repository that has it, the first commit is not made yet, and all of it is ours. */
+/** Name of the file in `.git` that marks a repository whose first commit is not made yet: all of it is ours. */
 const UNFINISHED = 'holdfast-unfinished';
 
-/** What a folder of desired state has at its top. */
+/** Names that may be at the top of a desired-state folder. */
 const EXPECTED = /^(apps|device-groups|\.git(ignore|attributes|keep)|[^.].*\.md|README.*|LICENSE.*)$/i;
-/** So many names are told of what does not belong there. */
+/** Most unexpected names that the error lists. */
 const MOST_NAMES = 3;
 
 /**
- * Makes a repository of a folder that is in none, with everything in it as the first commit; or none at all. Rejects as
- * `invalid` where something else than desired state is in it: a home folder, say, has keys that belong into no commit.
+ * Makes a repository of a folder that is in none, with everything in the folder as the first commit; if that fails, no
+ * repository stays behind. Rejects as `invalid` if the folder contains anything but desired state: a home folder, for
+ * example, has keys that belong in no commit.
  */
 export async function createRepository(
   folder: string,
   machine: Machine,
   faults: Faults,
 ): Promise<Repository> {
-  await refuseOther(folder);
+  await refuseUnexpected(folder);
   const context = contextOf(folder, machine, [folder]);
   const mark = `${folder}/.git/${UNFINISHED}`;
   await mkdir(`${folder}/.git`);
   try {
-    await markUnfinished(mark);
+    await createMark(mark);
     await syncFolder(`${folder}/.git`);
     await runGit(context, commands.init());
     faults.pass('repository-begun');
@@ -38,17 +39,17 @@ export async function createRepository(
     await syncFolder(`${folder}/.git`);
     return repository;
   } catch (error) {
-    // Half a repository would be taken for a whole one at the next start, with a fleet of nothing.
+    // The next start would take half a repository for a complete one with an empty fleet.
     await rm(`${folder}/.git`, { recursive: true, force: true });
     throw error;
   }
 }
 
-async function refuseOther(folder: string): Promise<void> {
-  const others = (await readdir(folder)).filter((name) => !EXPECTED.test(name));
-  if (others.length === 0) return;
-  const more = others.length > MOST_NAMES ? ', …' : '';
-  const names = others.sort().slice(0, MOST_NAMES).join(', ');
+async function refuseUnexpected(folder: string): Promise<void> {
+  const unexpected = (await readdir(folder)).filter((name) => !EXPECTED.test(name));
+  if (unexpected.length === 0) return;
+  const more = unexpected.length > MOST_NAMES ? ', …' : '';
+  const names = unexpected.sort().slice(0, MOST_NAMES).join(', ');
   throw new HoldfastError(
     'invalid',
     `${folder} is not in a git repository, and contains more than a desired state (${names}${more}); ` +
@@ -56,15 +57,15 @@ async function refuseOther(folder: string): Promise<void> {
   );
 }
 
-/** Removes the repository of a folder whose making was cut short: nothing of anybody else is in it. */
+/** Removes the folder's repository if its creation was cut short: nothing in it is anyone else's. */
 export async function dropUnfinished(folder: string): Promise<void> {
-  // Cut short before it could be marked; a folder with anything in it stays.
+  // A creation that was cut short before the mark leaves an empty `.git`; `rmdir` keeps any other.
   await rmdir(`${folder}/.git`).catch(() => undefined);
   if (await isThere(`${folder}/.git/${UNFINISHED}`))
     await rm(`${folder}/.git`, { recursive: true, force: true });
 }
 
-async function markUnfinished(path: string): Promise<void> {
+async function createMark(path: string): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   await file.sync();
   await file.close();

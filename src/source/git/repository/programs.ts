@@ -3,7 +3,7 @@ import { commands } from '../process/commands.ts';
 import { withConfig } from '../process/environment.ts';
 import { askGit, type GitContext } from '../process/run.ts';
 
-/** How programs that settings name are switched off: an empty command of a filter is none. */
+/** Settings that switch off a filter or a hook by its name: a filter with an empty command does nothing. */
 const SWITCHED_OFF: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   filter: [
     ['clean', ''],
@@ -16,13 +16,13 @@ const SWITCHED_OFF: Readonly<Record<string, readonly (readonly [string, string])
 };
 
 /**
- * The same repository, where no filter runs that its settings have now, and no hook that they name: a `.gitattributes`
- * that a commit brings must not decide which programs of the machine work on which files. Asked anew for each write, since
- * filters are set up while we run.
+ * Returns the repository with every filter and hook switched off that its settings name now: a `.gitattributes` file
+ * that a commit brings must not decide which programs of this machine run on which files. Called again for each write,
+ * since filters can be set up while the manager runs.
  */
-export async function withoutPrograms<T extends Settings>(repository: T): Promise<T> {
+export async function withoutPrograms<T extends GitPlace>(repository: T): Promise<T> {
   const { context } = repository;
-  const off = (await programs(repository)).flatMap(([kind = '', name]) =>
+  const off = (await namedPrograms(repository)).flatMap(([kind = '', name]) =>
     (SWITCHED_OFF[kind] ?? []).map(([key, value]) => [`${kind}.${name}.${key}`, value] as const),
   );
   return off.length === 0
@@ -30,31 +30,31 @@ export async function withoutPrograms<T extends Settings>(repository: T): Promis
     : { ...repository, context: { ...context, env: withConfig(context.env, off) } };
 }
 
-/** Where the settings of a repository are: that of `git config --local`, and that of its work tree. */
-interface Settings {
+/** How to run git in a repository, and the folders of its settings: those of its work tree, and the shared ones. */
+interface GitPlace {
   context: GitContext;
   gitFolder: string;
   commonFolder: string;
 }
 
-/** A section begins so, however it is written. */
+/** Start of a section that can name a program, in any spelling. */
 const MAY_NAME = /\[(filter|hook|include)/i;
 
 /**
- * Whether the settings that git sees can name a program: those of the repository and of the work tree are all that the
- * environment leaves. Looking into two small files costs less than a process.
+ * Whether the settings can name a program. The environment hides all settings from git except those of the repository
+ * and of the work tree, and reading two small files costs less than starting a process.
  */
-async function mayNamePrograms({ gitFolder, commonFolder }: Settings): Promise<boolean> {
+async function mayNamePrograms({ gitFolder, commonFolder }: GitPlace): Promise<boolean> {
   const files = [`${commonFolder}/config`, `${gitFolder}/config.worktree`];
-  // Of a file that cannot be read nothing is known.
+  // A file that cannot be read may name any program.
   const texts = await Promise.all(files.map(readIfThere)).catch(() => null);
   return texts === null || texts.some((text) => text !== null && MAY_NAME.test(text));
 }
 
-/** The kind and the name of each, more than once. */
-async function programs(settings: Settings): Promise<string[][]> {
-  if (!(await mayNamePrograms(settings))) return [];
-  const keys = (await askGit(settings.context, commands.programSettings())) ?? '';
+/** Each program's kind (`filter` or `hook`) and name. */
+async function namedPrograms(place: GitPlace): Promise<string[][]> {
+  if (!(await mayNamePrograms(place))) return [];
+  const keys = (await askGit(place.context, commands.programSettings())) ?? '';
   const sections = keys.split('\0').flatMap((key) => /^(.*)\.[^.]+$/s.exec(key)?.[1] ?? []);
   return [...new Set(sections)].map((section) => /^(filter|hook)\.(.*)$/s.exec(section)?.slice(1) ?? []);
 }

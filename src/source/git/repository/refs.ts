@@ -5,30 +5,33 @@ import { commands, type GitCommand, objectId } from '../process/commands.ts';
 import { askGit, runGit, saidBy } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 
-/** What refs name, of whatever type; null for each that is not there. */
+/** Resolves to the ids that refs name, of objects of any type; null for each ref that does not exist. */
 export async function readTips({ context }: Repository, refs: readonly string[]): Promise<(string | null)[]> {
   const lines = (await runGit(context, commands.refTip(...refs))).split('\n');
   return refs.map((ref) => {
-    const line = lines.find((one) => one.endsWith(` ${ref}`));
+    const line = lines.find((text) => text.endsWith(` ${ref}`));
     return line === undefined ? null : objectId(line.slice(0, line.indexOf(' ')));
   });
 }
 
-/** A ref that is broken cannot be resolved either, but git says so behind its name. */
-const ELSEWHERE =
+/**
+ * git's messages for a ref that is not where it was expected. A broken ref "cannot be resolved" either, but there git
+ * adds the reason after the name.
+ */
+const NOT_AS_EXPECTED =
   /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
 
-/** Whether git did not move a ref because it is not where it was expected to be. */
+/** Whether git refused to move a ref because the ref was not where it was expected. */
 export function isRefElsewhere(error: unknown): boolean {
-  return ELSEWHERE.test(saidBy(error));
+  return NOT_AS_EXPECTED.test(saidBy(error));
 }
 
 /**
- * The id that a branch's ref names, whether there is such a commit or not; null where there is no such ref. Rejects as
- * `unavailable` for a ref that a loss of power has emptied.
+ * Resolves to the id that a branch's ref names, whether or not that commit exists; null if there is no such ref. Rejects
+ * as `unavailable` for a ref that a loss of power has emptied.
  *
- * This is the ref of that very name. Where it does not exist, `rev-parse` and `cat-file` would take another one whose
- * name ends with it, like `refs/heads/refs/heads/main`.
+ * Only the ref of exactly this name counts. If it does not exist, `rev-parse` and `cat-file` would resolve a ref whose
+ * name ends with it, such as `refs/heads/refs/heads/main`.
  */
 export async function tipOf(repository: Repository, branch: string): Promise<string | null> {
   const text = await readIfThere(`${repository.commonFolder}/${branch}`);
@@ -36,15 +39,16 @@ export async function tipOf(repository: Repository, branch: string): Promise<str
   if (id !== undefined) return id;
   const packed = text === null ? await packedTip(repository, branch) : null;
   if (packed !== null) return packed;
-  // It is in a table, a symbolic ref, or not there.
+  // The ref is in a table, symbolic, or does not exist.
   const [tip = null] = await readTips(repository, [branch]);
   if (tip === null && text !== null && !text.startsWith('ref:')) throw unreadable(branch);
   return tip;
 }
 
 /**
- * What `packed-refs` has for a branch that has no file of its own: a clone keeps its branches there until they move. Null
- * where it has nothing, or cannot be read; git then says why. A name that is not UTF-8 is left to git, too.
+ * Resolves to the id in `packed-refs` of a branch that has no file of its own: a clone keeps its branches there until
+ * they move. Null if it has none or cannot be read, in which case git reports why; names that are not UTF-8 are also left
+ * to git.
  */
 async function packedTip({ commonFolder }: Repository, branch: string): Promise<string | null> {
   const packed = await readFile(`${commonFolder}/packed-refs`).catch(() => Buffer.alloc(0));
@@ -54,7 +58,7 @@ async function packedTip({ commonFolder }: Repository, branch: string): Promise<
   return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(id) ? id : null;
 }
 
-/** The error of a branch whose commit cannot be read; of `HEAD` for null. */
+/** Returns the error for a branch whose commit cannot be read; null stands for HEAD. */
 export function unreadable(branch: string | null): HoldfastError {
   const where = branch === null ? 'HEAD' : `the branch "${shortName(branch)}"`;
   return new HoldfastError(
@@ -63,23 +67,23 @@ export function unreadable(branch: string | null): HoldfastError {
   );
 }
 
-/** A branch as people name it: without `refs/heads/`. */
+/** Returns a branch's name as users write it: without `refs/heads/`. */
 export function shortName(branch: string): string {
   return branch.replace(/^refs\/(heads|remotes\/origin)\//, '');
 }
 
-/** git follows no longer chain of symbolic refs. */
+/** Longest chain of symbolic refs that git follows. */
 const MOST_LINKS = 5;
 
 /**
- * The branch itself, where the name is a symbolic ref: people who rename a branch can keep the old name for those who
- * have it set (`git symbolic-ref refs/heads/master refs/heads/main`), and what moves one moves both.
+ * Resolves a symbolic ref to the branch that it stands for, and any other name to itself. Someone who renames a branch
+ * can keep its old name working (`git symbolic-ref refs/heads/master refs/heads/main`); moving one then moves both.
  */
 export async function realBranch(repository: Repository, name: string): Promise<string> {
   let branch = name;
   for (let links = 0; links < MOST_LINKS; links++) {
     const text = await readSmallFile(`${repository.commonFolder}/${branch}`).catch(codeOf);
-    // A file in the place of a folder of refs says that they are in tables, which git alone reads.
+    // A file in place of the folder of refs means that refs are in tables, which only git can read.
     if (text === 'ENOTDIR') return (await askBranch(repository, commands.symbolic(branch))) ?? branch;
     const [, target] = /^ref:\s*(refs\/heads\/[^ \p{Cc}]+)[ \t\r\n]*$/u.exec(text) ?? [];
     if (target === undefined) return branch;
@@ -93,20 +97,20 @@ function codeOf({ code }: NodeJS.ErrnoException): string {
 }
 
 /**
- * The branch that HEAD names, `refs/heads/...`; null when it is detached, or names something else. The file is read
- * directly, since it is looked at in every pass; where it does not say (a ref table), git is asked.
+ * Resolves to the branch that HEAD names, `refs/heads/...`; null if HEAD is detached or names something else. Reads the
+ * file directly, since every pass needs it, and asks git only if the file does not have the answer (refs in tables).
  */
 export async function currentBranch(repository: Repository): Promise<string | null> {
   const { gitFolder } = repository;
   const head = await readSmallFile(`${gitFolder}/HEAD`);
   const branch = /^ref: (refs\/heads\/[^\n]+)\n?$/.exec(head)?.[1];
   if (branch !== undefined && branch !== 'refs/heads/.invalid') return realBranch(repository, branch);
-  // A link to the branch's file, as an older git made it, holds the branch's commit.
+  // Older gits made HEAD a link to the branch's file: reading it gives the branch's commit.
   if (/^[0-9a-f]{40,64}\n?$/.test(head) && !(await lstat(`${gitFolder}/HEAD`)).isSymbolicLink()) return null;
   return askBranch(repository, commands.symbolicHead());
 }
 
-/** The branch that a `symbolic-ref` tells; null where it tells none. */
+/** Resolves to the branch that a `symbolic-ref` command prints; null if it prints none. */
 async function askBranch({ context }: Repository, command: GitCommand): Promise<string | null> {
   const name = (await askGit(context, command))?.replace(/\n$/, '');
   return name?.startsWith('refs/heads/') ? name : null;

@@ -1,65 +1,60 @@
 import { stat } from 'node:fs/promises';
 import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
-import type { Head, Reader, Watcher } from '../../source.ts';
+import type { Head, Source, Watcher } from '../../source.ts';
 import { readingTrouble } from '../process/disk-trouble.ts';
 import type { Repository } from './repository.ts';
 import { REF_TABLES } from './sync-ref.ts';
 
-/** What is done with a checkout that another one took the place of. */
-export interface ReplacedParts {
-  reader: Reader;
-  repository: Repository;
-  /** Ends the processes and closes the files that are in the old one; the next use begins anew. */
-  letGo(): Promise<void>;
-  watch(onChange: () => void): Promise<Watcher>;
-}
+/** How a checkout is read and watched. */
+type ReadAndWatched = Pick<Source, 'reader' | 'watch'>;
 
-/** A reader and a watch that go on in the checkout that is there now. */
-export interface Following {
-  reader: Reader;
-  watch(onChange: () => void): Promise<Watcher>;
+/** A checkout whose folders can be replaced while it is open. */
+export interface ReplaceableCheckout extends ReadAndWatched {
+  repository: Repository;
+  /** Ends the processes and closes the files of the old checkout; the next use starts new ones. */
+  letGo(): Promise<void>;
 }
 
 /**
- * Somebody can put another clone in the place of the checkout, by renaming or by cloning again. Processes of git that
- * live would go on reading the old one, in a folder that has no name any more, and watches too. So each look at the
- * head first looks whether the folders are still those that were opened, and begins anew where they are not. Rejects as
- * `unavailable` while there is nothing.
+ * Returns the checkout's reader and watch, made to survive its replacement. Someone can put another clone in its place,
+ * by renaming or by cloning again. Running git processes would go on reading the old one, in a folder that no longer has
+ * a name, and watches would go on watching it. So each read of the head first checks whether the folders are still those
+ * that were opened; if not, processes and watches are started anew. Rejects as `unavailable` while a folder is missing.
  */
-export async function followReplaced(parts: ReplacedParts): Promise<Following> {
-  const { reader, repository, letGo } = parts;
+export async function followReplaced(checkout: ReplaceableCheckout): Promise<ReadAndWatched> {
+  const { reader, repository, letGo } = checkout;
   const watches = new Set<{ onChange(): void; watcher: Watcher }>();
   let identity = await identify(repository);
 
-  // Two looks at once would each begin the watches anew, and one that is ended meanwhile would begin again.
+  // In turns: two reads at once would each restart the watches, and a watch that is closed meanwhile would start again.
   const turns = new Queue();
 
-  const beginAnew = async (): Promise<void> => {
-    const now = await identify(repository);
-    if (now === identity) return;
+  const reopen = async (): Promise<void> => {
+    const current = await identify(repository);
+    if (current === identity) return;
     await letGo();
     for (const watch of watches) {
       await watch.watcher.close();
-      watch.watcher = await parts.watch(watch.onChange);
+      watch.watcher = await checkout.watch(watch.onChange);
     }
-    identity = now;
+    identity = current;
   };
-  const follow = async (): Promise<void> => {
-    if ((await identify(repository)) !== identity) await turns.run(beginAnew);
+  const reopenIfReplaced = async (): Promise<void> => {
+    if ((await identify(repository)) !== identity) await turns.run(reopen);
   };
 
   return {
     reader: {
       ...reader,
       head: async (): Promise<Head> => {
-        await follow();
+        await reopenIfReplaced();
         return reader.head();
       },
     },
     watch: (onChange) =>
       turns.run(async () => {
-        const watch = { onChange, watcher: await parts.watch(onChange) };
+        const watch = { onChange, watcher: await checkout.watch(onChange) };
         watches.add(watch);
         const close = (): Promise<void> => {
           watches.delete(watch);
@@ -70,12 +65,12 @@ export async function followReplaced(parts: ReplacedParts): Promise<Following> {
   };
 }
 
-/** What tells these folders from all others that could have their names. */
+/** Identifies the folders of a repository against any others of the same names. */
 async function identify({ context, gitFolder, commonFolder }: Repository): Promise<string> {
   try {
     const folders = new Set([context.folder, gitFolder, commonFolder]);
     const found = await Promise.all(Array.from(folders, (path) => stat(path)));
-    // `git refs migrate` moves all refs between files and tables below the feet of living processes.
+    // `git refs migrate` moves all refs between files and tables under running processes.
     const tables = await stat(`${commonFolder}/${REF_TABLES}`).catch(() => null);
     return [...found, ...(tables === null ? [] : [tables])].map(({ dev, ino }) => `${dev}:${ino}`).join(' ');
   } catch (error) {

@@ -8,85 +8,85 @@ import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit, saidBy } from '../process/run.ts';
 import { withoutPrograms } from './programs.ts';
 
-/** A repository of this machine, and where in it the desired-state folder lies. */
+/** A repository on this machine, and the place of the desired-state folder in it. */
 export interface Repository {
   /** Runs git at the top of the work tree. */
   context: GitContext;
   /** Folder with HEAD and the index (of this work tree). */
   gitFolder: string;
-  /** Folder with refs and objects; another one than `gitFolder` in a linked work tree. */
+  /** Folder with refs and objects; differs from `gitFolder` in a linked work tree. */
   commonFolder: string;
   /** Path of the desired-state folder inside the repository: "" or "desired-state", without slashes at its ends. */
   prefix: string;
 }
 
-/** What opening needs of the machine. */
+/** How git is run on this machine. */
 export interface Machine {
   env: Readonly<Record<string, string | undefined>>;
   /** Milliseconds that one git call may take. */
   timeLimit: number;
 }
 
-/** `cat-file --batch-command` and `core.fsync` came with this version. */
+/** The version that introduced `cat-file --batch-command` and `core.fsync`. */
 const OLDEST_GIT = [2, 36] as const;
 
 /**
- * Finds the repository that a folder lies in; null where it lies in none. The folder itself may be missing, as
- * long as the folder that would hold it is there: git keeps no empty folders.
+ * Finds the repository that a folder is in; resolves to null if it is in none. The folder itself can be missing, since
+ * git keeps no empty folders; what counts is the nearest folder above it that exists. Rejects as `invalid` if the folder or
+ * its repository cannot be used.
  */
 export async function findRepository(folder: string, machine: Machine): Promise<Repository | null> {
   const { existing, missing } = await nearestFolder(folder);
   await requireEntry(existing);
-  // Below it, git would take any folder whose files look like a bare repository for one, and a commit can bring such files.
-  const anywhere = contextOf(folderWithGit(existing) ?? existing, machine, ['*']);
-  await checkVersion(anywhere);
-  const located = await locate(anywhere);
-  if (located === null) return null;
-  const lines = located.split('\n');
-  if (lines.length !== LOCATED_LINES || existing.includes('\n')) {
+  // Below the folder with `.git`, git accepts any folder that looks like a bare repository, and commits can bring those.
+  const trusting = contextOf(folderWithGit(existing) ?? existing, machine, ['*']);
+  await checkVersion(trusting);
+  const location = await locate(trusting);
+  if (location === null) return null;
+  const lines = location.split('\n');
+  if (lines.length !== LOCATION_LINES || existing.includes('\n')) {
     const message = `the path of ${existing} or of its repository contains a line break; use another one`;
     throw new HoldfastError('invalid', message);
   }
   const [top = '', gitFolder = '', commonFolder = ''] = lines;
-  // Such a one has its settings beside its files; and nothing of a fleet is in `.git`. A work tree can stand in there,
-  // though.
-  const isInside = isIn(existing, gitFolder) && (top === gitFolder || !isIn(top, gitFolder));
-  if (isInside || !isIn(existing, top)) throw withoutWorkTree(existing);
+  // Nothing inside a git folder belongs to a fleet, except in a work tree that was made below it.
+  const isInGitFolder = isIn(existing, gitFolder) && (top === gitFolder || !isIn(top, gitFolder));
+  if (isInGitFolder || !isIn(existing, top)) throw noWorkTree(existing);
   const prefix = [relative(top, existing), missing].filter(Boolean).join('/');
   const context = contextOf(top, machine, [top, gitFolder]);
   return withoutPrograms({ context, gitFolder, commonFolder, prefix });
 }
 
-/** What git says of a repository: three lines, and nothing after the last one. */
-const LOCATED_LINES = 4;
+/** Three lines, and the empty text after the last line break. */
+const LOCATION_LINES = 4;
 
-/** Whether a path is that of a folder or of something in it; both are real. */
+/** Whether a path is a folder or in it. Both must be real paths. */
 function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.replace(/\/?$/, '/'));
 }
 
-function withoutWorkTree(folder: string, cause?: unknown): HoldfastError {
+function noWorkTree(folder: string, cause?: unknown): HoldfastError {
   const message = `${folder} is in a repository without a work tree; clone it, and use the folder of the clone`;
   return new HoldfastError('invalid', message, {}, cause);
 }
 
-/** The nearest folder, from this one upwards, that has `.git`, whatever that is; null where none has. */
+/** Returns the nearest folder, from this one upwards, with a `.git` of any kind; null if there is none. */
 function folderWithGit(folder: string): string | null {
   if (existsSync(`${folder}/.git`)) return folder;
   return dirname(folder) === folder ? null : folderWithGit(dirname(folder));
 }
 
-/** Said of what came with a later version: refs in tables, say. */
+/** git's messages for a feature of a later version, such as refs in tables. */
 const NEEDS_NEWER = /unknown repository extension|Expected git repo version/;
 
-/** What git says of the repository that it runs in; null where it runs in none. */
+/** Resolves to what git prints about the repository of the context's folder; null if there is none. */
 async function locate(context: GitContext): Promise<string | null> {
   try {
     return await runGit(context, commands.locate());
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
     if (/must be run in a work tree|cannot use bare repository/.test(error.stderr))
-      throw withoutWorkTree(context.folder, error);
+      throw noWorkTree(context.folder, error);
     if (NEEDS_NEWER.test(error.stderr)) {
       const message = `${context.folder} is in a repository that needs a newer git; install one`;
       throw new HoldfastError('invalid', message, {}, error);
@@ -97,27 +97,27 @@ async function locate(context: GitContext): Promise<string | null> {
   }
 }
 
-/** Git takes a damaged repository for none; another one inside of it would hide that. */
+/** Throws if there is a `.git` after all: git ignores a damaged one, and a new repository inside would hide the damage. */
 function refuseDamaged(folder: string, cause: GitFailure): void {
   const holder = folderWithGit(folder);
   if (holder === null) return;
   throw new HoldfastError('invalid', `git cannot use ${holder}/.git; repair it, or remove it`, {}, cause);
 }
 
-/** Runs git in a folder; `safe` are the folders whose repositories may belong to somebody else. */
+/** Returns the context that runs git in a folder; `safe` lists the folders whose repositories may have another owner. */
 export function contextOf(folder: string, machine: Machine, safe: readonly string[]): GitContext {
   return { folder, env: gitEnvironment(machine.env, safe), timeLimit: machine.timeLimit };
 }
 
 /**
- * Whether the clone has only a part of the history; a fetch can make it so, or bring the rest. Git goes by nothing else
- * than this file either.
+ * Resolves to whether the clone has only a part of the history. A fetch can make it shallow, or bring the rest. git, too,
+ * decides by this file alone.
  */
 export function isShallow({ commonFolder }: Pick<Repository, 'commonFolder'>): Promise<boolean> {
   return mayRead(`${commonFolder}/shallow`);
 }
 
-/** The nearest folder that is there, by its real path, and what of the path is not. */
+/** Splits a path into its nearest existing folder, by its real path, and the missing rest. */
 async function nearestFolder(folder: string): Promise<{ existing: string; missing: string }> {
   const path = resolve(folder);
   let existing = path;
@@ -125,7 +125,7 @@ async function nearestFolder(folder: string): Promise<{ existing: string; missin
   return { existing: await realpath(existing), missing: relative(existing, path) };
 }
 
-/** A folder that cannot be entered looks like one that is not there, and git like one that cannot be started. */
+/** Rejects if a folder cannot be entered: it would look like a missing one, and git as if it could not be started. */
 async function requireEntry(folder: string): Promise<void> {
   try {
     await access(folder, constants.X_OK);
@@ -136,18 +136,18 @@ async function requireEntry(folder: string): Promise<void> {
   }
 }
 
-/** Git itself was not started, or does not answer: says why, since not only a missing git does that. */
+/** Returns the error for a git that cannot be started or does not work, with the reason: it need not be a missing git. */
 export function gitCannotRun(error: unknown): HoldfastError {
-  const said = saidBy(error);
-  const trouble = descriptorTrouble(said);
+  const text = saidBy(error);
+  const trouble = descriptorTrouble(text);
   if (trouble !== null) return new HoldfastError('unavailable', `git cannot be run: ${trouble}`, {}, error);
-  const [, code] = /\b(E[A-Z]{3,})\b/.exec(said) ?? [];
+  const [, code] = /\b(E[A-Z]{3,})\b/.exec(text) ?? [];
   const hint = `install git ${OLDEST_GIT.join('.')} or newer and put it on the PATH`;
   const reasons: Readonly<Record<string, string>> = {
     ENOENT: `it is not on the PATH; ${hint}`,
     EACCES: `this user may not run it (EACCES); ${hint}`,
   };
-  const reason = reasons[code ?? ''] ?? `${said.trim().slice(0, 200)}; make sure that it works, or ${hint}`;
+  const reason = reasons[code ?? ''] ?? `${text.trim().slice(0, 200)}; make sure that it works, or ${hint}`;
   return new HoldfastError('invalid', `git cannot be run: ${reason}`, {}, error);
 }
 

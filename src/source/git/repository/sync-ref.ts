@@ -5,8 +5,8 @@ import { isThere } from '../../../disk/there.ts';
 import type { Repository } from './repository.ts';
 
 /**
- * Makes a move of a ref outlive a loss of power, whatever a person's git, which need not sync, has made of it
- * meanwhile.
+ * Makes a moved ref survive a loss of power, even if a user's git, which need not sync, has packed or rewritten it in the
+ * meantime.
  */
 export async function syncRef(
   { commonFolder }: Pick<Repository, 'commonFolder'>,
@@ -17,7 +17,7 @@ export async function syncRef(
     throw error;
   });
   if (tables !== null) {
-    // Each move makes a table, and any git may join the last ones. There are few.
+    // Each move adds a table, and any git may merge recent ones. All are synced; there are few.
     await syncFiles(
       commonFolder,
       tables.map((name) => `${REF_TABLES}/${name}`),
@@ -29,7 +29,7 @@ export async function syncRef(
 }
 
 /**
- * Where a repository has its refs that keeps them in tables (`git init --ref-format=reftable`); others have no such
- * folder.
+ * Folder of the refs in a repository that keeps them in tables (`git init --ref-format=reftable`). Other repositories do
+ * not have it.
  */
 export const REF_TABLES = 'reftable';

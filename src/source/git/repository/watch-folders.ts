@@ -2,22 +2,22 @@ import { type FSWatcher, watch } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Called for each change of a name in a folder; with null where the system does not tell which. */
+/** Called with each name that changes in a folder; with null if the system does not report which name it is. */
 export type OnName = (name: string | null) => void;
 
 /**
- * Watches the names in one folder, not what is in the files. Returns how to end it. A folder that cannot be watched is
- * none: whoever depends on it also polls.
+ * Watches the names in one folder, not the content of its files. Returns a function that ends the watch. A folder that
+ * cannot be watched is ignored: whoever depends on it also polls.
  */
 export function watchNames(folder: string, onName: OnName): () => void {
-  const watcher = open(folder, (_event, name) => onName(name));
+  const watcher = tryWatch(folder, (_event, name) => onName(name));
   watcher?.on('error', () => onName(null));
   return () => watcher?.close();
 }
 
 /**
- * The same for a folder with all that are in it, now or later, without the names that `isIgnored`. Costs one look at
- * each other name that comes or goes (docs/decisions/0001-raw-watch-events.md).
+ * Watches a folder and every folder below it, now or later. Names that are `isIgnored` are passed over; any other name
+ * that comes or goes costs one `lstat` (docs/decisions/0001-raw-watch-events.md).
  */
 export async function watchFolders(
   top: string,
@@ -40,13 +40,13 @@ class WatchedTree {
     this.#onName = onName;
   }
 
-  /** Watches first and looks then: what comes in between is heard, or seen. */
+  /** Starts to watch before it lists the folder, so that nothing made in between is missed. */
   async add(folder: string): Promise<void> {
     const identity = await identify(folder);
     if (identity === null) return this.#drop(folder);
     if (this.#isClosed || this.#folders.get(folder)?.identity === identity) return;
     this.#drop(folder);
-    const watcher = open(folder, (event, name) => this.#hear(folder, event, name));
+    const watcher = tryWatch(folder, (event, name) => this.#hear(folder, event, name));
     if (watcher === null) return;
     watcher.on('error', () => this.#drop(folder));
     this.#folders.set(folder, { identity, watcher });
@@ -64,17 +64,17 @@ class WatchedTree {
   #hear(folder: string, event: string, name: string | null): void {
     if (this.#isClosed || (name !== null && this.#isIgnored(name))) return;
     this.#onName(name);
-    if (event === 'rename') void this.#follow(name === null ? folder : join(folder, name), name);
+    if (event === 'rename') void this.#addBelow(name === null ? folder : join(folder, name), name);
   }
 
-  /** A new folder can have names in it that nobody heard of. */
-  async #follow(path: string, name: string | null): Promise<void> {
-    const known = this.#folders.size;
+  /** Watches what may be a new folder, and reports it once more, since names in it may have gone unreported. */
+  async #addBelow(path: string, name: string | null): Promise<void> {
+    const countBefore = this.#folders.size;
     await this.add(path);
-    if (this.#folders.size > known && !this.#isClosed) this.#onName(name);
+    if (this.#folders.size > countBefore && !this.#isClosed) this.#onName(name);
   }
 
-  /** Ends the watch of a folder and of those in it. */
+  /** Ends the watches of a folder and of all folders below it. */
   #drop(folder: string): void {
     for (const [path, { watcher }] of this.#folders) {
       if (path !== folder && !path.startsWith(`${folder}/`)) continue;
@@ -85,15 +85,15 @@ class WatchedTree {
 }
 
 /**
- * What tells a folder from the next one of its name, which can have its inode; null where there is none. A link is
- * none: it could lead back to where it lies.
+ * Identifies a folder even against its successor of the same name, which can get the same inode; null if there is no
+ * folder. A symbolic link does not count: it could lead back to its own parent.
  */
 async function identify(path: string): Promise<string | null> {
   const found = await lstat(path, { bigint: true }).catch(() => null);
   return found?.isDirectory() ? `${found.ino}:${found.birthtimeNs}` : null;
 }
 
-function open(folder: string, listener: (event: string, name: string | null) => void): FSWatcher | null {
+function tryWatch(folder: string, listener: (event: string, name: string | null) => void): FSWatcher | null {
   try {
     return watch(folder, listener);
   } catch {

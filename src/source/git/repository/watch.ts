@@ -4,8 +4,8 @@ import { REF_TABLES } from './sync-ref.ts';
 import { watchFolders, watchNames } from './watch-folders.ts';
 
 /**
- * Watches what moves when the branch does: HEAD, the refs and the packed refs, or the list of ref tables. Folders are
- * watched rather than files, since git replaces a file by renaming another one over it.
+ * Watches what changes when the branch moves: HEAD, the refs and the packed refs, or the list of ref tables. Watches
+ * folders rather than files, since git replaces a file by renaming a new one over it.
  */
 export async function watchRepository(
   { gitFolder, commonFolder }: Repository,
@@ -16,7 +16,7 @@ export async function watchRepository(
     (name) => name.endsWith('.lock'),
     onChange,
   );
-  // git writes much else in these folders. Of one that is both, nothing is heard twice.
+  // git writes many other files here. The two folders can be one, which is then watched once.
   const closeNames = Array.from(new Set([gitFolder, commonFolder]), (folder) =>
     watchNames(folder, (name) => {
       if (name === null || name === 'HEAD' || name === 'packed-refs') onChange();

@@ -9,7 +9,7 @@ import type { Maintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
 import { isLocked, type Locks } from './locks.ts';
 
-/** A work tree of this machine, and what working on it needs. */
+/** A work tree on this machine, with everything that a write to it uses. */
 export interface Checkout {
   repository: Repository;
   objects: ObjectReader;
@@ -19,31 +19,31 @@ export interface Checkout {
   maintenance: Maintenance;
 }
 
-/** A checkout whose `index.lock` is ours: nobody else changes the index, nor switches branches. */
+/** A checkout whose `index.lock` this process holds: no other process changes the index or switches branches. */
 export interface HeldCheckout extends Checkout {
   isHeld: true;
 }
 
 /**
- * Does something while the index is locked as git locks it; a living holder is waited for. Where it is ours already,
- * it stays so. HEAD can still change in the moment after a person's switch has let the lock go.
+ * Runs `act` while holding git's lock of the index, for which it waits if another running process holds it. A checkout
+ * that is held already stays held. HEAD can still change for a moment: git writes it after a switch has released the lock.
  */
-export async function holdingIndex<T>(
+export async function withIndexLock<T>(
   checkout: Checkout | HeldCheckout,
   act: (held: HeldCheckout) => Promise<T>,
 ): Promise<T> {
   if ('isHeld' in checkout) return act(checkout);
-  const letGo = await checkout.locks.holdIndex();
+  const release = await checkout.locks.holdIndex();
   try {
     return await act({ ...checkout, isHeld: true });
   } finally {
-    await letGo();
+    await release();
   }
 }
 
 /**
- * Runs a command that changes the index. git takes the lock that is ours: it works on a second name of the index, under
- * a lock of that name, and what it made takes the index's place in one step, as its own would.
+ * Runs a git command that changes the index, although this process holds the index lock: git works on a second name of
+ * the index, with a lock of that name, and its result is then renamed over the index, as git itself would do.
  */
 export async function changeIndex(
   { repository, launcher }: HeldCheckout,
@@ -51,29 +51,29 @@ export async function changeIndex(
   input = '',
 ): Promise<string> {
   const index = `${repository.gitFolder}/index`;
-  const own = secondIndex(repository);
-  await nameAgain(index, own);
+  const second = secondIndex(repository);
+  await linkOrCopy(index, second);
   const context = indexContext(repository);
   const run = () => (input === '' ? launcher.run(context, command) : runGit(context, command, input));
   try {
     return await run().catch(async (error: unknown) => {
       if (!isLocked(error) && !isQuietlyLocked(error)) throw error;
-      // Nobody else uses these names, and whoever may is held off by our lock: a git that died has left it.
-      await rm(`${own}.lock`, { force: true });
+      // Only the holder of the index lock uses this name, so a git that died has left its lock.
+      await rm(`${second}.lock`, { force: true });
       return run();
     });
   } finally {
-    // Also after a failure: refreshing fails where a file is changed, and has looked at all the others.
-    await rename(own, index).catch(ignoreMissing);
+    // Also after a failure: a refresh fails if a file is changed, but has refreshed the others.
+    await rename(second, index).catch(ignoreMissing);
   }
 }
 
-/** A quiet refresh of the index that finds a lock ends so, and says nothing (git's builtin/update-index.c). */
+/** Whether a quiet refresh of the index has found a lock: it then exits without a message (git's builtin/update-index.c). */
 function isQuietlyLocked(error: unknown): boolean {
   return error instanceof GitFailure && error.exitCode === 128 && error.stderr === '';
 }
 
-/** Has what changes the index start while there is other work to do. */
+/** Starts the process that will change the index, so that `changeIndex` need not wait for it. */
 export function prepareIndex({ repository, launcher }: Checkout): void {
   launcher.prepare(indexContext(repository));
 }
@@ -87,23 +87,26 @@ function indexContext(repository: Repository): GitContext {
   return { ...context, env: { ...context.env, GIT_INDEX_FILE: secondIndex(repository) } };
 }
 
-/** git never writes into an index, it makes a new one: a second name serves as a copy does, and keeps the times. */
-async function nameAgain(index: string, own: string): Promise<void> {
+/**
+ * Gives the index a second name. git never writes into an index but replaces it, so a hard link is as good as a copy, and
+ * keeps the modification time.
+ */
+async function linkOrCopy(index: string, second: string): Promise<void> {
   try {
-    await link(index, own);
+    await link(index, second);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A person removes an index that is damaged: it must not come back under the name that a failed write left.
-    if (code === 'ENOENT') return await rm(own, { force: true });
+    // Someone may have removed a damaged index: it must not come back from what a failed write left.
+    if (code === 'ENOENT') return await rm(second, { force: true });
     if (code === 'EEXIST') {
-      // Of a process that died; or both name one file still, which a command left as it was.
-      await rm(own);
-      return nameAgain(index, own);
+      // Left by a process that died, or by a command that changed nothing: a rename between two links of a file keeps both.
+      await rm(second);
+      return linkOrCopy(index, second);
     }
     if (code === 'ENOSPC' || code === 'EROFS') throw error;
-    await copyFile(index, own);
-    // A file that is not older than the index may have changed since: a copy must not look younger.
-    const before = Math.floor((await stat(index)).mtimeMs / 1000);
-    await utimes(own, before, before);
+    await copyFile(index, second);
+    // git checks the content of any file that is not older than the index, so the copy must not look younger than it.
+    const seconds = Math.floor((await stat(index)).mtimeMs / 1000);
+    await utimes(second, seconds, seconds);
   }
 }

@@ -3,16 +3,16 @@ import { lstat } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import { GitFailure } from '../process/run.ts';
 
-/** What kept the manager from reading a file, and what to do. */
+/** Why the manager could not read a file, and what to do about it. */
 const TROUBLES: Readonly<Record<string, string>> = {
   EACCES: 'the user of the manager may not read it (EACCES); check owner and permissions',
   EPERM: 'the user of the manager may not read it (EPERM); check owner and permissions',
   EIO: 'the disk reports errors (EIO); check the system log',
 };
 
-/** git's refusal over a file that it could not read: it says the same of that as of one that was changed. */
+/** git's refusal to switch because of a file that it could not read, which it reports in the same words as a changed file. */
 export class UnreadableFile extends GitFailure {
-  /** A code of the operating system. */
+  /** Error code of the operating system. */
   readonly code: string;
 
   constructor(failure: GitFailure, code: string) {
@@ -23,26 +23,26 @@ export class UnreadableFile extends GitFailure {
 }
 
 /**
- * The same refusal; as an UnreadableFile where one of the files that it names cannot be read. `top` is that of the work
- * tree.
+ * Resolves to the same refusal, as an UnreadableFile if one of the files that it names cannot be read. `top` is the top
+ * of the work tree.
  */
-export async function judgeRefusal(failure: GitFailure, top: string): Promise<GitFailure> {
+export async function explainRefusal(failure: GitFailure, top: string): Promise<GitFailure> {
   for (const [, name = ''] of failure.stderr.matchAll(/'([^'\n]+)'/g)) {
-    const code = await troubleWith(`${top}/${name}`);
+    const code = await readErrorOf(`${top}/${name}`);
     if (code !== null) return new UnreadableFile(failure, code);
   }
   return failure;
 }
 
-/** The refusal of a write to a file that cannot be read. */
-export function unreadable(paths: readonly string[], cause: UnreadableFile): HoldfastError {
+/** Returns the error for a write to files of the checkout that cannot be read. */
+export function unreadableFiles(paths: readonly string[], cause: UnreadableFile): HoldfastError {
   const trouble = TROUBLES[cause.code] ?? `reading it fails (${cause.code})`;
   const message = `${paths.join(', ')}: the checkout's file cannot be read: ${trouble}`;
   return new HoldfastError('unavailable', message, { paths }, cause);
 }
 
-/** Why a file cannot be read to its end; null where it can, or where there is none. */
-async function troubleWith(path: string): Promise<string | null> {
+/** Resolves to the error code of reading a file to its end; null if that succeeds or there is no file. */
+async function readErrorOf(path: string): Promise<string | null> {
   try {
     if (!(await lstat(path)).isFile()) return null;
     for await (const _piece of createReadStream(path));

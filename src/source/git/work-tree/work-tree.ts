@@ -9,18 +9,18 @@ import { parseTreeList } from '../read/tree.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
 import { isLocked } from './locks.ts';
-import { judgeRefusal, UnreadableFile, unreadable } from './unreadable.ts';
+import { explainRefusal, UnreadableFile, unreadableFiles } from './unreadable.ts';
 
-/** The refusal of a write on whose files a person has work that is not committed, or that cannot be read. */
+/** Returns the error for a write to files with uncommitted work, or that cannot be read. */
 export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
-  if (cause instanceof UnreadableFile) return unreadable(paths, cause);
+  if (cause instanceof UnreadableFile) return unreadableFiles(paths, cause);
   const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
   return new HoldfastError('conflict', message, { paths }, cause);
 }
 
 /**
- * Takes index and work tree from one tree to another; files that are the same in both are not looked at. git
- * refuses where a file that differs has uncommitted work, or cannot be read (an UnreadableFile).
+ * Moves index and work tree from one tree to another, without checking files that are the same in both. git refuses if a
+ * file that differs has uncommitted work or cannot be read (an UnreadableFile).
  */
 export async function switchTree(checkout: HeldCheckout, from: string, to: string): Promise<void> {
   const run = () => changeIndex(checkout, commands.switchTree(from, to));
@@ -30,7 +30,7 @@ export async function switchTree(checkout: HeldCheckout, from: string, to: strin
     if (!isOutdated(error)) throw error;
     await refreshIndex(checkout);
     await run().catch(async (again: unknown) => {
-      throw isOutdated(again) ? await judgeRefusal(again, checkout.repository.context.folder) : again;
+      throw isOutdated(again) ? await explainRefusal(again, checkout.repository.context.folder) : again;
     });
   }
 }
@@ -39,36 +39,36 @@ function isOutdated(error: unknown): error is GitFailure {
   return error instanceof GitFailure && /not uptodate/.test(error.stderr);
 }
 
-/** Refreshes the index: until then, a file that was only touched looks changed. */
+/** Refreshes the index, so that files that were only touched no longer look changed. */
 export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
   await changeIndex(checkout, commands.refreshIndex()).catch(ignoreDirty);
 }
 
-/** Refreshing ends with 1 when some file is really changed; which one matters is told by what comes after. */
+/** A refresh exits with 1 if any file is really changed; whether that matters is for the next command to decide. */
 function ignoreDirty(error: unknown): string {
   if (saidNo(error) && !isLocked(error)) return '';
   throw error;
 }
 
-/** How many files are looked at at once: thousands of calls that begin together hold everything else up. */
-export const LOOKS = 16;
+/** How many files are checked at the same time: thousands of calls started together delay everything else. */
+export const FILE_LANES = 16;
 
-/** The files that a write leaves behind, by their paths from the top of the work tree, and whether the base has each. */
+/** The files that a write creates or changes, by path from the top of the work tree, and whether the base has each. */
 export type WrittenFiles = ReadonlyMap<string, boolean>;
 
-/** With so many files in one folder, listing it costs less than asking for each. */
-const MANY = 32;
+/** Number of files in one folder from which listing the folder costs less than a request for each file. */
+const LISTING_THRESHOLD = 32;
 
 /**
- * What `refuseDirtyFiles` needs to know of the base. For each path that git is asked for, it goes through the folder
- * from its beginning: with thousands of files of one folder that took longer than all else.
+ * Resolves to what `refuseDirtyFiles` needs to know about the base. For each single path, git reads its folder from the
+ * beginning: for thousands of files in one folder, that took longer than everything else.
  */
 export async function writtenFiles(
   { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
   base: string | null,
   edits: readonly FileEdit[],
 ): Promise<WrittenFiles> {
-  // Of a name with a line break git cannot be asked.
+  // git's requests are lines, so they cannot contain a path with a line break.
   const written = edits.filter(({ path, text }) => text !== null && !path.includes('\n'));
   const paths = written.map(({ path }) => posix.join(repository.prefix, path));
   if (base === null) return new Map(paths.map((path) => [path, false]));
@@ -76,13 +76,13 @@ export async function writtenFiles(
   for (const folder of paths.map(posix.dirname)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
   const listed = new Map<string, ReadonlySet<string>>();
   for (const [folder, count] of counts) {
-    if (count < MANY) continue;
+    if (count < LISTING_THRESHOLD) continue;
     const tree = await objects.info(`${base}:${folder === '.' ? '' : folder}`);
     const isTree = tree?.type === 'tree';
     const entries = isTree ? parseTreeList(await runGit(repository.context, commands.listTop(tree.id))) : [];
     listed.set(folder, new Set(entries.map(({ path }) => path)));
   }
-  const inBase = await mapInLanes(LOOKS, paths, async (path) => {
+  const inBase = await mapInLanes(FILE_LANES, paths, async (path) => {
     const names = listed.get(posix.dirname(path));
     return names?.has(posix.basename(path)) ?? (await objects.info(`${base}:${path}`)) !== null;
   });
@@ -90,10 +90,9 @@ export async function writtenFiles(
 }
 
 /**
- * Refuses what `read-tree` would not: it takes a file that a person deleted for one that was never written out, a file
- * that is ignored for one of no worth, also where it has to make a folder, and a link for a folder that it may make
- * anew. `paths` are those of a write from the top of the work tree; `isThere` tells what is there now. Rejects as
- * `conflict`.
+ * Rejects as `conflict` where `read-tree` would destroy work: it restores a file that someone deleted as if the file had
+ * never been checked out, overwrites an ignored file, also one in the place of a folder, and replaces a symbolic link by a
+ * folder. `paths` are those of a write, from the top of the work tree; `isThere` tells whether a path exists now.
  */
 export async function refuseDirtyFiles(
   repository: Repository,
@@ -105,17 +104,17 @@ export async function refuseDirtyFiles(
   const files = [...written.keys()];
   const added = files.filter((path) => written.get(path) === false);
   await refuseTwins(repository, added);
-  const made = added.filter(isThere);
-  const gone = files.filter((path) => !isThere(path) && written.get(path) === true);
-  const dirty = [...made, ...(await deletedOf(repository, gone))];
+  const inTheWay = added.filter(isThere);
+  const absent = files.filter((path) => !isThere(path) && written.get(path) === true);
+  const dirty = [...inTheWay, ...(await deletedOf(repository, absent))];
   if (dirty.length > 0) throw dirtyFiles(dirty.map((path) => posix.relative(repository.prefix, path)));
 }
 
-/** On a disk that ignores case, new files whose names differ by nothing else would be one. */
+/** Refuses new files whose names differ only by case, if the disk ignores case: they would be one file. */
 async function refuseTwins({ context, prefix }: Repository, added: readonly string[]): Promise<void> {
   const last = new Map(added.map((path) => [path.toLowerCase(), path]));
   const twins = added.filter((path) => last.get(path.toLowerCase()) !== path);
-  // `git init` sets this where it finds such a disk.
+  // `git init` makes this setting on such a disk.
   if (twins.length === 0 || (await askGit(context, commands.ignoresCase()))?.trim() !== 'true') return;
   const paths = twins.map((path) => posix.relative(prefix, path));
   const message = `${paths.join(', ')}: the name of another new file differs only by case, and the checkout's disk ignores case; choose another name`;
@@ -126,16 +125,16 @@ async function refuseReplacedFolders(
   { context, prefix }: Repository,
   paths: readonly string[],
 ): Promise<void> {
-  // Files of one write share folders, and these the folders above them: each is looked at once.
-  const known = new Map<string, Promise<boolean>>();
-  const isNoFolderOnce = (folder: string): Promise<boolean> => {
-    const look = known.get(folder) ?? isNoFolder(folder);
-    known.set(folder, look);
-    return look;
+  // Files of one write share folders, and these share parents: each is checked once.
+  const checks = new Map<string, Promise<boolean>>();
+  const isReplacedCached = (folder: string): Promise<boolean> => {
+    const check = checks.get(folder) ?? isReplaced(folder);
+    checks.set(folder, check);
+    return check;
   };
   const folders = [...new Set(paths.map(posix.dirname))];
-  const areBlocked = await mapInLanes(LOOKS, folders, (folder) =>
-    isBehindLink(context.folder, `${folder}/file`, isNoFolderOnce),
+  const areBlocked = await mapInLanes(FILE_LANES, folders, (folder) =>
+    hasParent(context.folder, `${folder}/file`, isReplacedCached),
   );
   const blocked = new Set(folders.filter((_, index) => areBlocked[index]));
   const found = paths.find((path) => blocked.has(posix.dirname(path)));
@@ -145,22 +144,31 @@ async function refuseReplacedFolders(
   throw new HoldfastError('conflict', message, { paths: [path] });
 }
 
-/** Those of these files that a person deleted; in a sparse checkout they are absent on purpose. */
+/** Returns which of these absent files someone deleted; in a sparse checkout, files are absent on purpose. */
 async function deletedOf({ context }: Repository, absent: readonly string[]): Promise<string[]> {
   if (absent.length === 0) return [];
   const deleted = new Set((await runGit(context, commands.deletedFiles())).split('\0'));
   return absent.filter((path) => deleted.has(path));
 }
 
-/** Whether a folder above `path` is a link, so that the path is not in the work tree at `top`; or is what `look` finds. */
-export async function isBehindLink(top: string, path: string, look = isLink): Promise<boolean> {
-  const folders: string[] = [];
-  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.push(folder);
-  return (await Promise.all(folders.map((folder) => look(`${top}/${folder}`)))).includes(true);
+/** Whether a folder above `path` is a symbolic link, so that the path does not lie in the work tree at `top`. */
+export function isBehindLink(top: string, path: string): Promise<boolean> {
+  return hasParent(top, path, isLink);
 }
 
-/** Whether something else lies where a folder should be; what is not there can be made. */
-async function isNoFolder(path: string): Promise<boolean> {
+/** Whether a check holds for any folder between `top` and `path`. */
+async function hasParent(
+  top: string,
+  path: string,
+  check: (folder: string) => Promise<boolean>,
+): Promise<boolean> {
+  const folders: string[] = [];
+  for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.push(folder);
+  return (await Promise.all(folders.map((folder) => check(`${top}/${folder}`)))).includes(true);
+}
+
+/** Whether something other than a folder is at a path; a missing folder can be made. */
+async function isReplaced(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => null);
   return found !== null && !found.isDirectory();
 }
@@ -170,7 +178,7 @@ async function isLink(path: string): Promise<boolean> {
   return found?.isSymbolicLink() === true;
 }
 
-/** Refuses to move a branch under the feet of another work tree, or of a rebase. Rejects as `conflict`. */
+/** Rejects as `conflict` if another work tree has the branch checked out, or a rebase will move it. */
 export async function refuseCheckedOutElsewhere(repository: Repository, branch: string): Promise<void> {
   const name = branch.replace('refs/heads/', '');
   const blocks = (await runGit(repository.context, commands.listWorkTrees())).split('\0\0');
@@ -185,7 +193,7 @@ export async function refuseCheckedOutElsewhere(repository: Repository, branch: 
   throw new HoldfastError('conflict', `${name} is being rebased; finish the rebase, or abort it`);
 }
 
-/** Whether a rebase in any work tree of the repository will move the branch, which nothing has checked out until then. */
+/** Whether a rebase in any work tree will move the branch at its end; until then, the branch is checked out nowhere. */
 async function isRebased({ commonFolder }: Repository, branch: string): Promise<boolean> {
   const linked = await readdir(`${commonFolder}/worktrees`).catch((): string[] => []);
   const folders = [commonFolder, ...linked.map((name) => `${commonFolder}/worktrees/${name}`)];

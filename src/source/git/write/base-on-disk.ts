@@ -7,69 +7,69 @@ import { syncFiles } from '../../../disk/sync.ts';
 import { mayRead } from '../../../disk/there.ts';
 import type { Repository } from '../repository/repository.ts';
 
-/** Milliseconds after which any system has written by itself what nobody synced; most do so within one minute. */
-const WRITTEN_BY_ITSELF = 3_600_000;
-/** Times of files lag behind the clock by some milliseconds. */
+/** Milliseconds after which any system has written unsynced files by itself; most do so within a minute. */
+const WRITEBACK_TIME = 3_600_000;
+/** File times lag behind the clock by less than this (milliseconds). */
 const LAG = 1000;
-/** Folders that hold objects, and packs. */
+/** Folders of loose objects, and of packs. */
 const OBJECTS = /^([0-9a-f]{2}|pack)$/;
-/** Folders and files that are looked at together: all the folders, which takes a third of the time of 16. */
+/** How many folders or files are checked at a time: all folders together take a third of the time of 16 at a time. */
 const AT_ONCE = 257;
 
-/** That of `node:fs/promises` costs devices twice the time in which nothing else is done. */
+/** `stat` of `node:fs/promises` blocks the event loop, and with it the devices' requests, for twice as long. */
 const stat = promisify(statCallback);
 
-/** Sees to it that a commit of ours does not outlive a loss of power alone, without the commits below it. */
+/** Makes sure that a commit of ours does not survive a loss of power without the commits that it builds on. */
 export interface BaseOnDisk {
-  /** Resolves when what the commit below needs is on the disk; at once where the commit is one of ours. */
+  /** Resolves when the base of a commit is on the disk, with everything it needs; at once if it was marked as synced. */
   sync(base: string | null): Promise<void>;
-  /** Says that a commit of ours, with all that it needs, is on the disk. */
-  know(commit: string): void;
+  /** Records that a commit of ours is on the disk, with everything it needs. */
+  markSynced(commit: string): void;
 }
 
-/** A person's git syncs neither loose objects nor any name, unless somebody has told it to. */
+/** A user's git syncs neither loose objects nor directory entries, unless it is configured to. */
 export function createBaseOnDisk({ commonFolder }: Pick<Repository, 'commonFolder'>): BaseOnDisk {
-  let known: string | null = null;
+  let syncedCommit: string | null = null;
   let syncedAt = 0;
   return {
     sync: async (base) => {
-      if (base === null || base === known) return;
+      if (base === null || base === syncedCommit) return;
       const now = Date.now();
-      // A clock that was set back says nothing of what came since.
-      const before = syncedAt > now ? 0 : syncedAt;
-      await syncNewObjects(join(commonFolder, 'objects'), Math.max(before - LAG, now - WRITTEN_BY_ITSELF));
+      // A time in the future is from before the clock was set back, and excludes nothing.
+      const lastSync = syncedAt > now ? 0 : syncedAt;
+      await syncNewObjects(join(commonFolder, 'objects'), Math.max(lastSync - LAG, now - WRITEBACK_TIME));
       syncedAt = now;
     },
-    know: (commit) => {
-      known = commit;
+    markSynced: (commit) => {
+      syncedCommit = commit;
     },
   };
 }
 
 /**
- * Every object that is newer (Unix milliseconds), not those of one commit: to ask git for these takes longer than to
- * look at 257 folders.
+ * Syncs all objects that are newer than a time (Unix milliseconds), not only those of one commit: asking git for these
+ * takes longer than checking 257 folders.
  */
 async function syncNewObjects(objects: string, since: number): Promise<void> {
   const folders = (await readdir(objects)).filter((name) => OBJECTS.test(name));
   const files: string[] = [];
-  await inLanes(AT_ONCE, await newOnes(objects, folders, since), async (folder) => {
+  await inLanes(AT_ONCE, await changedSince(objects, folders, since), async (folder) => {
     const names = (await readdir(join(objects, folder)).catch(() => [])).map((name) => `${folder}/${name}`);
-    files.push(...(await newOnes(objects, names, since)));
+    files.push(...(await changedSince(objects, names, since)));
   });
   await syncFiles(objects, files);
 }
 
 /**
- * Those of the paths that came to be, or got another entry, not long ago. Without those that a clean-up takes away
- * meanwhile, having packed what was in them, and those that may not be read: of these a commit of ours needs none.
+ * Resolves to the paths that were made or changed since a time. Leaves out files that a clean-up removes meanwhile, having
+ * packed their content, and files that may not be read: no commit of ours needs these.
  */
-async function newOnes(top: string, paths: readonly string[], since: number): Promise<string[]> {
+async function changedSince(top: string, paths: readonly string[], since: number): Promise<string[]> {
   const found: string[] = [];
   await inLanes(AT_ONCE, paths, async (path) => {
     const full = `${top}/${path}`;
-    const changed = (await stat(full).catch(() => null))?.ctimeMs ?? 0;
-    if (changed >= since && (await mayRead(full))) found.push(path);
+    const changedAt = (await stat(full).catch(() => null))?.ctimeMs ?? 0;
+    if (changedAt >= since && (await mayRead(full))) found.push(path);
   });
   return found;
 }

@@ -10,27 +10,28 @@ import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
 import { createBaseOnDisk } from './base-on-disk.ts';
 import type { CommitWriter } from './commit-writer.ts';
-import { type Move, moveBranch, recoverNoted, type Undone } from './move-branch.ts';
+import { type Move, moveBranch, type Undone, undoNoted } from './move-branch.ts';
 import { openRefMover } from './ref-mover.ts';
 import { isObjectMissing, movedOn, publishError } from './refusals.ts';
 import { openSwitchNotes } from './switch-note.ts';
 
-/** As many files as a write, and undoing it, have open at once, and some more. */
-const FILES = 24;
+/** How many descriptors a write and its undoing need at most, with some to spare. */
+const NEEDED_DESCRIPTORS = 24;
 
-/** The publisher of a work tree, which can be caught between two of its steps. */
+/** The publisher of a work tree, whose writes can be interrupted between two steps. */
 export interface CheckoutPublisher extends Publisher {
   /**
-   * Undoes what an earlier process, or a failed write, left half done in the work tree. Resolves to null where there
-   * was nothing. Rejects as `conflict` while another process is at it, and where a living process holds a lock.
+   * Undoes what an earlier process or a failed write left half done in the work tree. Resolves to null if there was
+   * nothing to undo. Rejects as `conflict` while a git of a dead manager still runs, and while a running process holds
+   * a lock.
    */
   recover(): Promise<Undone | null>;
 }
 
 /**
- * Publishes into the branch of a repository on this machine. Where the branch is checked out, index and work
- * tree follow: only the paths of the commits are touched, and git refuses where one of them has uncommitted
- * work. `onUndone` is told when a write begins with what an earlier one left half done.
+ * Publishes to a branch of a repository on this machine. If the branch is checked out, index and work tree move with it:
+ * only the paths of the commits are touched, and a path with uncommitted work is refused. `onUndone` is called when a
+ * write has first undone what an earlier write left half done.
  */
 export function createCheckoutPublisher(
   checkout: Checkout,
@@ -41,7 +42,7 @@ export function createCheckoutPublisher(
   const { prefix } = repository;
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
-  const below = createBaseOnDisk(repository);
+  const baseOnDisk = createBaseOnDisk(repository);
 
   const attempt: Publisher['publish'] = async (base, drafts, onMade) => {
     if (base.branch === null) {
@@ -51,33 +52,34 @@ export function createCheckoutPublisher(
     const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
     try {
       requireDescriptors();
-      const undone = await recoverNoted(checkout, notes);
+      const undone = await undoNoted(checkout, notes);
       if (undone !== null) onUndone(undone);
       refs.prepare();
-      const [commits, { quiet, ...ready }] = await allOver(
+      const [commits, { safeCheckout, ...prepared }] = await settleAll(
         writer.write(base.revision, drafts),
-        readyToMove(checkout, branch, base.revision, drafts),
-        below.sync(base.revision),
+        prepareMove(checkout, branch, base.revision, drafts),
+        baseOnDisk.sync(base.revision),
       );
       faults.pass('commit-written');
       onMade?.(commits);
       const full = paths.map((path) => posix.join(prefix, path));
       const from = base.revision;
-      await moveBranch(quiet, { notes, refs }, { branch, from, commits, paths: full, ...ready });
-      below.know(commits.at(-1) as string);
+      await moveBranch(safeCheckout, { notes, refs }, { branch, from, commits, paths: full, ...prepared });
+      baseOnDisk.markSynced(commits.at(-1) as string);
       return commits;
     } catch (error) {
       const refusal = publishError(error, paths, prefix);
-      // What somebody committed meanwhile looks like uncommitted work to a tree that was made before.
-      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(repository, branch, base.revision));
+      // To a tree that was made before it, someone's new commit looks like uncommitted work.
+      const isOvertaken =
+        refusal.kind === 'conflict' && (await hasBranchMoved(repository, branch, base.revision));
       throw isOvertaken ? movedOn(error) : refusal;
     }
   };
 
   return {
-    publish: (...asked) => maintenance.adding(() => againWithout(writer, () => attempt(...asked))),
+    publish: (...args) => maintenance.adding(() => retryIfObjectMissing(writer, () => attempt(...args))),
     recover: () =>
-      recoverNoted(checkout, notes).catch((error) => {
+      undoNoted(checkout, notes).catch((error) => {
         throw publishError(error, [], prefix);
       }),
     close: async () => {
@@ -86,47 +88,51 @@ export function createCheckoutPublisher(
   };
 }
 
-/** Where they run out in the middle, what was begun cannot be undone before there are some again. */
+/** A write that runs out of descriptors half way cannot be undone until there are some again, so it must not start. */
 function requireDescriptors(): void {
-  const trouble = missingDescriptors(FILES);
+  const trouble = missingDescriptors(NEEDED_DESCRIPTORS);
   if (trouble === null) return;
   throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
 }
 
-/** `Promise.all` that settles once all have settled: a failure must not leave the others at work. */
-async function allOver<T extends readonly unknown[]>(
-  ...all: { [Key in keyof T]: Promise<T[Key]> }
+/** Like `Promise.all`, but waits until all promises have settled: after a failure, none may still be running. */
+async function settleAll<T extends readonly unknown[]>(
+  ...promises: { [Key in keyof T]: Promise<T[Key]> }
 ): Promise<T> {
-  await Promise.allSettled(all);
-  return (await Promise.all(all)) as unknown as T;
+  await Promise.allSettled(promises);
+  return (await Promise.all(promises)) as unknown as T;
 }
 
-/** What the move needs to know, and to have started, before it begins. Rejects as `refuseCheckedOutElsewhere` does. */
-async function readyToMove(
+/**
+ * Reads what the move of the branch will need, and starts the process that changes the index. Resolves also to the
+ * checkout in which no filters or hooks run. Rejects as `refuseCheckedOutElsewhere` does.
+ */
+async function prepareMove(
   checkout: Checkout,
   branch: string,
   base: string | null,
   drafts: readonly CommitDraft[],
-): Promise<{ quiet: Checkout } & Pick<Move, 'isCheckedOut' | 'written'>> {
+): Promise<{ safeCheckout: Checkout } & Pick<Move, 'isCheckedOut' | 'written'>> {
   const repository = await withoutPrograms(checkout.repository);
-  const quiet = { ...checkout, repository };
-  prepareIndex(quiet);
+  const safeCheckout = { ...checkout, repository };
+  prepareIndex(safeCheckout);
   const isCheckedOut = (await currentBranch(repository)) === branch;
-  if (!isCheckedOut)
-    await refuseCheckedOutElsewhere(repository, branch).catch(unlessHere(repository, branch));
+  if (!isCheckedOut) await refuseOtherHolder(repository, branch);
   const edits = isCheckedOut ? lastEdits(drafts) : [];
-  return { quiet, isCheckedOut, written: await writtenFiles(quiet, base, edits) };
+  return { safeCheckout, isCheckedOut, written: await writtenFiles(safeCheckout, base, edits) };
 }
 
-/** A person who switches to the branch just now holds it in this very work tree: the write is made again. */
-function unlessHere(repository: Repository, branch: string): (error: unknown) => Promise<never> {
-  return async (error) => {
+/** Rejects as `moved-on` if the holder is this very work tree, which has just been switched to the branch. */
+async function refuseOtherHolder(repository: Repository, branch: string): Promise<void> {
+  try {
+    await refuseCheckedOutElsewhere(repository, branch);
+  } catch (error) {
     throw (await currentBranch(repository)) === branch ? movedOn(error) : error;
-  };
+  }
 }
 
-/** `fast-import` relies on objects that it has met, and a `git gc` may have dropped one; a new one writes it again. */
-async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
+/** Retries once with a new `fast-import`: a running one relies on objects that it has seen, and `git gc` may drop them. */
+async function retryIfObjectMissing<T>(writer: CommitWriter, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -136,12 +142,12 @@ async function againWithout<T>(writer: CommitWriter, work: () => Promise<T>): Pr
   }
 }
 
-async function hasMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
+async function hasBranchMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
   const tip = await tipOf(repository, branch).catch(() => base);
   return tip !== base;
 }
 
-/** What all drafts together leave in each file. */
+/** Returns the last edit of each file in all drafts together. */
 function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
   return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
 }

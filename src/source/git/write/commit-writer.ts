@@ -13,44 +13,44 @@ import type { Repository } from '../repository/repository.ts';
 
 const NEWLINE = 0x0a;
 const FOLDER_MODE = '040000';
-/** Where commits are kept until a branch has them: a ref, so that no clean-up takes them away. */
+/** The ref that protects commits from clean-ups until a branch has them. */
 export const PUBLISHING_REF = 'refs/holdfast/publishing';
-/** After this long without a commit the process ends, and with it what it remembers of objects (milliseconds). */
+/** Milliseconds without a commit after which `fast-import` is ended, and with it its memory of objects. */
 const IDLE_LIMIT = 30_000;
-/** After so many writes, too: until it ends, nobody may join the packs that it has made. */
+/** Writes after which it is ended, too: until then, the packs that it has made must not be joined. */
 const MOST_WRITES = 32;
 
 /** Makes commits without a checkout and without an index. */
 export interface CommitWriter {
   /**
-   * Makes one commit a draft, each on top of the one before, the first on `base` (null: a commit without a
-   * parent). Resolves to their ids when all are durable in the object store; no branch is moved.
+   * Makes one commit for each draft, each on top of the one before, the first on `base` (null: without a parent).
+   * Resolves to their ids when all are durable in the object store; moves no branch.
    */
   write(base: string | null, drafts: readonly CommitDraft[]): Promise<string[]>;
   close(): Promise<void>;
 }
 
 /**
- * On macOS `git init` sets `core.ignoreCase`, and then fast-import overwrites a file whose name differs by case alone.
- * Other commands keep the setting: by it they match `.gitattributes` and `.gitignore` as a person's git does.
+ * On macOS `git init` sets `core.ignoreCase`, with which fast-import overwrites a file whose name differs only by case.
+ * Other commands keep the setting, so that they match `.gitattributes` and `.gitignore` as a user's git does.
  */
 const EXACT_NAMES = [['core.ignoreCase', 'false']] as const;
 
-/** Where commits are made; `prefix` is the folder that the drafts' paths are in. */
+/** Where commits are made; the paths of drafts start at `prefix`. */
 type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix'>;
 
-/** One long-lived `git fast-import` in the repository. */
+/** Returns a writer that keeps one `git fast-import` running in the repository. */
 export function openCommitWriter(place: Place): CommitWriter {
   const { context, gitFolder, commonFolder, prefix } = place;
   const git = new Conversation(
     { ...context, env: withConfig(context.env, EXACT_NAMES) },
     commands.fastImport(),
   );
-  // Told that it is done, it would make a new `.git` for its ref where somebody has moved that of the repository away.
+  // On `done`, it writes its ref, and would make a new `.git` for it if someone has moved the old one away.
   const close = async (): Promise<void> => git.close((await isThere(gitFolder)) ? 'done\n' : '');
   let idle: NodeJS.Timeout | undefined;
   let writes = 0;
-  /** A caller that gave up does not end its write: the next one must not talk into it. */
+  /** The write of a caller that gave up goes on, and the next write must wait for it. */
   const queue = new Queue();
 
   const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
@@ -64,7 +64,7 @@ export function openCommitWriter(place: Place): CommitWriter {
       await syncFolder(`${commonFolder}/objects/pack`);
       return commits;
     } catch (error) {
-      // What was begun must not become part of the next commit.
+      // A half-sent commit must not become part of the next one.
       await close();
       if (error instanceof GitFailure) await clearFailedWriter(place);
       throw error;
@@ -77,7 +77,7 @@ export function openCommitWriter(place: Place): CommitWriter {
       return await attempt(base, drafts);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
-      // The process was ended, or a clean-up took its packs away. No branch has moved: a new one can do it again.
+      // The process was killed, or a clean-up removed its packs. No branch has moved, so a new process can start over.
       return await attempt(base, drafts);
     } finally {
       idle = setTimeout(() => void close(), IDLE_LIMIT).unref();
@@ -110,11 +110,11 @@ async function writeCommit(
     data(draft.message),
     ...(parent === null ? [] : [`from ${parent.startsWith(':') ? parent : objectId(parent)}`]),
   ];
-  for (const { path } of draft.edits) refuseUnreadable(path);
+  for (const { path } of draft.edits) refuseNotUtf8(path);
   const paths = draft.edits.map(({ path }) => (prefix === '' ? path : `${prefix}/${path}`));
-  const looks = paths.flatMap((path) => [...foldersOf(path), path]);
-  const request = [...header, ...looks.map((path) => `ls ${quote(path)}`)].join('\n');
-  const modes = await git.ask(`${request}\n`, (reader) => readModes(reader, looks));
+  const listed = paths.flatMap((path) => [...foldersOf(path), path]);
+  const request = [...header, ...listed.map((path) => `ls ${quote(path)}`)].join('\n');
+  const modes = await git.ask(`${request}\n`, (reader) => readModes(reader, listed));
   for (const [index, path] of paths.entries()) refuseCollision(path, modes, draft.edits[index]?.path ?? path);
   const pace = new Pace();
   for (const [index, edit] of draft.edits.entries()) {
@@ -126,15 +126,15 @@ async function writeCommit(
 
 const noAnswer = (): Promise<void> => Promise.resolve();
 
-/** Bytes that are no UTF-8 were replaced when the name was read; written back, they would name another file. */
-function refuseUnreadable(path: string): void {
+/** Bytes that are not UTF-8 are replaced when a name is read; written back, the name would be that of another file. */
+function refuseNotUtf8(path: string): void {
   if (!path.includes('\ufffd')) return;
   throw new HoldfastError('conflict', `${path}: the path is not UTF-8; rename the file`, { paths: [path] });
 }
 
 /**
- * A file cannot take the place of a folder, nor a folder that of a link, without losing what was there. `edited` is
- * the path below the prefix.
+ * Refuses to replace a folder by a file, or a file or link by a folder, which would lose what was there. `edited` is the
+ * path below the prefix.
  */
 function refuseCollision(path: string, modes: ReadonlyMap<string, string>, edited: string): void {
   const taken = foldersOf(path).find((folder) => ![FOLDER_MODE, 'missing'].includes(modes.get(folder) ?? ''));
@@ -143,7 +143,7 @@ function refuseCollision(path: string, modes: ReadonlyMap<string, string>, edite
   throw new HoldfastError('conflict', `${inTheWay} is in the way of ${path}; move it`, { paths: [edited] });
 }
 
-/** `a/b/c` to `a` and `a/b`. */
+/** Returns the folders above a path: `a` and `a/b` for `a/b/c`. */
 function foldersOf(path: string): string[] {
   const parts = path.split('/');
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
@@ -156,7 +156,7 @@ function changeLine(edit: FileEdit, path: string, modes: ReadonlyMap<string, str
   return `M ${mode} inline ${quote(path)}\n${data(edit.text)}`;
 }
 
-/** Answers are "<mode> <type> <id>\t<path>", or "missing <path>". */
+/** Reads the answers to `ls`: "<mode> <type> <id>\t<path>" or "missing <path>", whose first words are the modes. */
 async function readModes(reader: AnswerReader, paths: readonly string[]): Promise<Map<string, string>> {
   const modes = new Map<string, string>();
   for (const path of paths) modes.set(path, (await reader.until(NEWLINE)).split(' ')[0] ?? '');
@@ -173,18 +173,18 @@ async function finish(git: Conversation, count: number): Promise<string[]> {
   });
 }
 
-/** A text as `fast-import` reads it: exactly these bytes, whatever they are. */
+/** Returns a text in the form in which `fast-import` takes any bytes unchanged. */
 export function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}`;
 }
 
-/** C-style quoting, as git reads it back: a path can hold any byte but NUL. */
+/** Quotes a path in git's C style; it can contain any byte but NUL. */
 function quote(path: string): string {
   const escaped = path.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n');
   return `"${escaped}"`;
 }
 
-/** A name or address cannot hold what ends it. */
+/** Returns a name and address without the characters that would end them. */
 function identity({ name, email }: { name: string; email: string }): string {
   const clean = (text: string): string => text.replace(/[\p{Cc}<>]/gu, '').trim();
   return `${clean(name) || 'unknown'} <${clean(email)}>`;

@@ -6,42 +6,46 @@ import { withoutPrograms } from '../repository/programs.ts';
 import { currentBranch, tipOf } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
-import { type Checkout, type HeldCheckout, holdingIndex } from '../work-tree/held-index.ts';
-import { LOOKS, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
+import { type Checkout, type HeldCheckout, withIndexLock } from '../work-tree/held-index.ts';
+import { FILE_LANES, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
 import type { RefMover } from './ref-mover.ts';
 import { isRefusal, movedOn } from './refusals.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
 import { undoSwitch } from './undo-switch.ts';
 
-/** An unfinished write of the checkout was undone; its `commit` is not published. */
+/** An unfinished write that was undone; its `commit` is not published. */
 export interface Undone {
   commit: string;
 }
 
-/** What a move is made with. */
-export interface Movers {
+/** What a move of the branch uses besides the checkout. */
+export interface MoveTools {
   notes: SwitchNotes;
   refs: RefMover;
 }
 
-/** A move of the branch to the last of these commits, and whether index and work tree go with it. */
+/** A move of the branch to the last of `commits`; if the branch is checked out, index and work tree move with it. */
 export interface Move {
   branch: string;
+  /** The commit that the branch is at; null if it does not exist. */
   from: string | null;
   commits: readonly string[];
   /** Paths from the top of the work tree. */
   paths: string[];
   isCheckedOut: boolean;
-  /** None where the branch is not checked out. */
+  /** Empty if the branch is not checked out. */
   written: WrittenFiles;
 }
 
-/** Undoes the switch that the note tells of; null where there is none. Rejects as `conflict`, and with what git says. */
-export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
+/**
+ * Undoes the switch that a note records, and clears the note. Resolves to null if there is no note, or if the commit was
+ * published after all. Rejects as `conflict`, or with a GitFailure.
+ */
+export async function undoNoted(checkout: Checkout, notes: SwitchNotes): Promise<Undone | null> {
   if ((await notes.read()) === null) return null;
   const repository = await withoutPrograms(checkout.repository);
-  return holdingIndex({ ...checkout, repository }, async (held) => {
-    // What another manager was at has come to its end by now, or will never.
+  return withIndexLock({ ...checkout, repository }, async (held) => {
+    // Read again: now that the lock is ours, no other manager's write can still be running.
     const note = await notes.read();
     if (note === null) return null;
     held.faults.pass('undo-begins');
@@ -55,31 +59,27 @@ export async function recoverNoted(checkout: Checkout, notes: SwitchNotes): Prom
 }
 
 /**
- * Index and work tree first, then the branch; a note says so for as long as they are apart. The index is locked all the
- * time, so that no commit, reset or switch of a person comes in between, nor another manager; HEAD is looked at before
- * and after each step all the same, since it follows a switch without that lock (docs/decisions/0014-one-lock-for-a-write.md).
+ * Switches index and work tree, then moves the branch; a note is on the disk while they differ. The index stays locked all
+ * the time, so that no commit, reset or switch of a user, nor another manager, comes in between. HEAD is nevertheless read
+ * before and after each step, since git writes it without that lock (docs/decisions/0014-one-lock-for-a-write.md).
  *
- * Rejects as `moved-on` where another branch is checked out by now, and with what git says; with `details.commits` once
- * the branch has moved.
+ * Rejects as `moved-on` if someone has switched to the branch or away from it, and otherwise with what git reports. If the
+ * commits are published, or may be, the rejection has `details.commits`.
  */
-export async function moveBranch(checkout: Checkout, movers: Movers, move: Move): Promise<void> {
-  const { repository, faults } = checkout;
-  await holdingIndex(checkout, async (held) => {
-    await switchFirst(held, movers, move);
+export async function moveBranch(checkout: Checkout, tools: MoveTools, move: Move): Promise<void> {
+  const { faults } = checkout;
+  await withIndexLock(checkout, async (held) => {
+    await switchCheckout(held, tools, move);
     faults.pass('tree-switched');
-    await moveRef(held, movers, move);
+    await moveRef(held, tools, move);
     faults.pass('branch-moved');
-    await sayingPublished(move, async () => {
-      await followHead(held, movers, move);
-      await syncRef(repository, move.branch);
-      faults.pass('branch-synced');
-      if (move.isCheckedOut) await movers.notes.clear();
-    });
+    const isStillPublished = await reportingPublished(move, () => finishMove(held, tools, move));
+    if (!isStillPublished) throw movedOn();
   });
   faults.pass('publish-done');
 }
 
-async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): Promise<void> {
+async function switchCheckout(held: HeldCheckout, { notes }: MoveTools, move: Move): Promise<void> {
   const { repository } = held;
   if (await hasHeadMoved(repository, move)) throw movedOn();
   if (!move.isCheckedOut) return;
@@ -88,71 +88,65 @@ async function switchFirst(held: HeldCheckout, { notes }: Movers, move: Move): P
     (error: unknown) => error,
   );
   if (await hasHeadMoved(repository, move)) {
-    if (failure === null) await recoverNoted(held, notes).catch(() => undefined);
+    if (failure === null) await undoNoted(held, notes).catch(() => undefined);
     throw movedOn(failure);
   }
   if (failure !== null) throw failure;
 }
 
-/** Whether a person has switched to the branch or away from it since it was looked at. */
+/** Whether someone has switched to the branch, or away from it, since the move was prepared. */
 async function hasHeadMoved(repository: Repository, { branch, isCheckedOut }: Move): Promise<boolean> {
   return ((await currentBranch(repository)) === branch) !== isCheckedOut;
 }
 
-async function moveRef(held: HeldCheckout, { notes, refs }: Movers, move: Move): Promise<void> {
+async function moveRef(held: HeldCheckout, { notes, refs }: MoveTools, move: Move): Promise<void> {
   const { repository, locks } = held;
   try {
     await locks.wait(() => refs.move(move.branch, move.from, tipAfter(move)));
   } catch (error) {
     const outcome = await outcomeOf(repository, move);
     if (outcome === 'moved') return;
-    // Where this fails too, the note stays, and the next write or the next start begins with it.
-    await recoverNoted(held, notes).catch(() => undefined);
+    // If this fails, too, the note stays, and the next write or start undoes the switch.
+    await undoNoted(held, notes).catch(() => undefined);
     if (outcome === 'not moved') throw error;
     const message = 'git did not report whether the commit is published';
     throw new HoldfastError('unavailable', message, { commits: move.commits }, error);
   }
 }
 
-/** What became of a move that failed: a git that said nothing, or failed at what comes after, has made it all the same. */
+/** Resolves to the outcome of a failed move: a git that died or failed afterwards can have moved the branch. */
 async function outcomeOf(repository: Repository, move: Move): Promise<'moved' | 'not moved' | 'unknown'> {
   const tip = await tipOf(repository, move.branch).catch(() => undefined);
   if (tip === undefined) return 'unknown';
   return tip === tipAfter(move) ? 'moved' : 'not moved';
 }
 
-/** The index and the files of a branch that came to be checked out, or ceased to be, while it moved. */
-async function followHead(held: HeldCheckout, { notes, refs }: Movers, move: Move): Promise<void> {
-  if (!(await hasHeadMoved(held.repository, move))) return;
-  // What was switched belongs to the branch, and not to what is checked out now.
-  if (move.isCheckedOut) return void (await recoverNoted(held, notes));
-  try {
-    await switchNoted(held, move, await noteSwitch(held, notes, move));
-  } catch (error) {
-    // A person's work is in the way: without the write it is as if they had switched a moment earlier.
-    const before = move.from ?? noObjectLike(tipAfter(move));
-    await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
-    // In this order: while the branch has the commit, a switch to it is not undone.
-    await undoFailed(held, notes, error);
-    throw new TakenBack(error);
+/**
+ * Finishes the write after the branch has moved. Resolves to false if the branch was moved back, because someone switched
+ * to it in the meantime: index and files are at the old commit.
+ */
+async function finishMove(held: HeldCheckout, { notes, refs }: MoveTools, move: Move): Promise<boolean> {
+  const { repository, locks, faults } = held;
+  if (await hasHeadMoved(repository, move)) {
+    if (!move.isCheckedOut) {
+      const before = move.from ?? noObjectLike(tipAfter(move));
+      await locks.wait(() => refs.move(move.branch, tipAfter(move), before));
+      return false;
+    }
+    // Someone switched away: the switched files do not belong to what is checked out now.
+    await undoNoted(held, notes);
   }
-  await syncRef(held.repository, move.branch);
-  await notes.clear();
+  await syncRef(repository, move.branch);
+  faults.pass('branch-synced');
+  if (move.isCheckedOut) await notes.clear();
+  return true;
 }
 
-/** The branch is where it was. */
-class TakenBack extends Error {
-  constructor(cause: unknown) {
-    super('the branch was moved back', { cause });
-  }
-}
-
-/** Whatever fails once the branch has moved must not look as if nothing had happened. */
-async function sayingPublished({ commits }: Move, act: () => Promise<void>): Promise<void> {
+/** Turns any failure after the branch has moved into one that says that the commits are published. */
+async function reportingPublished<T>({ commits }: Move, act: () => Promise<T>): Promise<T> {
   try {
-    await act();
+    return await act();
   } catch (error) {
-    if (error instanceof TakenBack) throw error.cause;
     const message = 'the commit is published, but the checkout could not be updated';
     throw new HoldfastError('unavailable', message, { commits }, error);
   }
@@ -165,41 +159,41 @@ function tipAfter({ commits }: Move): string {
 async function switchOrUndo(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
   const before = await noteSwitch(held, notes, move);
   try {
-    await switchNoted(held, move, before);
+    await switchAndSync(held, move, before);
   } catch (error) {
     await undoFailed(held, notes, error);
     throw error;
   }
 }
 
-/** Resolves to the files' marks from before the switch, once the note of it is on the disk. */
-async function noteSwitch(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<Marks> {
+/** Writes the note of a switch to the disk. Resolves to the marks of the files before the switch. */
+async function noteSwitch(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<FileMarks> {
   const { repository, faults } = held;
   const { paths, written } = move;
   const marks = await mapInLanes(
-    LOOKS,
+    FILE_LANES,
     paths,
     async (path) => [path, await fileMark(`${repository.context.folder}/${path}`)] as const,
   );
-  const files: Marks = Object.fromEntries(marks);
+  const files: FileMarks = Object.fromEntries(marks);
   await refuseDirtyFiles(repository, paths, written, (path) => files[path] !== NO_FILE);
   await notes.write({ to: tipAfter(move), files });
   faults.pass('switch-noted');
   return files;
 }
 
-type Marks = SwitchNote['files'];
+type FileMarks = SwitchNote['files'];
 
-async function switchNoted(held: HeldCheckout, move: Move, before: Marks): Promise<void> {
+async function switchAndSync(held: HeldCheckout, move: Move, before: FileMarks): Promise<void> {
   const { context, gitFolder } = held.repository;
   const existed = (path: string): boolean => before[path] !== NO_FILE;
   await switchTree(held, move.from ?? emptyTreeLike(tipAfter(move)), tipAfter(move));
-  // git syncs no file of a work tree: one that a loss of power empties would look like somebody's work on it.
+  // git syncs no file of a work tree, and a file that a loss of power emptied would look like uncommitted work.
   await Promise.all([syncChanged(context.folder, move.paths, existed), syncFolder(gitFolder)]);
 }
 
-/** Undoes a switch that failed. Where this fails too, the note stays, and the next write or the next start begins with it. */
+/** Undoes a failed switch. If this fails, too, the note stays, and the next write or start undoes the switch. */
 async function undoFailed(held: HeldCheckout, notes: SwitchNotes, error: unknown): Promise<void> {
-  const undo = isRefusal(error) ? notes.clear() : recoverNoted(held, notes);
+  const undo = isRefusal(error) ? notes.clear() : undoNoted(held, notes);
   await undo.catch(() => undefined);
 }

@@ -5,18 +5,18 @@ import type { Repository } from '../repository/repository.ts';
 
 const NEWLINE = 0x0a;
 /**
- * Milliseconds that one process may live: git looks at the clock once, and all entries that it writes into the reflog
- * have the time of its first.
+ * Milliseconds that one process may live: git reads the clock once per process, and gives that time to all entries that
+ * it writes into reflogs.
  */
 const LIFETIME = 1000;
 
-/** Moves refs, by one process of git for those that are moved in quick succession. */
+/** Moves refs. Moves in quick succession share one git process. */
 export interface RefMover {
-  /** Has git start while there is other work to do, so that a move need not wait for it. */
+  /** Starts git, so that the next move need not wait for it. */
   prepare(): void;
   /**
-   * Moves a ref by compare-and-swap; null as `from` stands for a ref that is not there. Rejects with a GitFailure where
-   * it is at another commit, or locked; one without an exit code may have moved it.
+   * Moves a ref by compare-and-swap; `from` is null for a ref that does not exist. Rejects with a GitFailure if the ref
+   * is elsewhere or locked. After a GitFailure without an exit code, the ref may have moved.
    */
   move(ref: string, from: string | null, to: string): Promise<void>;
   close(): Promise<void>;
@@ -25,11 +25,11 @@ export interface RefMover {
 export function openRefMover({ context }: Repository): RefMover {
   const git = new Conversation(context, commands.updateRefs());
   let end: NodeJS.Timeout | undefined;
-  let moving = 0;
+  let movesRunning = 0;
 
-  /** Who waits for a move has the time that any call of git has. */
+  /** A move that is running is not cut short. */
   const retire = (): void => {
-    if (moving > 0) end?.refresh();
+    if (movesRunning > 0) end?.refresh();
     else void close();
   };
   const close = (): Promise<void> => {
@@ -44,13 +44,13 @@ export function openRefMover({ context }: Repository): RefMover {
   const move = async (ref: string, from: string | null, to: string): Promise<void> => {
     prepare();
     const expected = from === null ? noObjectLike(to) : objectId(from);
-    // In one piece: a process whose manager dies has read all of it or none.
+    // In one piece: if the manager dies, git has read all of it or nothing.
     const request = `start\0update ${refName(ref)}\0${objectId(to)}\0${expected}\0commit\0`;
-    moving += 1;
+    movesRunning += 1;
     try {
       await git.ask(request, readDone);
     } finally {
-      moving -= 1;
+      movesRunning -= 1;
     }
   };
 

@@ -9,10 +9,10 @@ import { dirtyFiles } from '../work-tree/work-tree.ts';
 
 /** git's message for an index in the middle of a merge. */
 const UNMERGED = /resolve your current index first/;
-/** git's messages for uncommitted work that is in the way. */
+/** git's messages for uncommitted work in the way. */
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
-/** git's other messages for a checkout that it cannot switch to a commit: what is wrong, and what to do. */
+/** git's other messages when it cannot switch a checkout to a commit, with our error kind and message for each. */
 const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   [
     /invalid path '|File name too long/,
@@ -26,16 +26,16 @@ const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   ],
 ];
 
-/** git's messages for a missing object, or for the missing pack that had it. */
+/** git's messages for a missing object, or for a missing pack that contained it. */
 const MISSING =
   /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
 
-/** Whether git failed over an object that it could not find. */
+/** Whether git failed because it could not find an object. */
 export function isObjectMissing(error: unknown): boolean {
   return error instanceof GitFailure && MISSING.test(error.stderr);
 }
 
-/** Whether `read-tree` refused to switch, and so has touched nothing. */
+/** Whether `read-tree` refused to switch, and so has changed nothing. */
 export function isRefusal(error: unknown): boolean {
   if (isLocked(error)) return true;
   return error instanceof GitFailure && (UNMERGED.test(error.stderr) || DIRTY.test(error.stderr));
@@ -45,7 +45,7 @@ export function movedOn(cause?: unknown): HoldfastError {
   return new HoldfastError('moved-on', 'the branch has moved in the meantime', {}, cause);
 }
 
-/** The error of a write, whatever failed in it; `paths` are those of its drafts. */
+/** Returns the error for a failed write. `paths` are those of its drafts, below `prefix`. */
 export function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = saidBy(error);
@@ -57,8 +57,8 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
       'the index of the checkout has conflicts (of a merge, cherry-pick, revert or stash); resolve and stage them, or abort what left them';
     return new RepositoryConflict(message, error);
   }
-  const known = REFUSALS.find(([pattern]) => pattern.test(text));
-  if (known !== undefined) return new HoldfastError(known[1], known[2], {}, error);
+  const refusal = REFUSALS.find(([pattern]) => pattern.test(text));
+  if (refusal !== undefined) return new HoldfastError(refusal[1], refusal[2], {}, error);
   if (isLocked(error)) {
     const message =
       'another git process has locked the repository, as "git commit --all" does while its editor is open; end it, or remove the lock that it left';
@@ -69,11 +69,11 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
   return new HoldfastError('unavailable', message, {}, error);
 }
 
-/** Which of these paths git names in a refusal, as files or by a folder or file that is in their way. */
+/** Returns the paths that a message of git names, by themselves or by a file or folder in their way. */
 function namedPaths(stderr: string, paths: readonly string[], prefix: string): string[] {
-  const said = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
+  const quoted = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
   return paths.filter((path) => {
     const full = posix.join(prefix, path);
-    return said.some((name) => full === name || full.startsWith(`${name}/`));
+    return quoted.some((name) => full === name || full.startsWith(`${name}/`));
   });
 }

@@ -8,24 +8,24 @@ import type { Repository } from '../repository/repository.ts';
 const Id = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 
 /**
- * Index and work tree are on their way to the commit `to`, and the branch has not followed yet. `files` says what
- * stood at each path (from the top of the work tree) before: what still does is not ours. `boot` names the start of
- * the machine that it was written in, where the machine tells.
+ * Records that index and work tree are being switched to the commit `to`, which the branch has not reached yet. `files`
+ * has the mark of what was at each path (from the top of the work tree) before: a file with the same mark is not ours.
+ * `boot` identifies the machine's boot, if the machine reports one.
  */
 const SwitchNote = z.object({ to: Id, files: z.record(z.string(), z.string()), boot: z.string().nullish() });
 export type SwitchNote = z.infer<typeof SwitchNote>;
 
 /**
- * The note that outlives a process which dies between the steps of a publish: a file of the work tree's own git folder,
- * which stays, empty, when nothing is under way. It is written and cleared only while the index is locked. So a note
- * that is found behind the lock is of a write that failed or died, also where managers of two folders work in one clone.
+ * The note that outlives a process which dies between the steps of a publish: a file in the work tree's own git folder
+ * that stays, empty, while no write is running. It is written and cleared only while the index is locked. So a note that
+ * is found under the lock is that of a write that failed or died, also if managers of two folders share a clone.
  */
 export interface SwitchNotes {
-  /** The note that is there; null for none. */
+  /** Resolves to the note; null if there is none. */
   read(): Promise<SwitchNote | null>;
   /**
-   * Resolves when the note is on the disk. Rejects as `moved-on` where there is one of another process, which is to be
-   * undone first.
+   * Resolves when the note is on the disk. Rejects as `moved-on` if another process has left one, which must be undone
+   * first.
    */
   write(note: SwitchNote): Promise<void>;
   clear(): Promise<void>;
@@ -34,14 +34,14 @@ export interface SwitchNotes {
 export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
   const path = `${gitFolder}/holdfast-switch`;
   const boot = bootId();
-  /** Whether the name of the file is on the disk. */
-  let isNamed = false;
+  /** Whether the file's name is synced. */
+  let isNameSynced = false;
 
   const read = async (): Promise<SwitchNote | null> => {
-    // Most looks find nothing: asking for the size alone costs a quarter of reading.
+    // There is usually no note, and `stat` costs a quarter of reading the file.
     const found = await stat(path).catch(() => null);
-    // Somebody has removed it, as a message of ours says that they can.
-    if (found === null) isNamed = false;
+    // A user may remove the file, as one of our error messages suggests.
+    if (found === null) isNameSynced = false;
     return (found?.size ?? 0) === 0 ? null : parseNote(await readFile(path, 'utf8').catch(() => ''));
   };
 
@@ -56,8 +56,8 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
       } finally {
         await file.close();
       }
-      if (!isNamed) await syncFolder(gitFolder);
-      isNamed = true;
+      if (!isNameSynced) await syncFolder(gitFolder);
+      isNameSynced = true;
     },
     clear: () => truncate(path).catch(ignoreMissing),
   };
@@ -65,7 +65,7 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
 
 const CUT_SHORT = 'a write of another manager was interrupted in the meantime';
 
-/** Half a note was never on the disk whole, so nothing was begun after it. */
+/** Returns null for a half-written note: it was never synced, so the switch did not start. */
 function parseNote(text: string): SwitchNote | null {
   try {
     return SwitchNote.parse(JSON.parse(text));
@@ -74,22 +74,22 @@ function parseNote(text: string): SwitchNote | null {
   }
 }
 
-/** Whether the machine was started anew since the note was written: what nobody synced may be lost. */
+/** Whether the machine has booted since the note was written: files that were not synced may be lost. */
 export async function isFromEarlierBoot({ boot }: SwitchNote): Promise<boolean> {
   const now = await bootId();
   return typeof boot === 'string' && now !== null && boot !== now;
 }
 
-/** Linux tells; elsewhere null. */
+/** Resolves to the id of this boot; null on systems other than Linux. */
 async function bootId(): Promise<string | null> {
   const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => null);
   return text?.trim() ?? null;
 }
 
-/** The mark of a file that is not there. */
+/** The mark of a file that does not exist. */
 export const NO_FILE = 'none';
 
-/** Tells one state of a file from every later one: git writes a new file for each change. */
+/** Resolves to a mark that changes with every change of a file: git writes a new file each time. */
 export async function fileMark(path: string): Promise<string> {
   const found = await lstat(path, { bigint: true }).catch(() => null);
   return found === null ? NO_FILE : `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;

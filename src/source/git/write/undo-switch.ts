@@ -14,29 +14,30 @@ import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
 type Entry = string | undefined;
 type Entries = ReadonlyMap<string, string>;
 
-/** One path of the switch: what the three trees and the index have there. */
+/** A path of the switch, with what the two trees and the index have there. */
 interface SwitchedPath {
   path: string;
-  to: Entry;
-  /** Where the branch is now: what index and work tree go to. */
-  now: Entry;
-  indexed: Entry;
+  /** In the commit whose switch is undone. */
+  inCommit: Entry;
+  /** In the commit of HEAD, which index and work tree return to. */
+  inHead: Entry;
+  inIndex: Entry;
 }
 
 /**
- * Takes index and work tree from a commit that was never published to where HEAD is now, and touches nothing that
- * a person did meanwhile: neither a file that was changed after it was switched, nor one that was not switched at
- * all, nor a path that was staged anew. Resolves to false where the commit was published after all.
+ * Moves index and work tree from a commit that was never published back to HEAD. Leaves alone what a user did in the
+ * meantime: files that were changed after the switch, files that were not switched, and paths that were staged anew.
+ * Resolves to false if the commit was published after all. Undoing a switch twice does no harm.
  *
- * The index is replaced as a whole and after all files, so it says whether the switch came to its end: then a
- * file is ours that is as the commit has it; before, one that is not what it was and begins like the commit's.
- * Doing it twice does no harm. After a loss of power the index can be there whole without the files: then both are
- * ours, the one that is as the commit has it and the one that was begun.
+ * git replaces the index as a whole and after all files, so the index shows whether the switch was completed. If it was, a
+ * file is ours if it is as in the commit. If not, a file is ours if it has changed since the note, and is missing or holds
+ * the beginning of the commit's content. After a loss of power, the index can be switched without the files; then both
+ * kinds of files are ours.
  */
 export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Promise<boolean> {
   const { objects, locks } = checkout;
-  // A git outlives the manager that started it: what it does to index or branch has to be over before the look.
-  await locks.settle();
+  // A git can outlive the manager that started it. It must end before index and branch are read.
+  await locks.waitForOrphans();
   const tip = (await headOf(checkout)) ?? emptyTreeLike(note.to);
   if ((await objects.info(`${note.to}^{commit}`)) === null) {
     await refuseUndecided(checkout, note, tip);
@@ -44,27 +45,27 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   }
   if (await isPublished(checkout, note.to, tip)) return false;
   const paths = await switchedPaths(checkout, note, tip);
-  const isWhole = paths.some(({ indexed, to, now }) => indexed === to && now !== to);
-  const canBeTorn = !isWhole || (await isFromEarlierBoot(note));
-  const ours = await filesOfOurs(checkout, note, paths, { isWhole, canBeTorn });
-  if (!canBeTorn && paths.every(({ path, indexed, to }) => ours.has(path) && indexed === to)) {
-    // Nobody was here: git's own way back also knows what a sparse checkout leaves out.
+  const staged = paths.filter(({ inIndex, inCommit }) => inIndex === inCommit);
+  const isIndexSwitched = staged.length > 0;
+  const mayBePartial = !isIndexSwitched || (await isFromEarlierBoot(note));
+  const ours = await findOurFiles(checkout, note, paths, { isIndexSwitched, mayBePartial });
+  const isUntouched = staged.length === paths.length && paths.every(({ path }) => ours.has(path));
+  if (isUntouched && !mayBePartial) {
+    // Nobody has changed anything. git's own way back also respects what a sparse checkout leaves out.
     await switchTree(checkout, note.to, tip);
     return true;
   }
-  await setIndex(
-    checkout,
-    note.to,
-    paths.filter(({ indexed, to }) => indexed === to),
-  );
+  await resetIndex(checkout, note.to, staged);
   await restoreFiles(
     checkout,
-    paths.filter(({ path, indexed, to, now }) => ours.has(path) && (indexed === to || indexed === now)),
+    paths.filter(
+      ({ path, inIndex, inCommit, inHead }) => ours.has(path) && (inIndex === inCommit || inIndex === inHead),
+    ),
   );
   return true;
 }
 
-/** The commit that HEAD is at; null on a branch without a commit. */
+/** Resolves to the commit that HEAD is at; null on a branch without a commit. */
 async function headOf({ repository, objects }: Checkout): Promise<string | null> {
   const branch = await currentBranch(repository);
   const at = branch === null ? 'HEAD' : await tipOf(repository, branch);
@@ -81,37 +82,43 @@ async function isPublished({ repository }: Checkout, commit: string, tip: string
 }
 
 /**
- * Of a commit that is gone (a person removed what kept it) nobody can say what it had. Rejects as `conflict` where one
- * of its paths is neither as HEAD has it, nor the file that stood there before.
+ * Handles a note whose commit no longer exists, because someone removed the ref that protected it: what the commit
+ * contained is unknown. Rejects as `conflict` if a path of the switch is neither as in HEAD nor the file from before the
+ * switch.
  */
 async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, tip: string): Promise<void> {
   const { context, gitFolder } = checkout.repository;
   await refreshIndex(checkout);
-  const [now, index] = await Promise.all([treeEntries(checkout, tip), indexEntries(checkout)]);
+  const [head, index] = await Promise.all([treeEntries(checkout, tip), indexEntries(checkout)]);
   const changed = (await runGit(context, commands.changedFiles())).split('\0');
-  const left: string[] = [];
+  const undecided: string[] = [];
   for (const [path, markBefore] of Object.entries(files)) {
     const isAsIndexed = index.has(path)
       ? !changed.includes(path)
       : !(await isThere(`${context.folder}/${path}`));
     const isNotOurs = isAsIndexed || (await fileMark(`${context.folder}/${path}`)) === markBefore;
-    if (index.get(path) !== now.get(path) || !isNotOurs) left.push(path);
+    if (index.get(path) !== head.get(path) || !isNotOurs) undecided.push(path);
   }
-  if (left.length === 0) return;
-  const message = `${left.join(', ')}: possibly left by an interrupted write, whose commit is gone; restore or commit it, or remove ${gitFolder}/holdfast-switch`;
+  if (undecided.length === 0) return;
+  const message = `${undecided.join(', ')}: possibly left by an interrupted write, whose commit is gone; restore or commit it, or remove ${gitFolder}/holdfast-switch`;
   throw new HoldfastError('conflict', message);
 }
 
-/** The paths that the switch was about, without those that are at HEAD as the commit has them. */
+/** Resolves to the paths of the switch that differ between the commit and HEAD. */
 async function switchedPaths(checkout: Checkout, note: SwitchNote, tip: string): Promise<SwitchedPath[]> {
-  const [to, now, index] = await Promise.all([
+  const [commit, head, index] = await Promise.all([
     treeEntries(checkout, note.to),
     treeEntries(checkout, tip),
     indexEntries(checkout),
   ]);
   return Object.keys(note.files)
-    .map((path) => ({ path, to: to.get(path), now: now.get(path), indexed: index.get(path) }))
-    .filter((path) => path.to !== path.now);
+    .map((path) => ({
+      path,
+      inCommit: commit.get(path),
+      inHead: head.get(path),
+      inIndex: index.get(path),
+    }))
+    .filter(({ inCommit, inHead }) => inCommit !== inHead);
 }
 
 async function treeEntries({ repository: { context } }: Checkout, tree: string): Promise<Entries> {
@@ -119,82 +126,84 @@ async function treeEntries({ repository: { context } }: Checkout, tree: string):
   return new Map(parseLines(listed, ([mode, , id], path) => [path, `${mode} ${id}`]));
 }
 
-/** A path in conflict has several entries; the last one counts: it is none of ours. */
+/** A path in conflict has several entries, of which the last one counts: none of them is ours. */
 async function indexEntries({ repository: { context } }: Checkout): Promise<Entries> {
   const listed = await runGit(context, commands.listIndex());
   return new Map(parseLines(listed, ([mode, id], path) => [path, `${mode} ${id}`]));
 }
 
-/** The paths whose files the switch wrote or removed, and nobody has changed since. */
-async function filesOfOurs(
+/** Resolves to the paths whose files the switch has written or removed, and that nobody has changed since. */
+async function findOurFiles(
   checkout: HeldCheckout,
   note: SwitchNote,
   paths: readonly SwitchedPath[],
-  { isWhole, canBeTorn }: { isWhole: boolean; canBeTorn: boolean },
+  { isIndexSwitched, mayBePartial }: { isIndexSwitched: boolean; mayBePartial: boolean },
 ): Promise<Set<string>> {
   const { context } = checkout.repository;
-  if (isWhole) await refreshIndex(checkout);
-  const changed = isWhole ? (await runGit(context, commands.changedFiles())).split('\0') : [];
+  if (isIndexSwitched) await refreshIndex(checkout);
+  const changed = isIndexSwitched ? (await runGit(context, commands.changedFiles())).split('\0') : [];
   const ours = new Set<string>();
   for (const switched of paths) {
-    const { path, to } = switched;
+    const { path, inCommit } = switched;
     if (await isBehindLink(context.folder, path)) continue;
     const isAsCommitted =
-      to === undefined ? !(await isThere(`${context.folder}/${path}`)) : !changed.includes(path);
+      inCommit === undefined ? !(await isThere(`${context.folder}/${path}`)) : !changed.includes(path);
     const isOurs =
-      (isWhole && isAsCommitted) || (canBeTorn && (await isBegun(checkout, switched, note.files[path])));
+      (isIndexSwitched && isAsCommitted) ||
+      (mayBePartial && (await wasTouched(checkout, switched, note.files[path])));
     if (isOurs) ours.add(path);
   }
   return ours;
 }
 
-/** Whether a switch that was cut short has touched the file: it is gone, or holds a beginning of the commit's. */
-async function isBegun(
+/** Whether an interrupted switch has touched a file: it is gone, or holds all or the beginning of the commit's content. */
+async function wasTouched(
   { repository: { context }, objects }: Checkout,
-  { path, to }: SwitchedPath,
+  { path, inCommit }: SwitchedPath,
   markBefore: string | undefined,
 ): Promise<boolean> {
   const file = `${context.folder}/${path}`;
   if ((await fileMark(file)) === markBefore) return false;
-  if (!(await isThere(`${context.folder}/${path}`))) return true;
-  if (to === undefined) return false;
-  const id = to.split(' ')[1] ?? '';
-  const found = (await lstat(file)).isFile() ? await readFile(file) : null;
-  if (found === null) return false;
-  const wanted = (await objects.contents(id)) ?? Buffer.alloc(0);
-  if (wanted.subarray(0, found.length).equals(found)) return true;
-  // Line ends and the like are written as the attributes say; git knows them.
+  if (!(await isThere(file))) return true;
+  if (inCommit === undefined) return false;
+  const id = inCommit.split(' ')[1] ?? '';
+  if (!(await lstat(file)).isFile()) return false;
+  const found = await readFile(file);
+  const committed = (await objects.contents(id)) ?? Buffer.alloc(0);
+  if (committed.subarray(0, found.length).equals(found)) return true;
+  // Attributes can change line ends and the like; git applies them in reverse when it hashes.
   return !path.includes('\n') && (await runGit(context, commands.hashFiles(), `${path}\n`)).trim() === id;
 }
 
 /**
- * Ids are as long as that of the commit: since the repository was opened, one of another format can have taken its
- * place.
+ * Sets index entries to those of HEAD. `commit` tells how long ids are: another repository, with another object format, can
+ * have taken the place of the one that was opened.
  */
-async function setIndex(
+async function resetIndex(
   checkout: HeldCheckout,
   commit: string,
   paths: readonly SwitchedPath[],
 ): Promise<void> {
   const none = `0 ${noObjectLike(commit)}`;
-  const lines = paths.map(({ path, now }) => `${now ?? none}\t${path}\0`).join('');
+  const lines = paths.map(({ path, inHead }) => `${inHead ?? none}\t${path}\0`).join('');
   if (lines !== '') await changeIndex(checkout, commands.setIndex(), lines);
 }
 
+/** Restores files to the index entries of HEAD, or removes them if HEAD does not have them. */
 async function restoreFiles(checkout: HeldCheckout, paths: readonly SwitchedPath[]): Promise<void> {
   const { context } = checkout.repository;
-  const kept = paths.filter(({ now }) => now !== undefined).map(({ path }) => `${path}\0`);
+  const kept = paths.filter(({ inHead }) => inHead !== undefined).map(({ path }) => `${path}\0`);
   if (kept.length > 0) await changeIndex(checkout, commands.checkOutFiles(), kept.join(''));
-  for (const { path } of paths.filter(({ now }) => now === undefined)) {
+  for (const { path } of paths.filter(({ inHead }) => inHead === undefined)) {
     await rm(`${context.folder}/${path}`, { force: true });
-    await dropEmptyFolders(context.folder, posix.dirname(path));
+    await removeEmptyFolders(context.folder, posix.dirname(path));
   }
 }
 
-async function dropEmptyFolders(top: string, path: string): Promise<void> {
+async function removeEmptyFolders(top: string, path: string): Promise<void> {
   try {
     for (let folder = path; folder !== '.'; folder = posix.dirname(folder)) await rmdir(`${top}/${folder}`);
   } catch {
-    // One has something in it.
+    // The folder is not empty.
   }
 }

@@ -124,9 +124,9 @@ async function reach(passes: SingleFlight<PassOutcome>, revision: string): Promi
   return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
 }
 
-/** Keys of what the pass changed, and of what it found changed by another manager. */
-function changedBy({ steps, followed }: PassReport): string[] {
-  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...followed];
+/** Keys of the objects that the pass changed, or found changed by another manager. */
+function changedBy({ steps, changedElsewhere }: PassReport): string[] {
+  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...changedElsewhere];
 }
 
 async function attempt(passes: PassRunner): Promise<PassOutcome> {

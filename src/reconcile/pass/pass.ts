@@ -20,8 +20,8 @@ export interface PassReport extends Advance {
   head: Head;
   /** What was taken over from the past; reported once, with the first pass that succeeds after it. */
   seeding: Seeding | null;
-  /** Keys of what another manager may have changed since the last pass that ended well; empty where none has. */
-  followed: string[];
+  /** Keys of objects that another manager may have changed since the last successful pass. */
+  changedElsewhere: string[];
 }
 
 /** How a pass ended, for those who do not run it themselves. */
@@ -67,7 +67,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const past = createPast(dependencies);
   const { state: desired, reading, advance: bringTo } = createSnapshot(reader, defaults, onProgress);
   const rules = readingRules(defaults);
-  const { recall, memory, forget, followed } = createRecall(store, desired, past);
+  const { recall, memory, forget, takeChangedElsewhere } = createRecall(store, desired, past);
   let head: Head | null = null;
   let lastProblems: Problem[] = [];
 
@@ -99,7 +99,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     const { seen, known } = await look();
     try {
       const advance = await runOn(known, seen.revision);
-      return { head: seen, seeding: past.tell(), followed: followed(), ...advance };
+      return { head: seen, seeding: past.tell(), changedElsewhere: takeChangedElsewhere(), ...advance };
     } catch (error) {
       await afterFailure(kindOf(error), known, seen.revision);
       throw error;

@@ -15,8 +15,8 @@ export interface Recall {
    * meanwhile.
    */
   recall(state: StoreState, head: Head): Promise<Memory>;
-  /** Keys of what others may have changed since this was asked last. */
-  followed(): string[];
+  /** Returns the keys of objects that another manager may have changed since the last call. */
+  takeChangedElsewhere(): string[];
   /** Says that it is not known what the store took: everything is read again. */
   forget(): void;
 }
@@ -25,10 +25,10 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
   let memory: Memory | null = null;
   /** The last memory, also when it is not to be trusted any more. */
   let previous: Memory | null = null;
-  let followed = new Set<string>();
+  let changedElsewhere = new Set<string>();
 
-  const follow = (keys: Iterable<string>): void => {
-    for (const key of keys) followed.add(key);
+  const markChanged = (keys: Iterable<string>): void => {
+    for (const key of keys) changedElsewhere.add(key);
   };
 
   /** Whether it could be done. */
@@ -37,7 +37,7 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
     if (mark === null || !isSameKind(known.store, state)) return false;
     const changes = await store.changedObjects(mark);
     if (changes === null) return false;
-    follow(followChanges(known, changes));
+    markChanged(followChanges(known, changes));
     known.store = state;
     return true;
   };
@@ -46,16 +46,16 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
     const loaded = await loadMemory(store);
     loaded.store.sequence = state.sequence;
     for (const key of desired.keys()) loaded.pending.add(key);
-    follow(othersChanged(previous, loaded));
+    markChanged(othersChanged(previous, loaded));
     previous = loaded;
     return loaded;
   };
 
   return {
     memory: () => memory,
-    followed: () => {
-      const keys = [...followed];
-      followed = new Set();
+    takeChangedElsewhere: () => {
+      const keys = [...changedElsewhere];
+      changedElsewhere = new Set();
       return keys;
     },
     forget: () => {
@@ -65,7 +65,7 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
       // What devices saw in the past comes first: it can make what is stored outdated.
       if (await past.takeOver(head, state)) {
         // It can also raise the id of an object that stays as it is.
-        follow(memory?.applied.keys() ?? []);
+        markChanged(memory?.applied.keys() ?? []);
         memory = null;
       }
       if (memory !== null && isCurrent(memory.store, state)) {

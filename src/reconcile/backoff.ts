@@ -1,17 +1,15 @@
 import type { ErrorKind, HoldfastError } from '../errors.ts';
 import type { PassError } from './status.ts';
 
-/** First and longest delay in milliseconds: while something outside (git, origin, the store) is unavailable. */
+/** First and longest delay in milliseconds while git, origin or the store is unavailable. */
 const OUTSIDE = { first: 500, longest: 30_000 };
-/** The same for anything else, which is a bug that may pass. */
+/** The same for any other error, which is a bug that may go away. */
 const BUG = { first: 2000, longest: 300_000 };
 
 /**
- * Milliseconds until the next try after so many failures in a row: doubled each time up to a limit, then
- * spread over its upper half, so that many managers do not all come back at once. Null for `refused`: only a new commit
- * helps, and trying the same one again would end the same way.
- *
- * `random` lies in [0, 1).
+ * Returns the milliseconds until the next try after this many failures in a row. The delay doubles each time up to a
+ * limit; `random`, in [0, 1), then spreads it over its upper half, so that many managers do not retry at once. Returns
+ * null for `refused`: only a new commit helps, and the same one would be refused again.
  */
 export function retryDelay(kind: ErrorKind, failures: number, random: number): number | null {
   if (kind === 'refused') return null;
@@ -21,7 +19,7 @@ export function retryDelay(kind: ErrorKind, failures: number, random: number): n
   return Math.round(delay / 2 + (delay / 2) * random);
 }
 
-/** A failure as the status shows it; `before` is the failure right before it, if there was one. */
+/** Describes a failure for the status. `before` is the failure right before it, if there was one. */
 export function describeError(
   error: HoldfastError,
   before: PassError | null,

@@ -3,13 +3,12 @@ import { kindOf } from '../errors.ts';
 import type { OriginWatch } from './origin-watch.ts';
 import type { PassOutcome } from './pass/pass.ts';
 
-/** Passes on what origin has now. */
+/** Passes that fetch from origin first. `request` runs one that begins after the call; they run one at a time. */
 export interface OriginPasses extends SingleFlight<PassOutcome> {
-  /** A poll by the clock: if another manager polls origin, this one only follows the store. */
-  byClock(): Promise<void>;
+  /** Runs a scheduled pass. If another manager polls origin, it does not fetch, but only follows the store. */
+  runScheduled(): Promise<void>;
 }
 
-/** `request` polls origin and then reconciles; one at a time, and each caller gets one that began after its call. */
 export function createOriginPasses(
   origin: OriginWatch,
   reconcile: () => Promise<PassOutcome>,
@@ -18,12 +17,12 @@ export function createOriginPasses(
   const flight = createSingleFlight(async () => {
     if (!isClosed()) await origin.refresh();
     const outcome = await reconcile();
-    if (!isClosed()) await origin.conclude(outcome.ok || kindOf(outcome.error) === 'refused');
+    if (!isClosed()) await origin.updateLease(outcome.ok || kindOf(outcome.error) === 'refused');
     return outcome;
   });
-  const byClock = async (): Promise<void> => {
+  const runScheduled = async (): Promise<void> => {
     if (await origin.isOurTurn()) await flight.request();
     else await reconcile();
   };
-  return { ...flight, byClock };
+  return { ...flight, runScheduled };
 }

@@ -4,27 +4,27 @@ import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
 import type { OriginStatus, Polling } from './status.ts';
 
-/** Polls origin, and remembers how that went. */
+/** Polls origin, and remembers whether that succeeded. */
 export interface OriginWatch {
-  /** Origin for passes, which fetch by themselves if the store is ahead. Null if there is none. */
+  /** For passes, which fetch by themselves if the store is ahead. Null if there is no origin. */
   readonly origin: SourceOrigin | null;
-  /** Fetches. Never rejects: what was fetched last stays what is read. */
+  /** Fetches. Never rejects: after a failure, what was fetched last is still read. */
   refresh(): Promise<void>;
   /**
-   * Whether a poll by the clock is this manager's. Otherwise another one polls, and this one only follows the store. A
-   * manager that did not reach origin last time goes on trying, since its status has to say when it does.
+   * Whether a scheduled poll is up to this manager; otherwise another manager polls, and this one only follows the store.
+   * A manager that failed to reach origin keeps trying whoever holds the lease, since its status must show when it succeeds.
    */
   isOurTurn(): Promise<boolean>;
   /**
-   * Says whether the pass after a poll ended well: only a manager that brings news from origin into the store keeps the
-   * others from polling.
+   * Keeps the lease if the last poll reached origin and the pass after it succeeded; otherwise gives it up: only a manager
+   * that brings what origin has into the store may keep other managers from polling.
    */
-  conclude(isGood: boolean): Promise<void>;
+  updateLease(hasPassed: boolean): Promise<void>;
   /** Null if there is no origin. */
   status(): OriginStatus | null;
   polling(): Polling | null;
-  /** When the last poll ended; Unix milliseconds. */
-  lookedAt(): number;
+  /** When the last poll ended, or was left to another manager; Unix milliseconds. */
+  polledAt(): number;
 }
 
 export interface OriginWatchOptions {
@@ -42,44 +42,44 @@ export interface OriginWatchOptions {
 export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
   const { origin, lease, pollInterval, now, random } = options;
   let status: OriginStatus | null = origin === null ? null : { reachedAt: null, error: null, cause: null };
-  let lookedAt = now();
+  let polledAt = now();
 
-  const reached = (): void => {
+  const markReached = (): void => {
     if (status !== null) status = { reachedAt: now(), error: null, cause: null };
   };
 
   const refresh = async (): Promise<void> => {
     try {
       await origin?.refresh();
-      reached();
+      markReached();
     } catch (error) {
-      const known = asHoldfastError(error);
-      // What the manager ended itself says nothing about origin.
+      // A fetch that the manager ended itself says nothing about origin.
       if (status === null || isOfShutdown(error)) return;
-      const told = describeError(known, status.error, now(), random());
-      status = { ...status, error: told, cause: known.cause };
+      const failure = asHoldfastError(error);
+      const described = describeError(failure, status.error, now(), random());
+      status = { ...status, error: described, cause: failure.cause };
     } finally {
-      lookedAt = now();
+      polledAt = now();
     }
   };
 
   const isOurTurn = async (): Promise<boolean> => {
     if (lease === null || status?.error != null || (await lease.isOurTurn())) return true;
-    lookedAt = now();
+    polledAt = now();
     return false;
   };
 
   return {
-    origin: origin === null ? null : { ...origin, refresh: () => origin.refresh().then(reached) },
+    origin: origin === null ? null : { ...origin, refresh: () => origin.refresh().then(markReached) },
     refresh,
     isOurTurn,
-    conclude: async (isGood) => {
-      if (isGood && status?.error == null) await lease?.keep();
+    updateLease: async (hasPassed) => {
+      if (hasPassed && status?.error == null) await lease?.keep();
       else await lease?.giveUp();
     },
     status: () => status,
     polling: () => (origin === null ? null : pollingBy(lease, pollInterval)),
-    lookedAt: () => lookedAt,
+    polledAt: () => polledAt,
   };
 }
 

@@ -9,30 +9,30 @@ import { createOriginPasses } from './origin-passes.ts';
 import { createOriginWatch } from './origin-watch.ts';
 import type { PassDependencies } from './pass/dependencies.ts';
 import { createPassRunner, type PassOutcome, type PassReport, type PassRunner } from './pass/pass.ts';
-import { createAlarm, nextLook } from './schedule.ts';
+import { createAlarm, nextPassDelay } from './schedule.ts';
 import { createAging, type PassError, STARTING, type Status } from './status.ts';
 import { summarize } from './summary.ts';
 
-/** What a reconciler works with, and the functions that it calls after passes. */
+/** What a reconciler works with, and what it calls after passes. */
 export interface ReconcilerDependencies
   extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderMade'> {
   source: Source;
-  /** Null if no other manager polls origin for this one. */
+  /** Null if no other manager can poll origin for this one. */
   lease: PollLease | null;
   /** Milliseconds between polls; 0 turns them off. */
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called first after a pass, with the keys of the objects that it changed or found changed. */
+  /** Called right after a pass, with the keys of the objects that it changed or found changed, if there are any. */
   onApplied(keys: string[], report: PassReport): void;
   /**
-   * Called at the end of every pass, with its outcome and the status that it left; must not reject. Who waits for
-   * the pass waits for this too.
+   * Called at the end of every pass, with its outcome and the new status. Callers that wait for the pass also wait for
+   * this. Must not reject.
    */
   onPass(outcome: PassOutcome, status: Status): Promise<void>;
 }
 
-/** So many changes take a few milliseconds wherever they are gone through. */
+/** A loop over this many changes takes a few milliseconds. */
 const MANY = 500;
 
 const CLOSING: PassOutcome = {
@@ -43,28 +43,28 @@ const CLOSING: PassOutcome = {
 /** Keeps the store at the head of the branch. */
 export interface Reconciler {
   /**
-   * Takes over what the past knows of ids, before anything is served from a store that could be older than that. What
-   * fails here is tried again by the first pass.
+   * Takes over ids that were given before, so that nothing is served from a store that is older. Never rejects: the first
+   * pass tries again what fails here.
    */
   prepare(): Promise<void>;
-  /** Runs the first pass and begins to watch; resolves when that pass is over, whatever came of it. */
+  /** Starts watching and runs the first pass. Resolves when it has ended, whether it succeeded or failed. */
   start(): Promise<PassOutcome>;
-  /** Resolves with a pass that begins after this call, on what was fetched last. */
+  /** Runs a pass that begins after this call, without fetching from origin. */
   reconcile(): Promise<PassOutcome>;
   /**
-   * Resolves with a pass that found this revision at the head: the latest one where it did, otherwise one that begins
-   * after this call, whatever it finds.
+   * Resolves to the latest pass if it succeeded and found this revision at the head. Otherwise runs a pass that begins
+   * after this call, and resolves to it whatever head it finds.
    */
   reach(revision: string): Promise<PassOutcome>;
-  /** Asks origin first, then reconciles; resolves with a pass on what origin had after this call. */
+  /** Fetches from origin, then runs a pass; both begin after this call. */
   look(): Promise<PassOutcome>;
   status(): Status;
   /**
-   * What passes know. It can change at every turn of the event loop: compare `reading` before and after a longer use of
-   * `desired`.
+   * The state that passes keep. It can change at every turn of the event loop: compare `reading` before and after a use
+   * of `desired` that takes more than one turn.
    */
   readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'began'>;
-  /** Ends the pass that is under way and begins no more. */
+  /** Waits for the pass that is running, and starts no more. */
   close(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const { watch } = source;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
-  const alarm = createAlarm(() => void originPasses.byClock());
+  const alarm = createAlarm(() => void originPasses.runScheduled());
   const ageProblems = createAging();
   let status: Status = { ...STARTING, origin: origin.status() };
   let passError: PassError | null = null;
@@ -85,14 +85,14 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     const outcome = await attempt(passes);
     const changed = outcome.ok ? changedBy(outcome.report) : [];
     if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
-    // Both this and the log of a large pass take some milliseconds.
+    // Both `onApplied` and the log of a large pass take some milliseconds: the event loop gets a turn between them.
     if (changed.length >= MANY) await setImmediate();
-    // Read once: if the clock were set between two readings, the next poll could be hours away.
+    // Read once: if the clock were set between two reads of it, the next poll could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
     await onPass(outcome, status);
-    alarm.set(nextLook({ passError, origin, pollInterval, now: at }));
+    alarm.set(nextPassDelay({ passError, origin, pollInterval, now: at }));
     return outcome;
   };
   const flight = createSingleFlight(pass);
@@ -124,9 +124,9 @@ async function reach(passes: SingleFlight<PassOutcome>, revision: string): Promi
   return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
 }
 
-/** Keys of what the pass changed, and of what it found changed by another manager. */
-function changedBy({ steps, followed }: PassReport): string[] {
-  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...followed];
+/** Returns the keys of the objects that the pass changed, or found changed by another manager. */
+function changedBy({ steps, changedElsewhere }: PassReport): string[] {
+  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...changedElsewhere];
 }
 
 async function attempt(passes: PassRunner): Promise<PassOutcome> {

@@ -1,27 +1,28 @@
 import type { OriginWatch } from './origin-watch.ts';
 import type { PassError } from './status.ts';
 
-/** Milliseconds; a clock that was set back must not delay the next poll for hours. */
+/** Milliseconds. A clock that is set back must not delay the next poll for hours. */
 const LONGEST_WAIT = 300_000;
 
-/** What the time of the next poll depends on. Times are Unix milliseconds. */
+/** What the time of the next scheduled pass depends on. */
 interface Situation {
-  /** Why the last pass failed, with the time of its next try. */
+  /** Why the last pass failed, with the time of its retry; null if it succeeded. */
   passError: PassError | null;
-  /** Knows when the last poll was, and when origin is to be tried again if it was not reached. */
-  origin: Pick<OriginWatch, 'status' | 'lookedAt'>;
+  /** Has the time of the last poll, and that of the retry if the poll failed. */
+  origin: Pick<OriginWatch, 'status' | 'polledAt'>;
   /** Milliseconds between polls; 0 turns them off. */
   pollInterval: number;
+  /** Unix milliseconds. */
   now: number;
 }
 
 /**
- * Milliseconds until the next poll; null: none until something triggers it. A pass that failed is tried again when its
- * time has come, which neither delays the next poll nor hides that origin is to be tried again.
+ * Returns the milliseconds until the next scheduled pass; null if none is scheduled. The earliest of these counts: the
+ * retry of a failed pass, and the next poll of origin or the retry of a failed one.
  */
-export function nextLook({ passError, origin, pollInterval, now }: Situation): number | null {
-  // Writes run passes, too; however many there are, the next poll stays where it is.
-  const pollAt = pollInterval === 0 ? null : origin.lookedAt() + pollInterval;
+export function nextPassDelay({ passError, origin, pollInterval, now }: Situation): number | null {
+  // Counted from the last poll, not from the last pass: writes run passes, too, and must not delay the next poll.
+  const pollAt = pollInterval === 0 ? null : origin.polledAt() + pollInterval;
   const originAt = origin.status()?.error?.retryAt ?? pollAt;
   const times = [passError?.retryAt ?? null, originAt].filter((time) => time !== null);
   if (times.length === 0) return null;
@@ -29,16 +30,16 @@ export function nextLook({ passError, origin, pollInterval, now }: Situation): n
 }
 
 /**
- * One timer, set in milliseconds from now; null clears it. Setting it replaces what was set before; once stopped it stays
- * so.
+ * Creates a timer. `set` replaces what was set before: `onRing` is called after so many milliseconds, or never if null.
+ * Once stopped it cannot be set again.
  */
-export function createAlarm(ring: () => void): { set(delay: number | null): void; stop(): void } {
+export function createAlarm(onRing: () => void): { set(delay: number | null): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   return {
     set: (delay) => {
       clearTimeout(timer);
-      if (delay !== null && !isStopped) timer = setTimeout(ring, delay).unref();
+      if (delay !== null && !isStopped) timer = setTimeout(onRing, delay).unref();
     },
     stop: () => {
       isStopped = true;

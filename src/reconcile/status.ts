@@ -4,7 +4,7 @@ import { compareProblems } from '../desired/problem.ts';
 import type { ErrorKind } from '../errors.ts';
 import type { Seeding } from './past/seed.ts';
 
-/** A problem, and since when it has been there (Unix milliseconds). */
+/** A problem, and since when it exists (Unix milliseconds). */
 export interface StandingProblem extends Problem {
   since: number;
 }
@@ -13,52 +13,53 @@ export interface StandingProblem extends Problem {
 export interface PassError {
   kind: ErrorKind;
   message: string;
-  /** When the first of the failures in a row happened. */
+  /** When the first of these failures in a row happened. */
   since: number;
-  /** How many passes have failed in a row. */
+  /** The number of failures in a row. */
   failures: number;
-  /** When it is tried again; null: with the next commit. */
+  /** The time of the next try; null if only a new commit causes one. */
   retryAt: number | null;
 }
 
-/** How the last fetch from origin went. */
+/** Whether the last fetch from origin succeeded. */
 export interface OriginStatus {
-  /** When it was reached last, in this process; Unix milliseconds. */
+  /** When this process last reached origin, in Unix milliseconds; null if it has not yet. */
   reachedAt: number | null;
+  /** Why the last fetch failed; null if it succeeded. */
   error: PassError | null;
-  /** What the error came from, for the log. */
+  /** The cause of the error, for the log. */
   cause: unknown;
 }
 
-/** Who polls origin, as of the last look at the lease. */
+/** Which manager polls origin, as of the last read of the lease. */
 export interface Polling {
   /** Whether this manager does. */
   isOurs: boolean;
-  /** The name of the lease's holder; null if it has none, or there is no lease. */
+  /** The name of the lease's holder; null if nobody holds it, or there is no lease. */
   by: string | null;
 }
 
 /** The status of the manager, as of the end of its last pass. */
 export interface Status {
-  /** `starting` before the first pass; `refused` when the revision itself is not acceptable. */
+  /** `starting` before the first pass; `refused` if the revision itself is not acceptable. */
   state: 'starting' | 'applied' | 'refused' | 'failing';
-  /** Short name of the branch; null when HEAD is detached. */
+  /** Short name of the branch; null if HEAD is detached. */
   branch: string | null;
-  /** Null if the repository that is read is the origin. */
+  /** Null if the repository that is read is the origin itself. */
   origin: OriginStatus | null;
-  /** Null if the repository that is read is the origin. */
+  /** Null if the repository that is read is the origin itself. */
   polling: Polling | null;
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;
   error: PassError | null;
-  /** The last time that the branch came to a revision that does not descend from the applied one. */
+  /** The last time that the branch moved to a revision that does not descend from the applied one. */
   rewritten: { from: string; to: string; at: number } | null;
-  /** What this process took over from the past of ids; null where the store knew best itself. */
+  /** The last seeding of the store by this process; null if there was none. */
   seeded: (Seeding & { at: number }) | null;
   problems: StandingProblem[];
 }
 
-/** The status of a manager that has not looked yet, where the repository that is read is the origin. */
+/** The status before the first pass, of a manager without a remote repository. */
 export const STARTING: Status = {
   state: 'starting',
   branch: null,
@@ -73,36 +74,46 @@ export const STARTING: Status = {
 };
 
 /**
- * Gives each problem its age, from pass to pass: one that was there before keeps its time, whatever line it moved to.
- * Gives way to others on its way: a folder that is the top of a large repository has as many problems as it has other
- * files. While the problems are the very ones of the pass before, so is the list, as after most passes.
+ * Creates a function that adds to each problem of a pass since when it exists. A problem that existed before keeps its
+ * time, even if it has moved to another line of its file. If the problems are the same objects as in the pass before, as
+ * after most passes, it returns the same list.
+ *
+ * Yields to the event loop between problems, of which there can be very many: if the folder is the root of a large
+ * repository, each other file is one.
  */
 export function createAging(): (problems: readonly Problem[], now: number) => Promise<StandingProblem[]> {
-  let last: readonly Problem[] = [];
-  let aged: StandingProblem[] = [];
-  /** By the problem that each was made of. */
-  let known = new Map<Problem, StandingProblem>();
+  let lastProblems: readonly Problem[] = [];
+  let lastAged: StandingProblem[] = [];
+  let agedByProblem = new Map<Problem, StandingProblem>();
 
   return async (problems, now) => {
-    if (problems.length === last.length && problems.every((one, index) => one === last[index])) return aged;
-    const [gone, standing, fresh] = [known, new Map<Problem, StandingProblem>(), [] as Problem[]];
+    const isSame =
+      problems.length === lastProblems.length &&
+      problems.every((problem, index) => problem === lastProblems[index]);
+    if (isSame) return lastAged;
+    const gone = agedByProblem;
+    const current = new Map<Problem, StandingProblem>();
+    const newObjects: Problem[] = [];
     await inTurns(problems, (problem) => {
-      const old = gone.get(problem);
-      if (old === undefined) fresh.push(problem);
-      else standing.set(problem, old);
+      const aged = gone.get(problem);
+      if (aged === undefined) newObjects.push(problem);
+      else current.set(problem, aged);
       gone.delete(problem);
     });
+    // A file that was read again has new objects, also for the problems that it had before.
     const since = new Map<string, number>();
     await inTurns(gone.values(), (problem) => since.set(identity(problem), problem.since));
-    await inTurns(fresh, (problem) =>
-      standing.set(problem, { ...problem, since: since.get(identity(problem)) ?? now }),
+    await inTurns(newObjects, (problem) =>
+      current.set(problem, { ...problem, since: since.get(identity(problem)) ?? now }),
     );
-    [last, known] = [problems, standing];
-    aged = [...standing.values()].sort(compareProblems);
-    return aged;
+    lastProblems = problems;
+    agedByProblem = current;
+    lastAged = [...current.values()].sort(compareProblems);
+    return lastAged;
   };
 }
 
+/** Identifies a problem without its position in the file. */
 function identity({ file, code, message }: Problem): string {
   return JSON.stringify([file, code, message]);
 }

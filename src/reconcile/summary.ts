@@ -3,20 +3,22 @@ import type { OriginWatch } from './origin-watch.ts';
 import type { PassOutcome, PassRunner } from './pass/pass.ts';
 import type { createAging, OriginStatus, PassError, Status } from './status.ts';
 
-/** A pass that is over, and what was known before it. */
-interface Ending {
+/** A pass that has ended. */
+interface EndedPass {
   passes: PassRunner;
   outcome: PassOutcome;
   passError: PassError | null;
+  /** The status before the pass. */
   before: Status;
   ageProblems: ReturnType<typeof createAging>;
   origin: OriginWatch;
+  /** Unix milliseconds. */
   now: number;
 }
 
-/** The one place where a status is made: at the end of every pass, also of a failed one. */
-export async function summarize(ending: Ending): Promise<Status> {
-  const { passes, outcome, passError, before, ageProblems, origin: watch, now } = ending;
+/** Makes the status at the end of every pass, whether it succeeded or failed. No other code makes one. */
+export async function summarize(pass: EndedPass): Promise<Status> {
+  const { passes, outcome, passError, before, ageProblems, origin: watch, now } = pass;
   const store = passes.memory()?.store;
   const head = passes.head();
   const origin = watch.status();
@@ -25,10 +27,10 @@ export async function summarize(ending: Ending): Promise<Status> {
     origin,
     polling: watch.polling(),
     branch: head?.branch?.replace(/^refs\/heads\//, '') ?? null,
-    attempted: attemptedBy(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
+    attempted: attemptedAfter(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
     applied: store?.applied ?? before.applied,
     error: passError ?? origin?.error ?? null,
-    ...found(outcome, before, now),
+    ...lastEvents(outcome, before, now),
     problems: await ageProblems(await passes.problems(), now),
   };
 }
@@ -38,8 +40,8 @@ function stateOf(outcome: PassOutcome, origin: OriginStatus | null): Status['sta
   return origin?.error == null ? 'applied' : 'failing';
 }
 
-/** What a pass found once, and status goes on telling. */
-function found(outcome: PassOutcome, before: Status, at: number): Pick<Status, 'rewritten' | 'seeded'> {
+/** What only one pass reports, and the status shows from then on. */
+function lastEvents(outcome: PassOutcome, before: Status, at: number): Pick<Status, 'rewritten' | 'seeded'> {
   if (!outcome.ok) return { rewritten: before.rewritten, seeded: before.seeded };
   const { rewrittenFrom, seeding, head } = outcome.report;
   return {
@@ -49,7 +51,7 @@ function found(outcome: PassOutcome, before: Status, at: number): Pick<Status, '
   };
 }
 
-function attemptedBy(
+function attemptedAfter(
   revision: string | null,
   outcome: PassOutcome,
   before: Status['attempted'],

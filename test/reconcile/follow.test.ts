@@ -65,7 +65,7 @@ describe('a manager that follows another one', () => {
     await first.reconciler.look();
     const applied = await webOf(first);
     const outcome = await second.reconciler.look();
-    expect(outcome).toMatchObject({ ok: true, report: { steps: [], followed: ['app/web'] } });
+    expect(outcome).toMatchObject({ ok: true, report: { steps: [], changedElsewhere: ['app/web'] } });
     expect([reads, told]).toEqual([{ whole: 0, changed: 1 }, [['app/web']]]);
     expect(second.reconciler.status().applied?.revision).toBe(revision);
     expect(await webOf(second)).toEqual(applied);
@@ -83,7 +83,7 @@ describe('a manager that follows another one', () => {
     expect(outcome.ok && outcome.report.steps.map(({ name }) => name)).toEqual(['web', 'edge']);
     expect(await first.reconciler.look()).toMatchObject({
       ok: true,
-      report: { steps: [], followed: ['app/web', 'device_group/edge'] },
+      report: { steps: [], changedElsewhere: ['app/web', 'device_group/edge'] },
     });
     expect(reads).toEqual({ whole: 0, changed: 1 });
   });
@@ -151,7 +151,7 @@ describe('a manager that follows another one', () => {
     other.look = () => first.reconciler.look();
     await origin.push({ [WEB]: 'container_image: web:2\n' });
     const outcome = await second.reconciler.look();
-    expect(outcome).toMatchObject({ ok: true, report: { steps: [], followed: ['app/web'] } });
+    expect(outcome).toMatchObject({ ok: true, report: { steps: [], changedElsewhere: ['app/web'] } });
     expect([reads, told]).toEqual([{ whole: 0, changed: 1 }, [['app/web']]]);
   });
 

@@ -13,7 +13,7 @@ interface World {
   passFails: ErrorKind | null;
 }
 
-function looksAt(world: World) {
+function passesIn(world: World) {
   const lease: PollLease = {
     isOurTurn: async () => world.isOurTurn,
     keep: async () => void world.told.push('keep'),
@@ -35,7 +35,7 @@ function looksAt(world: World) {
     const error = world.passFails === null ? null : new HoldfastError(world.passFails, 'failed');
     return error === null ? ({ ok: true } as PassOutcome) : { ok: false, error };
   };
-  return { watch, looks: createOriginPasses(watch, pass, () => false) };
+  return { watch, passes: createOriginPasses(watch, pass, () => false) };
 }
 
 function newWorld(changes: Partial<World> = {}): World {
@@ -45,31 +45,31 @@ function newWorld(changes: Partial<World> = {}): World {
 describe('a look by the clock', () => {
   it('asks origin where it is this manager’s turn, and keeps the lease', async () => {
     const world = newWorld();
-    const { looks, watch } = looksAt(world);
-    await looks.byClock();
+    const { passes, watch } = passesIn(world);
+    await passes.runScheduled();
     expect(world.told).toEqual(['ask', 'pass', 'keep']);
     expect(watch.polling()).toEqual({ isOurs: true, by: 'm' });
   });
 
   it('looks at the store alone where another manager asks, and does not say that it reached origin', async () => {
     const world = newWorld({ isOurTurn: false });
-    const { looks, watch } = looksAt(world);
-    await looks.byClock();
+    const { passes, watch } = passesIn(world);
+    await passes.runScheduled();
     expect(world.told).toEqual(['pass']);
     expect(watch.status()).toMatchObject({ reachedAt: null, error: null });
-    expect(watch.lookedAt()).toBe(5);
+    expect(watch.polledAt()).toBe(5);
     expect(watch.polling()).toEqual({ isOurs: false, by: 'm' });
   });
 
   it('goes on asking after origin was not reached, until it is', async () => {
     const world = newWorld({ isOriginAway: true });
-    const { looks, watch } = looksAt(world);
-    await looks.byClock();
+    const { passes, watch } = passesIn(world);
+    await passes.runScheduled();
     Object.assign(world, { isOurTurn: false });
-    await looks.byClock();
+    await passes.runScheduled();
     world.isOriginAway = false;
-    await looks.byClock();
-    await looks.byClock();
+    await passes.runScheduled();
+    await passes.runScheduled();
     const failed = ['ask', 'pass', 'give up'];
     expect(world.told).toEqual([...failed, ...failed, 'ask', 'pass', 'keep', 'pass']);
     expect(watch.status()?.error).toBeNull();
@@ -81,20 +81,20 @@ describe('a look by the clock', () => {
     ['internal', 'give up'],
   ] as const)('whose pass fails as %s makes the manager %s the lease', async (kind, act) => {
     const world = newWorld({ passFails: kind });
-    await looksAt(world).looks.byClock();
+    await passesIn(world).passes.runScheduled();
     expect(world.told).toEqual(['ask', 'pass', act]);
   });
 });
 
 it('any other look asks origin, whoever holds the lease', async () => {
   const world = newWorld({ isOurTurn: false });
-  await looksAt(world).looks.request();
+  await passesIn(world).passes.request();
   expect(world.told).toEqual(['ask', 'pass', 'keep']);
 });
 
 it('an origin that a pass asked by itself counts as reached', async () => {
   const world = newWorld();
-  const { watch } = looksAt(world);
+  const { watch } = passesIn(world);
   await watch.origin?.refresh();
   expect(watch.status()?.reachedAt).toBe(5);
 });

@@ -8,9 +8,9 @@ import type { FileOrigin, Step } from '../../plan/step.ts';
 import type { ApplyBatch, GivenId } from '../../store/store.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseEmptied, refuseInvalid, refuseMisplaced } from './guard.ts';
-import { followOrigin, type Memory } from './memory.ts';
+import { type Memory, setOrigin } from './memory.ts';
 
-/** What bringing the store to a revision needs. */
+/** What it takes to bring the store to a revision. */
 interface AdvanceContext extends PassDependencies {
   desired: DesiredState;
   memory: Memory;
@@ -18,22 +18,22 @@ interface AdvanceContext extends PassDependencies {
   rules: string;
 }
 
-/** What changed on the way. */
+/** What a pass changed in the store. */
 export interface Advance {
   steps: readonly Step[];
   ids: readonly GivenId[];
-  /** The revision that was applied before, where the new one does not descend from it. */
+  /** The revision that was applied before, if the new one does not descend from it; otherwise null. */
   rewrittenFrom: string | null;
 }
 
-/** So many steps take a few milliseconds wherever they are gone through. */
+/** A loop over this many steps takes a few milliseconds. */
 const MANY = 500;
 
 const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
 
 /**
- * Plans what is pending and applies it. Rejects as `refused` when the revision is refused whole. The memory
- * follows the store only after the store has taken the batch.
+ * Plans the pending objects and applies the plan. The memory is updated after the store has taken the batch. Rejects as
+ * `refused` if the revision is refused as a whole, as `conflict` if another manager claims a head first.
  */
 export async function advanceStore(context: AdvanceContext, revision: string | null): Promise<Advance> {
   const { desired, memory, reader, strict } = context;
@@ -46,9 +46,9 @@ export async function advanceStore(context: AdvanceContext, revision: string | n
   }
   if (strict) refuseInvalid(await errorsOf(desired, memory));
   if (revision === null) return NOTHING;
-  const origins = await inPieces(movedOrigins(memory, desired, plan.steps));
-  const isHere = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
-  if (isHere && plan.steps.length === 0 && origins.length === 0) {
+  const origins = await inPieces(changedOrigins(memory, desired, plan.steps));
+  const isApplied = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
+  if (isApplied && plan.steps.length === 0 && origins.length === 0) {
     memory.pending.clear();
     return NOTHING;
   }
@@ -72,40 +72,40 @@ async function applyPlan(
   const onStep = (done: number): void => onProgress({ phase: 'applying', done, total: steps.length });
   const ids = await store.apply({ revision, sequence, at, steps, rules, origins, onStep });
   faults.pass('apply-done');
-  // The end of a large transaction has held everybody up; what follows must not add to it.
+  // The end of a large transaction has blocked the event loop; what follows must not prolong that.
   if (steps.length >= MANY) await setImmediate();
   memory.store.applied = { revision, at };
   memory.store.rules = rules;
   await inTurns(steps, (step) => memory.applied.applySteps([step]));
   memory.pending.clear();
-  await inTurns([...steps, ...origins], (change) => followOrigin(memory, change));
+  await inTurns([...steps, ...origins], (change) => setOrigin(memory, change));
   return { steps, ids, rewrittenFrom: isRewritten ? before : null };
 }
 
 async function errorsOf(desired: DesiredState, memory: Memory): Promise<Problem[]> {
-  const own = (await inPieces(desired.listingProblems())).filter(({ severity }) => severity === 'error');
-  return [...own, ...[...memory.problems.values()].flat()].sort(compareProblems);
+  const inFiles = (await inPieces(desired.listingProblems())).filter(({ severity }) => severity === 'error');
+  return [...inFiles, ...[...memory.problems.values()].flat()].sort(compareProblems);
 }
 
-/** Objects that are the same as before, but come from another file, or from the same one with other bytes. */
-function* movedOrigins(
+/** Finds pending objects whose content stays the same, but whose file has another path or other bytes. */
+function* changedOrigins(
   memory: Memory,
   desired: DesiredState,
   steps: readonly Step[],
 ): Generator<undefined, ApplyBatch['origins'], undefined> {
   const changing = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
-  const moved: ApplyBatch['origins'][number][] = [];
+  const changed: ApplyBatch['origins'][number][] = [];
   for (const key of memory.pending) {
     const { kind, name } = parseKey(key);
     const origin = changing.has(key) ? null : originOf(desired, kind, name);
     if (origin !== null && memory.applied.has(kind, name) && !isSameOrigin(memory.origins.get(key), origin))
-      moved.push({ kind, name, origin });
+      changed.push({ kind, name, origin });
     yield;
   }
-  return moved;
+  return changed;
 }
 
-/** The file of an object that is valid; null for all others. */
+/** Returns the file of an object; null if the object is not valid. */
 function originOf(desired: DesiredState, kind: Kind, name: string): FileOrigin | null {
   const file = desired.object(kind, name);
   return file?.content === undefined ? null : { path: file.path, blob: file.blob };

@@ -6,28 +6,28 @@ import type { PassStore } from '../../store/store.ts';
 /** What a pass works with. */
 export interface PassDependencies {
   reader: Reader;
-  /** Null where the repository that is read is the origin. */
+  /** Null if the repository that is read is the origin itself. */
   origin: SourceOrigin | null;
   record: IdsRecord;
   store: PassStore;
   defaults: AppDefaults;
-  /** Whether a revision with any problem is refused whole. */
+  /** Whether a revision with any problem is refused as a whole. */
   strict: boolean;
   isFolderMade: Source['isFolderMade'];
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
   onProgress: TellProgress;
-  /** Called when ids of the past were taken over: any id of any object may have risen. */
+  /** Called when the store was seeded: the ids of all objects may have risen. */
   onSeeded(): void;
 }
 
-/** How far a pass is: files that were read, or objects that were written to the store. */
+/** The progress of a pass: how many files it has read, or objects it has written to the store. */
 export interface Progress {
   phase: 'reading' | 'applying';
   done: number;
   total: number;
 }
 
-/** Called often during a pass, so it has to be quick. */
+/** Called often during a pass, so it must be fast. */
 export type TellProgress = (progress: Progress) => void;

@@ -14,8 +14,8 @@ const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/im;
 const NO_COMMIT = `the branch has no commits any more; nothing is deleted. Restore the branch, or switch to another one; to start over, commit with the trailer "${ALLOW_EMPTY}"`;
 
 /**
- * Refuses a revision at which everything is gone: a folder that was moved, a bad merge, a wrong setting or a branch
- * that was deleted looks just like that. Rejects as `refused`, except where the commit says that it is meant.
+ * Refuses a revision that would delete every object: a moved folder, a bad merge, a wrong setting and a deleted branch all
+ * look like that. Rejects as `refused`, unless a commit says that it is intended.
  */
 export async function refuseEmptied(
   revision: string | null,
@@ -25,7 +25,7 @@ export async function refuseEmptied(
 ): Promise<void> {
   if (!desired.isEmpty || applied.isEmpty) return;
   if (revision === null) throw new HoldfastError('refused', NO_COMMIT, { code: 'branch-empty' });
-  if (await isMeant(revision, reader)) return;
+  if (await isIntended(revision, reader)) return;
   throw new HoldfastError(
     'refused',
     `the desired-state folder is missing or empty at this revision; nothing is deleted. Restore it, or commit with the trailer "${ALLOW_EMPTY}" to delete everything`,
@@ -34,9 +34,9 @@ export async function refuseEmptied(
 }
 
 /**
- * Refuses a first revision that has no such folder at all: the setting is wrong, or the folder was renamed, and devices
- * would get an empty fleet. Rejects as `refused`, unless the folder was made and no commit has it yet, or the commit says
- * that everything is to go.
+ * Refuses a first revision that does not have the folder at all: the setting is wrong or the folder was renamed, and
+ * devices would get an empty fleet. Rejects as `refused`, unless the folder was made and is not committed yet, or a commit
+ * says that everything is deleted on purpose.
  */
 export async function refuseMissing(
   revision: string | null,
@@ -46,7 +46,7 @@ export async function refuseMissing(
 ): Promise<void> {
   if (revision === null || applied !== null) return;
   if ((await reader.folder(revision)) !== null || (await isFolderMade())) return;
-  if (await isMeant(revision, reader)) return;
+  if (await isIntended(revision, reader)) return;
   throw new HoldfastError(
     'refused',
     `the folder of DESIRED_STATE does not exist in commit ${revision.slice(0, 12)}; check the setting, or commit a file in the folder (a .gitkeep will do)`,
@@ -55,8 +55,8 @@ export async function refuseMissing(
 }
 
 /**
- * Refuses a first revision where the folder has no app and no group, and a folder in it has: the setting names one too
- * high up. Rejects as `refused`, except where the commit says that everything is to go.
+ * Refuses a first revision whose folder has no app and no group, but a folder inside it does: the setting names a folder
+ * that is too high up. Rejects as `refused`, unless a commit says that everything is deleted on purpose.
  */
 export async function refuseMisplaced(
   revision: string | null,
@@ -66,7 +66,7 @@ export async function refuseMisplaced(
 ): Promise<void> {
   if (revision === null || applied !== null || !desired.isEmpty) return;
   const folder = Array.from(desired.files(), ({ path }) => folderMeant(path)).find((each) => each !== null);
-  if (folder === undefined || (await isMeant(revision, reader))) return;
+  if (folder === undefined || (await isIntended(revision, reader))) return;
   throw new HoldfastError(
     'refused',
     `the folder of DESIRED_STATE has no apps and no device groups, but the folder "${folder}" in it has; check the setting, or move the files. If this is intended, commit with the trailer "${ALLOW_EMPTY}"`,
@@ -74,22 +74,22 @@ export async function refuseMisplaced(
   );
 }
 
-/** Either the head says so, or the commit that emptied the folder, when others came after it. */
-async function isMeant(revision: string, reader: Reader): Promise<boolean> {
-  const emptied = await reader.lastChange(revision);
-  for (const id of new Set([revision, emptied ?? revision])) {
+/** Whether the trailer is in the head, or in the newest commit that changed the folder, and so has emptied it. */
+async function isIntended(revision: string, reader: Reader): Promise<boolean> {
+  const lastChange = await reader.lastChange(revision);
+  for (const id of new Set([revision, lastChange ?? revision])) {
     if (ALLOW_EMPTY_LINE.test(trailersOf((await reader.commit(id)).message))) return true;
   }
   return false;
 }
 
-/** Trailers are lines of the last paragraph, which is not the subject (git-interpret-trailers). */
+/** Returns the last paragraph of a message, which holds the trailers, if it is not the subject (git-interpret-trailers). */
 function trailersOf(message: string): string {
   const paragraphs = message.trim().split(/\n\s*\n/);
   return paragraphs.length > 1 ? (paragraphs.at(-1) ?? '') : '';
 }
 
-/** With STRICT, a revision with any invalid file is refused whole; `details.problems` names them. */
+/** With STRICT: throws `refused` if there is any problem; `details.problems` names them all. */
 export function refuseInvalid(problems: readonly Problem[]): void {
   const errors = problems.length;
   if (errors === 0) return;

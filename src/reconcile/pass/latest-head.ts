@@ -2,72 +2,72 @@ import type { Head, Reader, SourceOrigin } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import type { PassDependencies } from './dependencies.ts';
 
-/** Whether no other manager has claimed, applied or seeded since. */
-export function isCurrent(known: StoreState, now: StoreState): boolean {
+/** Whether no other manager has claimed a head, applied a revision or seeded the store between the two states. */
+export function isCurrent(before: StoreState, now: StoreState): boolean {
   return (
-    known.sequence === now.sequence &&
-    known.applied?.revision === now.applied?.revision &&
+    before.sequence === now.sequence &&
+    before.applied?.revision === now.applied?.revision &&
     // A revision can be applied twice, the second time with what was refused at first.
-    known.applied?.at === now.applied?.at &&
-    known.rules === now.rules &&
+    before.applied?.at === now.applied?.at &&
+    before.rules === now.rules &&
     now.seededFrom !== null
   );
 }
 
-/** Where the branch is, and what the store said before that; or why it said nothing. */
-export type BothLooks = { head: Head } & ({ ok: true; state: StoreState } | { ok: false; error: unknown });
+/** The head of the branch, and the store's state from before it was read, or why the pass must fail. */
+export type StateAndHead = { head: Head } & ({ ok: true; state: StoreState } | { ok: false; error: unknown });
 
 /**
- * Reads the store's state, and after it the head of the branch, so that a claim from that state brings no older revision
- * back. `known` is the state as it was known before; `rules` are those by which files are read.
+ * Reads the store's state and then the head of the branch, in this order: a claim from that state can then not bring an
+ * older revision back. `before` is the state that this manager read last; `rules` are those by which files are read.
  *
- * The status names the head also while the store is unavailable, so a failure of the store, or of origin, is returned
- * with the head and not thrown. Rejects as `unavailable` if the head cannot be read either.
+ * A failure of the store or of origin is returned together with the head instead of thrown, since the status shows the
+ * head even then. Rejects as `unavailable` if the head cannot be read.
  */
-export async function lookAtBoth(
+export async function readStateAndHead(
   dependencies: PassDependencies,
-  known: StoreState | null,
+  before: StoreState | null,
   rules: string,
-): Promise<BothLooks> {
+): Promise<StateAndHead> {
   const { store, reader, origin } = dependencies;
   try {
     const state = await store.state();
-    const found = await readHeadAfter(state, known, reader, origin);
-    const isApplied = found.revision === state.applied?.revision && state.rules === rules;
-    return { ok: true, state, head: isApplied ? found : await headAtOrigin(found, dependencies) };
+    const head = await readHeadAfter(state, before, reader, origin);
+    const isApplied = head.revision === state.applied?.revision && state.rules === rules;
+    return { ok: true, state, head: isApplied ? head : await headAtOrigin(head, dependencies) };
   } catch (error) {
     return { ok: false, error, head: await reader.head() };
   }
 }
 
 /**
- * What was fetched before can be older than what another manager has applied, or refused: origin is asked first, and
- * where it cannot be, only that revision itself will do.
+ * Reads a head that is not older than what another manager has applied or refused. The last fetch can be older than
+ * that, so origin is fetched first. If it cannot be reached, only a head at exactly that revision is accepted.
  */
 async function readHeadAfter(
   state: StoreState,
-  known: StoreState | null,
+  before: StoreState | null,
   reader: Reader,
   origin: SourceOrigin | null,
 ): Promise<Head> {
-  const isAhead = known === null || !isCurrent(known, state);
-  const wanted = isAhead ? state.applied?.revision : state.attempted?.revision;
-  if (origin === null || (!isAhead && wanted === known.attempted?.revision)) return reader.head();
+  const isAhead = before === null || !isCurrent(before, state);
+  const latest = isAhead ? state.applied?.revision : state.attempted?.revision;
+  if (origin === null || (!isAhead && latest === before.attempted?.revision)) return reader.head();
   const failure = await origin.refresh().then(
     () => null,
     (error: unknown) => ({ error }),
   );
   const head = await reader.head();
-  if (failure !== null && head.revision !== wanted) throw failure.error;
+  if (failure !== null && head.revision !== latest) throw failure.error;
   return head;
 }
 
 /**
- * The head that something new may be applied of: before this process has reached origin it knows nothing of the ids
- * that others gave meanwhile, so origin is asked. Rejects where it cannot be.
+ * Returns the head from which something new can be applied. Until this process has reached origin it does not know which
+ * ids other managers have given meanwhile, so origin is fetched first. Rejects if it cannot be reached.
  */
-async function headAtOrigin(found: Head, { origin, record, reader }: PassDependencies): Promise<Head> {
-  if (origin === null || record.isCurrent()) return found;
+async function headAtOrigin(head: Head, { origin, record, reader }: PassDependencies): Promise<Head> {
+  if (origin === null || record.isCurrent()) return head;
   await origin.refresh();
   return reader.head();
 }

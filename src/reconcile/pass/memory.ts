@@ -7,7 +7,7 @@ import { AppliedState } from '../../plan/applied.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
 import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../../store/store.ts';
 
-/** What a manager keeps of the store from pass to pass, so that a pass reads only what changed. */
+/** What a manager remembers of the store from pass to pass, so that a pass reads only what has changed. */
 export interface Memory {
   store: StoreState;
   applied: AppliedState;
@@ -15,18 +15,18 @@ export interface Memory {
   origins: Map<string, FileOrigin>;
   /** Keys of objects that may differ from what is applied; emptied by a pass that applies them. */
   pending: Set<string>;
-  /** Problems between objects, by the key of the object they were found at. */
+  /** Problems between objects, by the key of the object at which they were found. */
   problems: Map<string, Problem[]>;
 }
 
-/** Tells the state of a file that was applied as it is, without reading it again. */
-export type KnownFiles = (path: string, blob: string) => StateFile | undefined;
+/** Returns the state of a file whose content is applied, without reading the file; undefined if it has to be read. */
+export type StoredFiles = (path: string, blob: string) => StateFile | undefined;
 
 /**
- * What the store knows of files, as long as they are read by the same rules. Only apps: the positions in a group's
- * file are not kept, and there are few groups.
+ * Returns what the store has of files, if it was read by the same rules. Only of apps: the positions in a group's file are
+ * not stored, and there are few groups.
  */
-export function knownFiles({ store, origins, applied }: Memory, rules: string): KnownFiles {
+export function storedFiles({ store, origins, applied }: Memory, rules: string): StoredFiles {
   if (store.rules !== rules) return () => undefined;
   const apps = new Map<string, { name: string; origin: FileOrigin }>();
   for (const [key, origin] of origins) {
@@ -37,15 +37,15 @@ export function knownFiles({ store, origins, applied }: Memory, rules: string): 
     const app = apps.get(path);
     const content = app?.origin.blob === blob ? applied.app(app.name) : undefined;
     if (app === undefined || content === undefined) return undefined;
-    // Its own texts, not the equal ones of the list of the tree: that is large, and each of them keeps all of it. And
-    // field by field: copied by spreading, each file would get a shape of its own, with ten thousand files 3 MB.
+    // The stored strings, not the equal ones from the listing of the tree: each of those keeps the whole listing alive.
+    // And field by field: with spreading, each file would get a shape of its own, 3 MB for ten thousand files.
     const { name, origin } = app;
     const parsed = { ok: true, content, memberPositions: NO_POSITIONS } as const;
     return { path: origin.path, blob: origin.blob, kind: 'app', name, parsed };
   };
 }
 
-/** Reads all that is applied. Everything is pending: the store may have changed in any way. */
+/** Reads everything that is applied. All of it is pending, since the store can have changed in any way. */
 export async function loadMemory(store: PassStore): Promise<Memory> {
   const state = await store.state();
   const memory: Memory = {
@@ -55,42 +55,43 @@ export async function loadMemory(store: PassStore): Promise<Memory> {
     pending: new Set(),
     problems: new Map(),
   };
-  for (const object of await store.appliedObjects()) remember(memory, object);
+  for (const object of await store.appliedObjects()) setObject(memory, object);
   for (const key of memory.applied.keys()) memory.pending.add(key);
   return memory;
 }
 
 /**
- * Follows what others changed, and marks as pending what this may make different: the objects themselves, and the apps
- * that a group names now or named before, which it can hold back. What else depends on them the planner finds. Returns
- * the objects' keys.
+ * Takes over what another manager has changed in the store, and marks as pending the changed objects and the apps that a
+ * changed group lists now or listed before, since a group can hold back its apps. (The planner finds everything else that
+ * depends on them.) Returns the keys of the changed objects.
  */
-export function followChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
+export function applyChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
   for (const object of objects) {
-    touch(memory, object);
-    remember(memory, object);
-    touch(memory, object);
+    markPending(memory, object);
+    setObject(memory, object);
+    markPending(memory, object);
   }
   for (const object of gone) {
-    touch(memory, object);
-    forget(memory, object);
+    markPending(memory, object);
+    removeObject(memory, object);
   }
   return [...objects, ...gone].map(({ kind, name }) => keyOf(kind, name));
 }
 
-function touch({ applied, pending }: Memory, { kind, name }: ObjectKey): void {
+/** Marks the object as pending, and the apps that it lists in the memory as it is now. */
+function markPending({ applied, pending }: Memory, { kind, name }: ObjectKey): void {
   pending.add(keyOf(kind, name));
   for (const app of membersOf(applied.content(kind, name))) pending.add(keyOf('app', app));
 }
 
-function remember(memory: Memory, object: AppliedObject): void {
+function setObject(memory: Memory, object: AppliedObject): void {
   const { kind, name, content } = object;
   memory.applied.set(kind, name, content);
-  followOrigin(memory, object);
+  setOrigin(memory, object);
 }
 
-/** Remembers which file an object comes from now; none for null. */
-export function followOrigin(
+/** Sets the file that an object comes from; null removes it. */
+export function setOrigin(
   { origins }: Memory,
   { kind, name, origin }: Pick<Step, 'kind' | 'name' | 'origin'>,
 ): void {
@@ -98,7 +99,7 @@ export function followOrigin(
   else origins.set(keyOf(kind, name), origin);
 }
 
-function forget({ applied, origins }: Memory, { kind, name }: ObjectKey): void {
+function removeObject({ applied, origins }: Memory, { kind, name }: ObjectKey): void {
   applied.set(kind, name, null);
   origins.delete(keyOf(kind, name));
 }

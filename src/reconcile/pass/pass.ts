@@ -5,136 +5,145 @@ import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
 import type { Head, Reader } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
-import { createPast, type Past } from '../past/past.ts';
 import type { Seeding } from '../past/seed.ts';
+import { createSeeder, type Seeder } from '../past/seeder.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';
-import { lookAtBoth } from './latest-head.ts';
-import { knownFiles, type Memory } from './memory.ts';
+import { readStateAndHead } from './latest-head.ts';
+import { type Memory, storedFiles } from './memory.ts';
 import { createRecall } from './recall.ts';
 import { createSnapshot, type Reading } from './snapshot.ts';
 
 /** What a pass did, for log, metrics and status. */
 export interface PassReport extends Advance {
   head: Head;
-  /** What was taken over from the past; reported once, with the first pass that succeeds after it. */
+  /** What the last seeding did, if there was one since the last successful pass; otherwise null. */
   seeding: Seeding | null;
-  /** Keys of what another manager may have changed since the last pass that ended well; empty where none has. */
-  followed: string[];
+  /** Keys of objects that another manager may have changed since the last successful pass. */
+  changedElsewhere: string[];
 }
 
-/** How a pass ended, for those who do not run it themselves. */
+/** How a pass ended. */
 export type PassOutcome =
   | { ok: true; report: PassReport }
-  /** `head` is what a pass that refused the revision (`refused`) had looked at. */
+  /** `head` is the last head that was read; if the error is `refused`, its revision was refused. */
   | { ok: false; error: HoldfastError; head?: Head | null };
 
-/** One manager's passes, and what they remember from one to the next. */
+/** Runs the passes of one manager, and keeps what they remember from one to the next. */
 export interface PassRunner {
   readonly desired: DesiredState;
   /** See `Snapshot.reading`. */
   reading(): Reading | null;
-  /** Null before the store was read, and after it failed in the middle of something. */
+  /** See `Recall.memory`. */
   memory(): Memory | null;
-  /** The head that the last pass looked at. */
+  /** The head that the last pass read. */
   head(): Head | null;
-  /** Every problem that is known, at the revision that was looked at last. */
+  /** Every known problem at the revision that was read last. */
   problems(): Promise<Problem[]>;
-  /** Says that a commit is made here on a branch without one; resolves to null where none is. */
+  /** See `Seeder.addFirstCommit`: called when this process makes the first commit of a branch. */
   began(revision: Promise<string | null>): void;
   /**
-   * Takes over what the past knows of ids, as far as it is known here: origin is not asked, since devices do not wait
-   * for it. What the store has was given to devices before, and one that saw a higher id since ignores it; the first
-   * pass that reached origin looks again before anything is given.
+   * Seeds the store from what is known on this machine. Origin is not fetched, since devices do not wait for it: what
+   * the store has was given to devices before, and a device that has seen a higher id ignores it. The first pass that
+   * reaches origin checks again, before anything new is given. Rejects as `unavailable`.
    */
   prepare(): Promise<void>;
   /**
-   * Looks where the branch is, reads what differs, plans and applies it. Level-based: it carries nothing over from
-   * whatever caused it, and running it again ends in the same place.
+   * Finds the head of the branch, reads what differs, plans and applies it. Level-based: a pass gets nothing from its
+   * trigger, and running it again ends in the same state. Rejects as `refused` if the revision is refused as a whole, as
+   * `unavailable` if git, origin or the store cannot be used.
    *
    * With many managers, the store's sequence is read before the head of the branch, and claimed from. So each claim
-   * follows a look at the branch after every earlier claim, and a manager that is behind brings no older revision back.
+   * follows a read of the branch after every earlier claim, and a manager that is behind brings no older revision back.
    */
   run(): Promise<PassReport>;
 }
 
-/** How often a pass begins again because another manager claimed first, before that is a failure. */
-const MAX_LOST = 3;
+/** How many claims a pass can lose to other managers before that is a failure. */
+const MAX_LOST_CLAIMS = 3;
+
+/** What a pass starts from. */
+interface Start {
+  head: Head;
+  memory: Memory;
+}
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const { reader, store, defaults, now, faults, onProgress } = dependencies;
-  const past = createPast(dependencies);
-  const { state: desired, reading, advance: bringTo } = createSnapshot(reader, defaults, onProgress);
+  const seeder = createSeeder(dependencies);
+  const snapshot = createSnapshot(reader, defaults, onProgress);
+  const desired = snapshot.state;
   const rules = readingRules(defaults);
-  const { recall, memory, forget, followed } = createRecall(store, desired, past);
-  let head: Head | null = null;
+  const recall = createRecall(store, desired, seeder);
+  let lastHead: Head | null = null;
   let lastProblems: Problem[] = [];
 
-  const look = async () => {
-    const looks = await lookAtBoth(dependencies, memory()?.store ?? null, rules);
-    head = looks.head;
-    if (!looks.ok) throw looks.error;
-    // Before anything is taken over from a past that is not this fleet's.
-    await refuseMissing(looks.head.revision, looks.state.applied, reader, dependencies.isFolderMade);
-    return { seen: looks.head, known: await recall(looks.state, looks.head) };
+  const begin = async (): Promise<Start> => {
+    const read = await readStateAndHead(dependencies, recall.memory()?.store ?? null, rules);
+    lastHead = read.head;
+    if (!read.ok) throw read.error;
+    // Before the store is seeded: with a wrong setting, that would be from the history of another fleet.
+    await refuseMissing(read.head.revision, read.state.applied, reader, dependencies.isFolderMade);
+    return { head: read.head, memory: await recall.refresh(read.state, read.head) };
   };
 
-  const runOn = async (known: Memory, revision: string | null): Promise<Advance> => {
-    const touched = await bringTo(revision, () => knownFiles(known, rules));
-    for (const key of touched) known.pending.add(key);
-    return advanceStore({ ...dependencies, desired, memory: known, rules }, revision);
+  const advance = async ({ head: { revision }, memory }: Start): Promise<Advance> => {
+    const touched = await snapshot.advance(revision, () => storedFiles(memory, rules));
+    for (const key of touched) memory.pending.add(key);
+    return advanceStore({ ...dependencies, desired, memory, rules }, revision);
   };
 
-  const afterFailure = async (kind: ErrorKind, known: Memory, revision: string | null): Promise<void> => {
-    // A refusal touched nothing, and neither did a claim that was lost. After anything else it is not known what the
-    // store took.
-    if (kind !== 'refused' && kind !== 'conflict') return forget();
-    if (kind === 'conflict' || revision === null) return;
-    known.store.attempted = await markAttempted(store, revision, now());
+  const afterFailure = async (kind: ErrorKind, start: Start): Promise<void> => {
+    // A refusal or a lost claim changed nothing in the store. After any other error it is not known what the store took.
+    if (kind !== 'refused' && kind !== 'conflict') recall.forget();
+    if (kind === 'refused') await markAttempted(store, start, now());
   };
 
   const runOnce = async (): Promise<PassReport> => {
     faults.pass('pass-begins');
-    const { seen, known } = await look();
+    const start = await begin();
     try {
-      const advance = await runOn(known, seen.revision);
-      return { head: seen, seeding: past.tell(), followed: followed(), ...advance };
+      const advanced = await advance(start);
+      const [seeding, changedElsewhere] = [seeder.takeSeeding(), recall.takeChangedElsewhere()];
+      return { head: start.head, seeding, changedElsewhere, ...advanced };
     } catch (error) {
-      await afterFailure(kindOf(error), known, seen.revision);
+      await afterFailure(kindOf(error), start);
       throw error;
     } finally {
       // A pass that failed before it could plan must not make problems look solved.
-      if (memory() !== null) lastProblems = [...known.problems.values()].flat();
+      if (recall.memory() !== null) lastProblems = [...start.memory.problems.values()].flat();
     }
   };
 
   return {
     desired,
-    reading,
-    memory,
-    head: () => head,
+    reading: snapshot.reading,
+    memory: recall.memory,
+    head: () => lastHead,
     problems: async () => [...(await inPieces(desired.listingProblems())), ...lastProblems],
-    prepare: () => takeOverPast(past, store, reader),
-    began: past.began,
-    run: () => untilClaimed(runOnce),
+    prepare: () => seedFromLocal(seeder, store, reader),
+    began: seeder.addFirstCommit,
+    run: () => retryLostClaims(runOnce),
   };
 }
 
-/** The state is read before the head, as for every call of `takeOver`. */
-async function takeOverPast(past: Past, store: PassStore, reader: Reader): Promise<void> {
-  const state = await store.state();
-  await past.takeOver(await reader.head(), state);
-}
-
-async function markAttempted(store: PassStore, revision: string, at: number) {
+async function markAttempted(store: PassStore, { head, memory }: Start, at: number): Promise<void> {
+  const { revision } = head;
+  if (revision === null) return;
   await store.markAttempted(revision, at);
-  return { revision, at };
+  memory.store.attempted = { revision, at };
 }
 
-/** A claim that another manager has won is no error: the pass begins again, on what that one did. */
-async function untilClaimed(runOnce: () => Promise<PassReport>): Promise<PassReport> {
-  for (let lost = 1; lost <= MAX_LOST; lost += 1) {
+/** Reads the state before the head, as every call of `seedIfNeeded` requires. */
+async function seedFromLocal(seeder: Seeder, store: PassStore, reader: Reader): Promise<void> {
+  const state = await store.state();
+  await seeder.seedIfNeeded(await reader.head(), state);
+}
+
+/** Losing a claim to another manager is not an error: the pass starts over from the new state. */
+async function retryLostClaims(runOnce: () => Promise<PassReport>): Promise<PassReport> {
+  for (let lost = 1; lost <= MAX_LOST_CLAIMS; lost += 1) {
     try {
       return await runOnce();
     } catch (error) {

@@ -1,44 +1,44 @@
 import type { DesiredState } from '../../desired/state.ts';
 import type { Head } from '../../source/source.ts';
 import type { PassStore, StoreState } from '../../store/store.ts';
-import type { Past } from '../past/past.ts';
+import type { Seeder } from '../past/seeder.ts';
 import { isCurrent } from './latest-head.ts';
-import { followChanges, loadMemory, type Memory } from './memory.ts';
+import { applyChanges, loadMemory, type Memory } from './memory.ts';
 
-/** What passes know of the store, and when they have to read it again. */
+/** Keeps the memory of the store that passes share, and brings it up to date. */
 export interface Recall {
-  /** Null before the store was read, and after it failed in the middle of something. */
+  /** Null before the store was first read, and after a failure that leaves unknown what the store took. */
   memory(): Memory | null;
   /**
-   * What the store has. Where somebody else has changed it since, what changed is read, or everything where that cannot
-   * be told. `state` was read before the head of the branch; its sequence is the one to claim from, whatever happens
-   * meanwhile.
+   * Resolves to the memory, up to date with the store, which is seeded first if necessary. If another manager has changed
+   * the store, reads the changed objects, or all of them if the store cannot tell which they are. `state` must have been
+   * read before the head of the branch; the memory keeps its sequence, to claim from, whatever happens meanwhile.
    */
-  recall(state: StoreState, head: Head): Promise<Memory>;
-  /** Keys of what others may have changed since this was asked last. */
-  followed(): string[];
-  /** Says that it is not known what the store took: everything is read again. */
+  refresh(state: StoreState, head: Head): Promise<Memory>;
+  /** Returns the keys of objects that another manager may have changed since the last call. */
+  takeChangedElsewhere(): string[];
+  /** Discards the memory, so that everything is read again: what the store took is not known. */
   forget(): void;
 }
 
-export function createRecall(store: PassStore, desired: DesiredState, past: Past): Recall {
+export function createRecall(store: PassStore, desired: DesiredState, seeder: Seeder): Recall {
   let memory: Memory | null = null;
-  /** The last memory, also when it is not to be trusted any more. */
-  let previous: Memory | null = null;
-  let followed = new Set<string>();
+  /** What was read from the store last; stays when `memory` is discarded. */
+  let lastLoaded: Memory | null = null;
+  let changedElsewhere = new Set<string>();
 
-  const follow = (keys: Iterable<string>): void => {
-    for (const key of keys) followed.add(key);
+  const markChanged = (keys: Iterable<string>): void => {
+    for (const key of keys) changedElsewhere.add(key);
   };
 
-  /** Whether it could be done. */
-  const catchUp = async (known: Memory, state: StoreState): Promise<boolean> => {
-    const { mark } = known.store;
-    if (mark === null || !isSameKind(known.store, state)) return false;
+  /** Reads only what has changed. Resolves to false if the store cannot tell what that is. */
+  const readChanges = async (current: Memory, state: StoreState): Promise<boolean> => {
+    const { mark } = current.store;
+    if (mark === null || !isComparable(current.store, state)) return false;
     const changes = await store.changedObjects(mark);
     if (changes === null) return false;
-    follow(followChanges(known, changes));
-    known.store = state;
+    markChanged(applyChanges(current, changes));
+    current.store = state;
     return true;
   };
 
@@ -46,48 +46,46 @@ export function createRecall(store: PassStore, desired: DesiredState, past: Past
     const loaded = await loadMemory(store);
     loaded.store.sequence = state.sequence;
     for (const key of desired.keys()) loaded.pending.add(key);
-    follow(othersChanged(previous, loaded));
-    previous = loaded;
+    markChanged(keysChangedBetween(lastLoaded, loaded));
+    lastLoaded = loaded;
     return loaded;
   };
 
   return {
     memory: () => memory,
-    followed: () => {
-      const keys = [...followed];
-      followed = new Set();
+    takeChangedElsewhere: () => {
+      const keys = [...changedElsewhere];
+      changedElsewhere = new Set();
       return keys;
     },
     forget: () => {
       memory = null;
     },
-    recall: async (state, head) => {
-      // What devices saw in the past comes first: it can make what is stored outdated.
-      if (await past.takeOver(head, state)) {
-        // It can also raise the id of an object that stays as it is.
-        follow(memory?.applied.keys() ?? []);
+    refresh: async (state, head) => {
+      // Before anything else: seeding can make what is stored outdated.
+      if (await seeder.seedIfNeeded(head, state)) {
+        // It can also raise the id of an object whose content stays the same.
+        markChanged(memory?.applied.keys() ?? []);
         memory = null;
       }
       if (memory !== null && isCurrent(memory.store, state)) {
-        // Nobody else has changed an object up to this moment.
+        // No other manager has changed an object up to this mark.
         memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };
         return memory;
       }
-      if (memory === null || !(await catchUp(memory, state))) memory = await readAll(state);
+      if (memory === null || !(await readChanges(memory, state))) memory = await readAll(state);
       return memory;
     },
   };
 }
 
-/**
- * Whether both are of one fleet, seeded, and read by the same rules: contents that did not change mean what they meant.
- */
-function isSameKind(before: StoreState, now: StoreState): boolean {
+/** Whether both are of one seeded store whose files were read by the same rules, so that only changed objects differ. */
+function isComparable(before: StoreState, now: StoreState): boolean {
   return now.seededFrom !== null && before.fleet === now.fleet && before.rules === now.rules;
 }
 
-/** Keys of all that may be another now, where somebody else has claimed since; empty for the first look. */
-function othersChanged(before: Memory | null, now: Memory): string[] {
+/** Keys of all objects that can have changed if another manager has claimed a head since; none at the first load. */
+function keysChangedBetween(before: Memory | null, now: Memory): string[] {
   if (before === null || before.store.sequence === now.store.sequence) return [];
   return [...before.applied.keys(), ...now.applied.keys()];
 }

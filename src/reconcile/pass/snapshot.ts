@@ -7,12 +7,12 @@ import { fileProblem } from '../../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
 import type { Reader, TreeChange } from '../../source/source.ts';
 import type { TellProgress } from './dependencies.ts';
-import type { KnownFiles } from './memory.ts';
+import type { StoredFiles } from './memory.ts';
 
-/** How many files are on their way at once. */
+/** How many files are loaded at once. */
 const LANES = 200;
 
-/** Which revision was read; null: a branch without a commit. */
+/** The revision that was read; null for a branch without a commit. */
 export interface Reading {
   revision: string | null;
 }
@@ -21,35 +21,35 @@ export interface Reading {
 export interface Snapshot {
   readonly state: DesiredState;
   /**
-   * What the state says. Another object after each change of the state, also where a change was taken back; null before
-   * anything was read, and in the middle of a change.
+   * The revision that the state is of. A new object after each change of the state, even if a change was reverted; null
+   * before anything was read, and while a change is applied.
    */
   reading(): Reading | null;
   /**
-   * Brings the state to a revision (null: a branch without a commit), reading only the files that differ,
-   * and of those only what is not remembered. Resolves to the keys of the objects that may mean something else now. A
-   * rejection leaves the state as it was.
+   * Brings the state to a revision (null: a branch without a commit). Loads only the files that differ; the first call
+   * also skips files that the store has. Resolves to the keys of objects that may have changed. If it rejects, the state
+   * is as it was before. Rejects as `unavailable`.
    */
-  advance(revision: string | null, remembered: () => KnownFiles): Promise<Set<string>>;
+  advance(revision: string | null, storedFiles: () => StoredFiles): Promise<Set<string>>;
 }
 
-export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: TellProgress): Snapshot {
+export function createSnapshot(reader: Reader, defaults: AppDefaults, onProgress: TellProgress): Snapshot {
   const state = new DesiredState();
   let tree: string | null = null;
   let reading: Reading | null = null;
 
-  const advance = async (revision: string | null, remembered: () => KnownFiles): Promise<Set<string>> => {
+  const advance = async (revision: string | null, storedFiles: () => StoredFiles): Promise<Set<string>> => {
     const next = revision === null ? null : await reader.folder(revision);
     if (next === tree) {
       if (reading?.revision !== revision) reading = { revision };
       return new Set();
     }
     const read = paced((blob, maxBytes) => reader.blob(blob, maxBytes));
-    // Only the first call reads everything; later ones read what differs, which is not remembered.
-    const known: KnownFiles = tree === null ? remembered() : () => undefined;
+    // The first call reads all files, most of which are in the store. Later calls read changed files, which are not.
+    const stored: StoredFiles = tree === null ? storedFiles() : () => undefined;
     const load: Load = async (entry) =>
-      (entry.type === 'file' ? known(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
-    const changes = await loadChanges(await treeChanges(reader, state, tree, next), load, tell);
+      (entry.type === 'file' ? stored(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
+    const changes = await loadChanges(await treeChanges(reader, state, tree, next), load, onProgress);
     tree = next;
     reading = null;
     const touched = await applyChanges(state, changes);
@@ -60,7 +60,7 @@ export function createSnapshot(reader: Reader, defaults: AppDefaults, tell: Tell
   return { state, reading: () => reading, advance };
 }
 
-/** What differs between two trees of the folder; null is a folder that is not there. */
+/** Resolves to the differences between two trees of the folder; null stands for a missing folder. */
 async function treeChanges(
   reader: Reader,
   state: DesiredState,
@@ -69,7 +69,7 @@ async function treeChanges(
 ): Promise<TreeChange[]> {
   const changes = from === null || to === null ? null : await reader.changes(from, to);
   if (changes !== null) return changes;
-  // Nothing was read before, or the tree that was read is gone: of a rewritten history git keeps nothing for ever.
+  // Nothing was read before, or git has removed the tree that was read, after a rewrite of the history.
   const entries = to === null ? [] : await reader.list(to);
   const paths = new Set(entries.map(({ path }) => path));
   const gone = Array.from(state.files(), ({ path }) => path).filter((path) => !paths.has(path));
@@ -82,8 +82,8 @@ async function treeChanges(
 type Load = (entry: TreeEntry) => Promise<StateFile | null>;
 
 /**
- * The same blobs, handed out one by one: what has been read is parsed at once, and many files that arrive together
- * must not keep the event loop from everything else.
+ * Hands out blobs one by one: each is parsed as soon as it is there, and many that arrive together must not block the
+ * event loop.
  */
 function paced(read: ReadBlob): ReadBlob {
   const pace = new Pace();
@@ -96,11 +96,11 @@ function paced(read: ReadBlob): ReadBlob {
   };
 }
 
-/** Loads what has changed, some files at a time, and gives way to others between them. */
+/** Loads the changed files, up to `LANES` at a time, and yields to the event loop between them. */
 async function loadChanges(
   changes: readonly TreeChange[],
   load: Load,
-  tell: TellProgress,
+  onProgress: TellProgress,
 ): Promise<FileChange[]> {
   const loaded: FileChange[] = [];
   const pace = new Pace();
@@ -108,15 +108,15 @@ async function loadChanges(
   await inLanes(LANES, changes, async ({ path, entry }, index) => {
     loaded[index] = { path, file: entry === null ? null : await load(entry) };
     done += 1;
-    tell({ phase: 'reading', done, total: changes.length });
+    onProgress({ phase: 'reading', done, total: changes.length });
     await pace.step();
   });
   return refuseTwins(loaded);
 }
 
 /**
- * Applies changes in pieces. In the middle of a pass some files are seen before and some after their change; what has to
- * see one revision reads between two passes.
+ * Applies changes one by one, and yields to the event loop between them. Until it is done, the state has some files before
+ * and some after their change, so readers check `reading`.
  */
 async function applyChanges(state: DesiredState, changes: readonly FileChange[]): Promise<Set<string>> {
   const touched = new Set<string>();
@@ -126,7 +126,7 @@ async function applyChanges(state: DesiredState, changes: readonly FileChange[])
   return touched;
 }
 
-/** A crafted tree can hold one path twice; git tools disagree on which one counts, so neither does. */
+/** A crafted tree can hold one path twice. Git tools disagree on which entry counts, so neither does. */
 async function refuseTwins(changes: readonly FileChange[]): Promise<FileChange[]> {
   const seen = new Map<string, FileChange>();
   await inTurns(changes, (change) => {

@@ -2,42 +2,58 @@ import { inTurns } from '../../async/pace.ts';
 import { classifyPath } from '../../desired/file.ts';
 import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
 import { counterKey } from '../record/format.ts';
-import type { Breach } from './continuity.ts';
 import type { Trust } from './trust.ts';
 
-/** The counters of the past as three sources know them; each knows more than the one before. */
-export interface KnownCounters {
-  /** Every path that the folder ever had. */
+/**
+ * What happens to the counters that the store has.
+ *
+ * - `keep`: they stay as they are; only names without a counter get the floor.
+ * - `raise`: they get the floor, too. Objects keep their ids until their next change.
+ * - `renew`: as `raise`, but objects whose names are in git's history take a new id at once: the ids that the store has
+ *   were never given to the devices of this history.
+ */
+export type CounterPolicy = 'keep' | 'raise' | 'renew';
+
+/** Where counters are known from. Each source overrides those above it. */
+export interface CounterSources {
+  /** Every path that the folder ever had in git's history. */
   paths: Iterable<string>;
-  /** The counters of the store itself. */
+  /** The counters that the store has, and what happens to them. */
   stored: readonly CounterRow[];
+  policy: CounterPolicy;
+  /** The rows of the manager's own section of the record. */
   recorded: readonly CounterRow[];
-  /** What is recorded of a line that the store has left: nothing of it is kept. */
-  left: readonly CounterRow[];
-  /** What it means for the counters of the store. */
-  scope: Breach;
+  /** The rows of another line's section, whose store served the same devices: none of their ids is kept. */
+  otherLine: readonly CounterRow[];
 }
 
+type CounterName = Pick<CounterRow, 'kind' | 'name'>;
+
 /**
- * One seed for each counter that any source knows, with this floor; by `scope`, fewer. If it is not known how far it
- * got, every id below the floor counts as given: a store that is restored later, with one of these, has to learn that
- * it is outdated. Gives way to others on its way.
+ * Resolves to one seed, with this floor, for each counter in any source, except those that `keep` leaves alone. A
+ * recorded id is kept only if its object is trusted.
+ *
+ * If the last id of a counter is not known, or not kept, every id below the floor counts as given. So a store that is
+ * restored later with one of these ids learns that it is outdated. Yields to the event loop between rows.
  */
 export async function seedsOf(
-  { paths, stored, recorded, left, scope }: KnownCounters,
+  { paths, stored, policy, recorded, otherLine }: CounterSources,
   isTrusted: Trust,
   floor: number,
 ): Promise<CounterSeed[]> {
   const seeds = new Map<string, CounterSeed>();
-  const add = (row: CounterRow): void => void seeds.set(counterKey(row), { ...row, floor });
-  await inTurns(paths, (path) => rowsOfPath(path, floor - 1).forEach(add));
+  const add = ({ kind, name }: CounterName, last: number, hash: string | null): void =>
+    void seeds.set(counterKey({ kind, name }), { kind, name, last, hash, floor });
+  const addKept = (row: CounterRow): void => add(row, row.last, row.hash);
+  const addUnknown = (counter: CounterName): void => add(counter, floor - 1, null);
+
+  await inTurns(paths, (path) => countersOfPath(path).forEach(addUnknown));
   await inTurns(stored, (row) => {
-    if (scope === 'keep') seeds.delete(counterKey(row));
-    else if (scope === 'raise' || !seeds.has(counterKey(row))) add(row);
+    if (policy === 'keep') seeds.delete(counterKey(row));
+    else if (policy === 'raise' || !seeds.has(counterKey(row))) addKept(row);
   });
-  const addUnknown = (row: CounterRow): void => add({ ...row, last: floor - 1, hash: null });
-  await inTurns(recorded, (row) => (isKept(row, isTrusted) ? add : addUnknown)(row));
-  await inTurns(left, addUnknown);
+  await inTurns(recorded, (row) => (isKept(row, isTrusted) ? addKept : addUnknown)(row));
+  await inTurns(otherLine, addUnknown);
   return [...seeds.values()];
 }
 
@@ -45,10 +61,10 @@ function isKept(row: CounterRow, isTrusted: Trust): boolean {
   return row.kind === 'prune' || isTrusted(counterKey(row));
 }
 
-function rowsOfPath(path: string, last: number): CounterRow[] {
+/** An app has one counter; a device group has two. */
+function countersOfPath(path: string): CounterName[] {
   const role = classifyPath(path);
   if (role.role !== 'object') return [];
-  const { kind, name } = role;
-  const kinds: CounterKind[] = kind === 'app' ? [kind] : [kind, 'prune'];
-  return kinds.map((one) => ({ kind: one, name, last, hash: null }));
+  const kinds: CounterKind[] = role.kind === 'app' ? ['app'] : ['device_group', 'prune'];
+  return kinds.map((kind) => ({ kind, name: role.name }));
 }

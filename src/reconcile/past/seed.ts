@@ -7,6 +7,7 @@ import {
   type SectionText,
 } from '../../source/source.ts';
 import type { CounterRow, HistoryPoint, IdStore, StoreState } from '../../store/store.ts';
+import { type ClassifiedSection, classifySection, mayKnowMore } from '../record/classify.ts';
 import {
   counterKey,
   decodeMeta,
@@ -15,37 +16,41 @@ import {
   type SectionContent,
   type SectionMeta,
 } from '../record/format.ts';
-import { mayKnowMore, type Standing, standingOf } from '../record/standing.ts';
-import type { Breach } from './continuity.ts';
-import { seedsOf } from './counter-seeds.ts';
+
+import { type CounterPolicy, seedsOf } from './counter-seeds.ts';
 import { type Trust, trustOf } from './trust.ts';
 
 /** What seeding did, for log and status. */
 export interface Seeding {
   /**
-   * `no-counters`: a first start, or the store was lost. `older-than-record`: the store was restored from a backup.
-   * `another-store`: the devices may have been served from another store since. `other-history`: the store did not
-   * follow the history of the head from its beginning.
+   * - `no-counters`: a first start, or the store was lost.
+   * - `older-than-record`: the store was restored from a backup.
+   * - `another-store`: the devices may have been served from another store since.
+   * - `other-history`: the store did not follow the history of the head from its beginning.
    */
   cause: 'no-counters' | 'older-than-record' | 'another-store' | 'other-history';
-  /** What was found in the record: only of `used` the ids were taken, and `damaged` could not be read. */
+  /**
+   * `used`: recorded ids were taken into account. `none`: there were none that the store did not know. `damaged`: the
+   * section could not be read.
+   */
   record: 'used' | 'none' | 'damaged';
-  /** The version of the section that was used, where that was another store's. */
+  /** The version of the section that was used, if another store wrote it. */
   adopted: string | null;
-  /** How many counters were seeded, and how many recorded contents keep their id. */
+  /** How many counters were seeded. */
   names: number;
+  /** How many recorded contents keep their id. */
   kept: number;
   floor: number;
-  /** Whether git could name everything that ever was; otherwise every name starts at the floor, also new ones. */
+  /** False if git could not name everything that ever was; then all names start at the floor, also new ones. */
   historyIsComplete: boolean;
 }
 
-/** What was read of the record. */
+/** Sections of the record as they were read. */
 export interface Sections {
-  /** The section of the line; null where there is none. */
+  /** The section of the manager's line; null if there is none. */
   own: SectionText | null;
-  /** That of the line which the store comes from, where that is another one. */
-  left: { line: string; text: SectionText | null } | null;
+  /** The section of the line that the store followed before, if that is another one. */
+  previous: { line: string; text: SectionText | null } | null;
 }
 
 /** What seeding works with. */
@@ -54,156 +59,175 @@ export interface SeedContext {
   reader: Reader;
   record: Pick<IdsRecord, 'line' | 'read' | 'readOfEach'>;
   sections: Sections;
-  /** The head, and the line and repository that it is of. */
-  from: HistoryPoint;
-  /** What the head's history is to the store; null where the store has followed it. */
-  breach: Breach | null;
+  /** The head, with its line and repository. */
+  head: HistoryPoint;
+  /** What happens to the store's counters if it has not followed the head's history; null if it has. */
+  discontinuity: CounterPolicy | null;
   /** Unix milliseconds. */
   now: number;
 }
 
-/**
- * What was found in the record, and why it is taken over; null for a section that says nothing which the store does not
- * know.
- */
-interface Found {
-  standing: Standing;
+/** Why the store must be seeded, and the sections that know ids which it does not. */
+interface Finding {
   cause: Seeding['cause'];
+  /** The manager's own section as it was read. */
+  classified: ClassifiedSection;
+  /** Its content; null if it cannot be read, or the store knows all of it. */
   own: SectionContent | null;
-  left: SectionContent | null;
+  /** The section of another line from which the same devices were served, or may have been. */
+  otherLine: SectionContent | null;
 }
 
 /**
- * Gives every name of the past its floor when a store starts without counters, or with counters older than the recorded
- * ones (decisions, "Ids"), and when a head has a history that the store did not follow: whatever was served before, the
- * next id of such a name lies above it. Recorded contents that surely did not change since keep their ids. Resolves to
- * null where the store knows best itself.
+ * Seeds the store if it has no counters, or older ones than the record, or if it did not follow the head's history
+ * (decisions, "Ids"). Every name in git's history, the store or the record gets the floor, so that its next id lies above
+ * every id that was served before; see `CounterPolicy` for names that the store has. Recorded contents that certainly did
+ * not change since keep their ids.
+ *
+ * Resolves to null if the store knew everything already. Rejects as `unavailable`.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {
-  const { store, sections, breach } = context;
+  const { store, record, sections, discontinuity } = context;
   const state = await store.state();
-  const texts = [sections.own, sections.left?.text ?? null];
-  if (state.seededFrom !== null && breach === null && !texts.some((text) => mayKnowMore(text, state)))
-    return null;
-  const found = findPast(context, state);
-  if (found === null) return null;
-  const metas = await readMetas(context.record);
-  const left = found.left ?? (await findMoved(found.own, metas, context.record));
-  return seed(context, { ...found, left }, metas);
+  const texts = [sections.own, sections.previous?.text ?? null];
+  const isContinued = state.seededFrom !== null && discontinuity === null;
+  if (isContinued && !texts.some((text) => mayKnowMore(text, state))) return null;
+  const finding = findCause(context, state);
+  if (finding === null) return null;
+  const metas = await readMetas(record);
+  const otherLine = finding.otherLine ?? (await sectionAfterMove(finding.own, metas, record));
+  return seedFrom(context, { ...finding, otherLine }, metas);
 }
 
 /**
- * A store that comes from another folder or branch brings its devices along. What happened to it there, since the data
- * that it has were written, the section of that line knows.
+ * Returns null if neither section knows more than the store, and the store has followed the head's history.
+ *
+ * A store that comes from another line brings its devices along. If it is an old copy, or another store has served the
+ * devices since, the section of that line shows it.
  */
-function findPast({ record, sections, breach }: SeedContext, state: StoreState): Found | null {
-  const standing = standingOf(sections.own, record.line, state.fleet);
-  const ofLeft = standingOf(sections.left?.text ?? null, sections.left?.line ?? '', state.fleet);
-  const [cause, causeOfLeft] = [
-    causeOf(state, standing),
-    state.seededFrom !== null ? causeOf(state, ofLeft) : null,
-  ];
-  const first = cause ?? causeOfLeft ?? (breach === null ? null : 'other-history');
-  if (first === null) return null;
-  const own = cause === null ? null : sectionIn(standing);
-  return { standing, cause: first, own, left: causeOfLeft === null ? null : sectionIn(ofLeft) };
+function findCause({ record, sections, discontinuity }: SeedContext, state: StoreState): Finding | null {
+  const own = classifySection(sections.own, record.line, state.fleet);
+  const ownCause = causeIn(own, state);
+  const { line, text } = sections.previous ?? { line: '', text: null };
+  const previous = classifySection(text, line, state.fleet);
+  // A store without counters comes from no other line.
+  const previousCause = state.seededFrom === null ? null : causeIn(previous, state);
+  const cause = ownCause ?? previousCause ?? (discontinuity === null ? null : 'other-history');
+  if (cause === null) return null;
+  return {
+    cause,
+    classified: own,
+    own: ownCause === null ? null : contentOf(own),
+    otherLine: previousCause === null ? null : contentOf(previous),
+  };
 }
 
-/** What all sections say of themselves. */
+/**
+ * Returns why a store must be seeded from a section; null if the section knows no more than the store. A section that
+ * another store wrote for the same line counts: a lost store, and one that replaced a store which was restored later,
+ * served the same devices under another fleet, and the higher of both ids is right for them.
+ */
+function causeIn(
+  classified: ClassifiedSection,
+  { seededFrom, idSequence }: StoreState,
+): Seeding['cause'] | null {
+  if (seededFrom === null) return 'no-counters';
+  if (classified.kind === 'another') return 'another-store';
+  const isAhead = classified.kind === 'ours' && classified.section.meta.idSequence > idSequence;
+  return isAhead ? 'older-than-record' : null;
+}
+
+/** Reads the `meta.json` of every section that has a readable one. */
 async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> {
   return (await record.readOfEach(META)).map(decodeMeta).filter((meta) => meta !== null);
 }
 
 /**
- * What is recorded where the store that wrote the section of this line went on later: its devices went along, and may
- * have come back. Without rows where that cannot be read.
+ * Looks for a line that the store of `own` moved to later: its devices went along, and may have come back. Resolves to
+ * that line's section, without rows if they cannot be read; null if the store did not move.
  */
-async function findMoved(
+async function sectionAfterMove(
   own: SectionContent | null,
   metas: readonly SectionMeta[],
   record: SeedContext['record'],
 ): Promise<SectionContent | null> {
   if (own === null) return null;
   const { fleet, idSequence } = own.meta;
-  const moved = metas.find(
+  const later = metas.find(
     (meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence,
   );
-  if (moved === undefined) return null;
-  const line = lineOf(moved);
-  return sectionIn(standingOf(await record.read(line), line, fleet)) ?? { meta: moved, rows: [] };
+  if (later === undefined) return null;
+  const line = lineOf(later);
+  return contentOf(classifySection(await record.read(line), line, fleet)) ?? { meta: later, rows: [] };
 }
 
-/**
- * A lost store has a new fleet, and so has the store that followed one which was restored later: the record of
- * another store about the same line may be that of the same devices, and the higher of both ids is right for all.
- */
-function causeOf({ seededFrom, idSequence }: StoreState, standing: Standing): Seeding['cause'] | null {
-  if (seededFrom === null) return 'no-counters';
-  if (standing.kind === 'another') return 'another-store';
-  const isOlder = standing.kind === 'ours' && standing.section.meta.idSequence > idSequence;
-  return isOlder ? 'older-than-record' : null;
-}
-
-async function seed(
+/** Seeds the store. Resolves to null if a history that was not followed had no name without a counter. */
+async function seedFrom(
   context: SeedContext,
-  found: Found,
+  finding: Finding,
   metas: readonly SectionMeta[],
 ): Promise<Seeding | null> {
-  const { store, reader, from, breach } = context;
-  const { standing, cause, own, left } = found;
+  const { store, reader, head, discontinuity } = context;
+  const { cause, classified, own, otherLine } = finding;
   const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove(context, history, [stored, recorded], metas);
-  const isTrusted = await trustIn(found, context);
-  const scope = cause === 'other-history' || breach === 'retake' ? breach : null;
-  const past = { paths: history.paths, stored, recorded, left: left?.rows ?? [], scope: scope ?? 'raise' };
-  const seeds = await seedsOf(past, isTrusted, floor);
-  const { isComplete } = history;
-  const idSequence = Math.max(...[own, left].map((one) => one?.meta.idSequence ?? 0));
-  await store.seedCounters({ seeds, idSequence, floorOfOthers: isComplete ? 0 : floor, from });
+  const floor = floorAbove({ stored, recorded }, metas, history, context.now);
+  const isTrusted = await trustIn(finding, context);
+  const policy = policyFor(cause, discontinuity);
+  const sources = { paths: history.paths, stored, policy, recorded, otherLine: otherLine?.rows ?? [] };
+  const seeds = await seedsOf(sources, isTrusted, floor);
+  await store.seedCounters({
+    seeds,
+    idSequence: Math.max(own?.meta.idSequence ?? 0, otherLine?.meta.idSequence ?? 0),
+    floorOfOthers: history.isComplete ? 0 : floor,
+    from: head,
+  });
   if (cause === 'other-history' && seeds.length === 0) return null;
   return {
     cause,
-    record: foundAs(found),
-    adopted: standing.kind === 'another' ? standing.version : null,
+    record: recordIn(finding),
+    adopted: classified.kind === 'another' ? classified.version : null,
     names: seeds.length,
     kept: recorded.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
     floor,
-    historyIsComplete: isComplete,
+    historyIsComplete: history.isComplete,
   };
 }
 
-/** Where devices can have come from two lines, neither section knows all that they can have seen. */
-async function trustIn({ own, left }: Found, { from, reader }: SeedContext): Promise<Trust> {
-  return own === null || left !== null ? () => false : trustOf(own, from.revision, reader);
+/** With any cause but `other-history` the store's counters can be too low, so that they cannot stay as they are. */
+function policyFor(cause: Seeding['cause'], discontinuity: CounterPolicy | null): CounterPolicy {
+  if (discontinuity === 'keep' && cause !== 'other-history') return 'raise';
+  return discontinuity ?? 'raise';
 }
 
-function foundAs({ standing, own, left }: Found): Seeding['record'] {
-  if (own !== null || left !== null) return 'used';
-  return standing.kind === 'damaged' || standing.kind === 'newer' ? 'damaged' : 'none';
+/** If devices can have come from another line, neither section knows everything that they can have seen. */
+async function trustIn({ own, otherLine }: Finding, { head, reader }: SeedContext): Promise<Trust> {
+  return own === null || otherLine !== null ? () => false : trustOf(own, head.revision, reader);
 }
 
-function sectionIn(standing: Standing): SectionContent | null {
-  return 'section' in standing ? standing.section : null;
+function recordIn({ classified, own, otherLine }: Finding): Seeding['record'] {
+  if (own !== null || otherLine !== null) return 'used';
+  return classified.kind === 'damaged' || classified.kind === 'newer' ? 'damaged' : 'none';
+}
+
+function contentOf(classified: ClassifiedSection): SectionContent | null {
+  return 'section' in classified ? classified.section : null;
 }
 
 /**
- * Above what any line of the repository has: the devices can have been served from another folder or branch before, by
- * a store that is lost. Only the floor knows of those; an id of another line says nothing about what the devices of
- * this one saw before it was given.
+ * Returns a floor above every id of the store and of every section: the devices can have been served from another folder
+ * or branch before, by a store that is lost. Only the floor takes other lines into account: an id of another line does not
+ * say what the devices of this line had seen before it was given.
  */
 function floorAbove(
-  { now }: SeedContext,
-  { newestCommit }: FolderHistory,
-  [stored, recorded]: readonly [readonly CounterRow[], readonly CounterRow[]],
+  { stored, recorded }: Record<'stored' | 'recorded', readonly CounterRow[]>,
   metas: readonly SectionMeta[],
+  { newestCommit }: FolderHistory,
+  now: number,
 ): number {
-  // One more than the recorded id may have been given before the store was lost.
-  const highest = Math.max(
-    highestId(stored),
-    highestId(recorded) + 1,
-    ...metas.map((meta) => meta.highest + 1),
-  );
+  // A store that is lost can have given one id more than it recorded.
+  const highestRecorded = Math.max(highestId(recorded), ...metas.map((meta) => meta.highest));
+  const highest = Math.max(highestId(stored), highestRecorded + 1);
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }

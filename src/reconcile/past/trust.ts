@@ -8,20 +8,25 @@ import { contentHash } from '../../store/content-hash.ts';
 import type { SectionContent } from '../record/format.ts';
 
 /**
- * Tells whether an object was surely not changed after the record was written. Only then its recorded id belongs
- * to its recorded content: it could have become something else in between, with a higher id, and come back.
+ * Whether the object with this key certainly did not change after the record was written. Only then does its recorded
+ * id still belong to its recorded content: otherwise it could have become something else under a higher id, and come
+ * back.
  */
 export type Trust = (key: string) => boolean;
 
-const NONE: Trust = () => false;
+const TRUST_NONE: Trust = () => false;
 
 /**
- * Which objects can be trusted, by their keys. What was served since the record was written is the content of one of the
- * commits between its revision and the head, or of one that the branch was at and has left since. An object is trusted
- * if at each of these commits its file is as it was, no commit on the way touched it, and no other file has a say in it.
- * (A merge can bring back a file from before the record, which no commit since has touched.)
+ * Finds the objects that certainly did not change between the record's revision and the head. Devices may have been
+ * served any commit between the two, and any commit that the branch was at meanwhile and has left since. An object is
+ * trusted if all of this holds:
  *
- * Nothing is trusted if the head does not descend from the record's revision, or git cannot say. Rejects as
+ * - At each of these commits, its file is the same as at the record's revision. (No commit needs to touch a file for it to
+ *   change and come back: a merge can take the file of an older commit.)
+ * - No commit between the two touches its file.
+ * - No other file had a say in its content when the record was written.
+ *
+ * Nothing is trusted if the head does not descend from the record's revision, or if git cannot answer. Rejects as
  * `unavailable`.
  */
 export async function trustOf(
@@ -30,27 +35,27 @@ export async function trustOf(
   reader: Reader,
 ): Promise<Trust> {
   const { revision, tree } = meta;
-  if (revision === null || head === null) return NONE;
-  if (revision !== head && !(await reader.isAncestor(revision, head))) return NONE;
-  if ((await reader.folder(revision)) !== tree) return NONE;
-  const passed = await reader.between(revision, head);
-  if (passed === null) return NONE;
-  const visits = new Set([...passed, ...visitsSince(await reader.visited(), revision)]);
-  // Compared first: git may never finish a walk over what cannot be compared.
-  const other = await changedAt(visits, tree, reader);
-  if (other === null) return NONE;
+  if (revision === null || head === null) return TRUST_NONE;
+  if (revision !== head && !(await reader.isAncestor(revision, head))) return TRUST_NONE;
+  if ((await reader.folder(revision)) !== tree) return TRUST_NONE;
+  const between = await reader.between(revision, head);
+  if (between === null) return TRUST_NONE;
+  const served = new Set([...between, ...visitsSince(await reader.visited(), revision)]);
+  // Trees are compared before the walk: git may never finish a walk over trees that it cannot compare.
+  const different = await pathsDifferentAt(served, tree, reader);
+  if (different === null) return TRUST_NONE;
   const touched = await reader.touched(revision, head);
-  if (touched === null) return NONE;
-  const changed = new Set([...touched, ...other].flatMap(keysOfPath));
-  for (const key of await heldBack(rows, tree, reader)) changed.add(key);
+  if (touched === null) return TRUST_NONE;
+  const changed = new Set([...touched, ...different].flatMap(keysOfPath));
+  for (const key of await groupsHeldBack(rows, tree, reader)) changed.add(key);
   return (key) => !changed.has(key);
 }
 
 /**
- * Groups that had another content than their file when the record was written: they waited for an app. That app's file
- * can have let such a group change since, and can hold it back again.
+ * Keys of the groups whose recorded content is not that of their file in the recorded tree, because they waited for an
+ * app. The app's file alone can have let such a group change since, and can hold it back again.
  */
-async function heldBack(
+async function groupsHeldBack(
   rows: SectionContent['rows'],
   tree: string | null,
   reader: Reader,
@@ -69,8 +74,8 @@ async function heldBack(
   return keys;
 }
 
-/** Paths in which the folder at any of these commits differs from its recorded tree; null where it cannot be compared. */
-async function changedAt(
+/** Paths that differ from the recorded tree at any of these commits; null if one of them cannot be compared. */
+async function pathsDifferentAt(
   commits: Iterable<string>,
   recorded: string | null,
   reader: Reader,
@@ -78,7 +83,7 @@ async function changedAt(
   const paths = new Set<string>();
   const compared = new Set([recorded]);
   for (const commit of commits) {
-    // A reflog can name what git does not have any more.
+    // A reflog can name a commit that git no longer has.
     const tree = await reader.folder(commit).catch(() => null);
     if (compared.has(tree)) continue;
     compared.add(tree);
@@ -89,10 +94,13 @@ async function changedAt(
   return paths;
 }
 
-/** Newest first, up to the first visit of the revision; everything where that is not remembered. */
-function visitsSince(lists: readonly string[][], revision: string): Set<string> {
+/**
+ * Commits of each reflog (newest first) that come after its first visit to the revision; the whole reflog if it does not
+ * name the revision.
+ */
+function visitsSince(reflogs: readonly string[][], revision: string): Set<string> {
   return new Set(
-    lists.flatMap((visits) => {
+    reflogs.flatMap((visits) => {
       const first = visits.lastIndexOf(revision);
       return first < 0 ? visits : visits.slice(0, first);
     }),

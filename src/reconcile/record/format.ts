@@ -3,21 +3,21 @@ import * as z from 'zod';
 import { keyOf, Name } from '../../desired/name.ts';
 import type { CounterRow } from '../../store/store.ts';
 
-/** The version of the format. A later version of the program that raises it goes on reading the earlier ones. */
+/** The version of the format. A later version of the program that raises it must still read the earlier formats. */
 const FORMAT = 1;
 export const META = 'meta.json';
-/** A row has at most about 200 bytes, so that a whole record stays below what the source reads. */
+/** A row has at most about 200 bytes, so a section of this size stays below the limit up to which a source reads it. */
 export const MAX_ROWS = 300_000;
-/** Beyond this there is no room left for ids to rise and stay exact, and nothing is read. */
+/** A section with a higher id is not read: above it, ids have no room left to rise and stay exact. */
 export const MAX_ID = 2 ** 52;
 
-const Digits = z.string().regex(/^[0-9a-f]{32}$/);
+const Hex32 = z.string().regex(/^[0-9a-f]{32}$/);
 const ObjectId = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 const Id = z.int().min(0).max(MAX_ID);
 
 const Meta = z.strictObject({
   format: z.literal(FORMAT),
-  fleet: Digits,
+  fleet: Hex32,
   folder: z.string().max(4096),
   branch: z.string().max(4096).nullable(),
   idSequence: Id,
@@ -29,57 +29,57 @@ const Meta = z.strictObject({
 
 const NewerFormat = z.object({ format: z.int().gt(FORMAT) });
 
-/** What a section of the record says of itself. */
+/** The `meta.json` of a section. */
 export interface SectionMeta {
   /** The store that wrote it (`StoreState.fleet`). */
   fleet: string;
-  /** Its line (`lineOf`): the path of the folder, and the branch. */
+  /** The line that the section is about (`lineOf`): the path of the folder, and the branch. */
   folder: string;
   branch: string | null;
-  /** `StoreState.idSequence` when the rows were read; no row is older. */
+  /** `StoreState.idSequence` from before the rows were read: no row is older. */
   idSequence: number;
-  /** The revision that was applied then, and the id of the folder's tree in it; null where there was none. */
+  /** The revision that was applied then, and the id of the folder's tree in it; null if there was none. */
   revision: string | null;
   tree: string | null;
-  /** How many rows there are, and the highest id in them. */
+  /** The number of rows, and the highest id in them. */
   rows: number;
   highest: number;
 }
 
-/** A section of the record of ids: what outlives the loss of a store. */
+/** A section of the record of ids, decoded. */
 export interface SectionContent {
   meta: SectionMeta;
   rows: CounterRow[];
 }
 
 const Row = z.union([
-  z.tuple([z.enum(['app', 'device_group']), Name, Id, Digits.nullable()]),
+  z.tuple([z.enum(['app', 'device_group']), Name, Id, Hex32.nullable()]),
   z.tuple([z.literal('prune'), Name, Id, z.null()]),
 ]);
 const Shard = z.array(Row);
 
-/** A counter as one string, for maps; of an object's id it is the object's key. */
+/** Returns a string that identifies a counter. For the id of an object it is the object's key (`keyOf`). */
 export function counterKey({ kind, name }: Pick<CounterRow, 'kind' | 'name'>): string {
   return kind === 'prune' ? `prune/${name}` : keyOf(kind, name);
 }
 
-/** The file that a name's rows are in: one of 256, so that a change rewrites little. */
+/** Returns the file for the rows of a name: one of 256, so that a change rewrites only a small part. */
 export function shardOf(name: string): string {
   return `${createHash('sha256').update(name).digest('hex').slice(0, 2)}.json`;
 }
 
-/** The text of one file of rows: one a line, in a fixed order. */
+/** Encodes a file of rows: one row per line, in a fixed order. */
 export function encodeShard(rows: readonly CounterRow[]): string {
   const lines = rows.map(({ kind, name, last, hash }) => JSON.stringify([kind, name, last, hash]));
   return `[\n${lines.sort().join(',\n')}\n]\n`;
 }
 
-/** The text of the file `META`. */
+/** Encodes the file `META`. */
 export function encodeMeta(meta: SectionMeta): string {
   return `${JSON.stringify({ format: FORMAT, ...meta }, null, 2)}\n`;
 }
 
-/** What `encodeMeta` wrote; null where it was somebody else. */
+/** Decodes the file `META`; returns null if `encodeMeta` cannot have written it. */
 export function decodeMeta(text: string | undefined): SectionMeta | null {
   try {
     const { format: _, ...meta } = Meta.parse(JSON.parse(text ?? ''));
@@ -89,7 +89,7 @@ export function decodeMeta(text: string | undefined): SectionMeta | null {
   }
 }
 
-/** Whether the file says that the section has a format which only a later version of the program knows. */
+/** Whether this file `META` declares a format that only a later version of the program can read. */
 export function isNewerFormat(text: string | undefined): boolean {
   try {
     return NewerFormat.safeParse(JSON.parse(text ?? '')).success;
@@ -101,8 +101,8 @@ export function isNewerFormat(text: string | undefined): boolean {
 const FOREIGN = 'it is not what a manager writes';
 
 /**
- * Reads a section as strictly as it was written: anybody who may push can write it, and half of one is worse than none.
- * Returns a sentence for one that is wrong.
+ * Decodes a section as a whole or not at all: everyone who can push can write to it, and half a section is worse than
+ * none. Returns a sentence on what is wrong with it if it cannot be decoded.
  */
 export function decodeSection(files: ReadonlyMap<string, string>): SectionContent | string {
   const meta = decodeMeta(files.get(META));
@@ -116,12 +116,12 @@ export function decodeSection(files: ReadonlyMap<string, string>): SectionConten
   }
 }
 
-/** The highest id in any of these rows; 0 where there is none. */
+/** Returns the highest id in these rows; 0 if there are no rows. */
 export function highestId(rows: readonly CounterRow[]): number {
   return rows.reduce((highest, { last }) => Math.max(highest, last), 0);
 }
 
-/** Throws where anything is out of place. */
+/** Throws if a row is invalid, in the wrong file or there twice. */
 function decodeRows(files: ReadonlyMap<string, string>): CounterRow[] {
   const rows = new Map<string, CounterRow>();
   for (const [file, text] of files) {

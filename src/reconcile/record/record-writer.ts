@@ -1,14 +1,14 @@
 import { HoldfastError, kindOf } from '../../errors.ts';
 import type { IdsRecord, Reader, SectionText } from '../../source/source.ts';
 import type { Store, StoreState } from '../../store/store.ts';
+import { type ClassifiedSection, classifySection, mayKnowMore } from './classify.ts';
 import { decodeMeta, encodeMeta, MAX_ID, META, type SectionMeta } from './format.ts';
 import { Shards } from './shards.ts';
-import { mayKnowMore, type Standing, standingOf } from './standing.ts';
 
-/** Milliseconds after which a version that was put aside is offered again, though nothing in it has changed. */
-const OFFER_AGAIN = 600_000;
+/** Milliseconds after which a section that origin did not take is sent again, even if it has not changed. */
+const RESEND_AFTER = 600_000;
 
-/** How often an update is tried when somebody else writes meanwhile, and counters are read when some have risen. */
+/** How often an update is tried if another manager writes meanwhile, and how often counters are read if some have risen. */
 const MAX_ATTEMPTS = 5;
 
 const OF_ANOTHER =
@@ -21,7 +21,7 @@ const TOO_LARGE = 'there are more names than a record of ids can hold';
 const NO_ROOM =
   'ids have reached their limit, which only a forged record can cause, and cannot be recorded; if this store is lost, ids can be reused: keep it, and check who may push to refs/holdfast';
 
-/** What is needed to keep the record. */
+/** What a record writer works with. */
 export interface RecordDependencies {
   record: IdsRecord;
   store: Pick<Store, 'state' | 'counters'>;
@@ -30,37 +30,41 @@ export interface RecordDependencies {
   now(): number;
 }
 
-/** What became of an update of the record. */
+/** The result of an update of the record. */
 export interface RecordOutcome {
-  /** What the record says of itself now; null while the store has no counters of its own yet. */
+  /** The `meta.json` of the section as it is now; null if the store was never seeded and so nothing is recorded. */
   meta: SectionMeta | null;
   hasWritten: boolean;
-  /** What was wrong with the section that it replaced; null if nothing was. */
+  /** What was wrong with the section that was replaced; null if nothing was. */
   replaced: string | null;
-  /** Why the section was put where others do not see it; null if they do. */
+  /** See `IdsRecord.aside`. */
   aside: string | null;
 }
 
-/** Knows what the manager's section of the record says, and updates it from the store. */
+/**
+ * Updates the manager's section of the record from the store. Remembers what is written, so that an update reads only
+ * the counters that have risen since the last one.
+ */
 export class RecordWriter {
   readonly #dependencies: RecordDependencies;
   #adopted: string | null = null;
-  /** Null while it is not known what is written: at first, and after any failure. */
+  /** Null at first and after any failure: it is not known what is written then. */
   #section: Section | null = null;
-  #offeredAt = Number.NEGATIVE_INFINITY;
+  /** When the section was last written, in Unix milliseconds; negative infinity if never, or if that failed. */
+  #sentAt = Number.NEGATIVE_INFINITY;
 
   constructor(dependencies: RecordDependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Says from which version, of another store, the counters go on: it can be overwritten. */
+  /** Allows this version, which another store wrote, to be replaced: the store's counters were seeded from it. */
   adopt(version: string): void {
     this.#adopted = version;
   }
 
   /**
-   * Writes what differs. Rejects as `conflict` if the record is not this store's to write, as `unavailable` if it cannot
-   * be read or written.
+   * Writes the section if it differs from the store. Rejects as `conflict` if the section must not be replaced or cannot
+   * hold the ids, as `unavailable` if it cannot be read or written.
    */
   async update(): Promise<RecordOutcome> {
     for (let attempt = 1; attempt < MAX_ATTEMPTS; attempt++) {
@@ -75,47 +79,48 @@ export class RecordWriter {
 
   async #update(): Promise<RecordOutcome> {
     const { store, reader, record } = this.#dependencies;
-    // Read first: the counters that are read after it are at least as new.
+    // Read before the counters, which are then at least as new.
     const state = await store.state();
     if (state.seededFrom === null) return { meta: null, hasWritten: false, replaced: null, aside: null };
-    const known = this.#section;
+    const remembered = this.#section;
     this.#section = null;
-    const section = known ?? (await this.#open(state));
-    const read = await this.#readCounters(section, state);
-    const meta = { ...(await metaOf(read, record, reader)), ...section.shards.totals };
-    const isDue = section.changed.size > 0 || this.#isToOffer() || (await isOutdated(section, meta, reader));
+    const section = remembered ?? (await this.#open(state));
+    const readAt = await this.#readCounters(section, state);
+    const meta = { ...(await metaAt(readAt, record, reader)), ...section.shards.totals };
+    const isDue =
+      section.changed.size > 0 || this.#isResendDue() || (await isMetaOutdated(section, meta, reader));
     if (isDue) await this.#write(section, meta);
     const { replaced } = section;
     this.#section = { ...section, replaced: null };
     return { meta: section.written.meta, hasWritten: isDue, replaced, aside: record.aside() };
   }
 
-  /** Whether a version that was put aside is due again: what was in its way can be gone. */
-  #isToOffer(): boolean {
+  /** Whether a section that origin did not take has to be sent again: what was in its way can be gone. */
+  #isResendDue(): boolean {
     const { record, now } = this.#dependencies;
-    return record.aside() !== null && Math.abs(now() - this.#offeredAt) >= OFFER_AGAIN;
+    return record.aside() !== null && Math.abs(now() - this.#sentAt) >= RESEND_AFTER;
   }
 
-  /** The section as it stands. One that is just what would be written is not decoded. */
+  /** Reads the section. If it is exactly what this store would write, its rows are not decoded. */
   async #open(state: StoreState): Promise<Section> {
     const { record } = this.#dependencies;
     const text = await record.read();
-    const ownMeta = metaOfStore(text, state);
+    const ownMeta = metaIfOwn(text, state);
     if (ownMeta !== null) {
       const own = newSection(text, ownMeta, null);
       await this.#compare(own, state);
       if (own.changed.size === 0 && isAsWritten(text, own)) return own;
     }
-    const standing = standingOf(text, record.line, state.fleet);
-    refuse(standing, state, this.#adopted);
-    const meta = 'section' in standing ? standing.section.meta : null;
-    return newSection(text, meta, standing.kind === 'damaged' ? standing.message : null);
+    const classified = classifySection(text, record.line, state.fleet);
+    requireReplaceable(classified, state, this.#adopted);
+    const meta = 'section' in classified ? classified.section.meta : null;
+    return newSection(text, meta, classified.kind === 'damaged' ? classified.message : null);
   }
 
   /**
-   * Reads counters until none has risen meanwhile; resolves to the state of the store that they are of. The record says
-   * of itself how new it is: were a row newer than that, a store that was restored would take itself for as new as the
-   * record. An id that rises all the time ends this, too.
+   * Reads counters until none has risen meanwhile, or `MAX_ATTEMPTS` times more. Resolves to the state of the store that
+   * they are of. No row must be newer than the `idSequence` which the section declares: a store that was restored from a
+   * backup could take itself for as new as the section otherwise.
    */
   async #readCounters(section: Section, state: StoreState): Promise<StoreState> {
     await this.#compare(section, state);
@@ -129,14 +134,14 @@ export class RecordWriter {
     return at;
   }
 
-  /** Compares the counters that are new since the last call, and at first all of them, with what is written. */
+  /** Adds the counters that have changed since the last call, at first all, and finds the files that must be written. */
   async #compare(section: Section, { idSequence }: StoreState): Promise<void> {
-    const { shards, written, upTo, changed } = section;
-    const files = await shards.take(await this.#dependencies.store.counters(upTo));
+    const { shards, written, readUpTo, changed } = section;
+    const files = await shards.add(await this.#dependencies.store.counters(readUpTo));
     if (shards.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
     if (shards.isOutOfRoom || idSequence > MAX_ID) throw new HoldfastError('conflict', NO_ROOM);
-    section.upTo = idSequence;
-    const compared = upTo === 0 ? new Set([...files, ...written.texts.keys()]) : files;
+    section.readUpTo = idSequence;
+    const compared = readUpTo === 0 ? new Set([...files, ...written.texts.keys()]) : files;
     for (const [name, text] of await shards.changed(compared, written.texts)) changed.set(name, text);
   }
 
@@ -144,68 +149,74 @@ export class RecordWriter {
     const { record, now } = this.#dependencies;
     const { written, changed } = section;
     const { version: expected, texts, meta: before } = written;
-    // What cannot be sent now is put aside, and the next update is to offer it.
-    this.#offeredAt = Number.NEGATIVE_INFINITY;
+    // If this fails, the section can be kept on this machine alone, and the next update has to send it.
+    this.#sentAt = Number.NEGATIVE_INFINITY;
     const files = new Map([...changed, [META, encodeMeta(meta)]]);
     const version = await record.write({ files, expected, keepsOthers: before !== null, at: now() });
-    this.#offeredAt = now();
+    this.#sentAt = now();
     section.written = { version, meta, texts: new Map([...texts, ...changed]) };
     changed.clear();
   }
 }
 
-/** What is written in the section, as far as comparing with it needs. */
+/** The section in the record. */
 interface Written {
   version: string | null;
-  /** Null if there is nothing that could be read. */
+  /** Null if there is no section, or it cannot be read. */
   meta: SectionMeta | null;
-  /** Files of rows, by name. */
+  /** The files of rows, by name. */
   texts: Map<string, string>;
 }
 
-/** The manager's section as it stands, and the counters as they were read last. */
+/** The manager's section: what the record has, and what the store has. */
 interface Section {
   written: Written;
+  /** The counters of the store, as they were read last. */
   shards: Shards;
-  /** The id sequence up to which the counters were read. */
-  upTo: number;
-  /** The files that have to be written. */
+  /** The `idSequence` up to which the counters were read. */
+  readUpTo: number;
+  /** The files that must be written: those in which the two differ. */
   changed: Map<string, string>;
+  /** See `RecordOutcome`. */
   replaced: string | null;
-  /** A revision that was compared with the written one, and needs no writing. */
-  compared: string | null;
+  /** A revision that is known to descend from the written one. */
+  descendant: string | null;
 }
 
-/** A section before any counter was read. Without `meta`, nothing of what is there is kept. */
+/** Returns a section of which no counter was read yet. Without `meta`, none of the written files is kept. */
 function newSection(text: SectionText | null, meta: SectionMeta | null, replaced: string | null): Section {
   const files = text === null || 'damage' in text || meta === null ? [] : [...text.files];
   const texts = new Map(files.filter(([name]) => name !== META));
   const written = { version: text?.version ?? null, meta, texts };
-  return { written, shards: new Shards(), upTo: 0, changed: new Map(), replaced, compared: null };
+  return { written, shards: new Shards(), readUpTo: 0, changed: new Map(), replaced, descendant: null };
 }
 
-/** What a section says of itself, if that is that it is this store's, and not ahead of it; its rows are not read. */
-function metaOfStore(text: SectionText | null, state: StoreState): SectionMeta | null {
+/** Returns the `meta.json` of a section that this store wrote and that is not ahead of it; otherwise null. */
+function metaIfOwn(text: SectionText | null, state: StoreState): SectionMeta | null {
   if (text === null || 'damage' in text || mayKnowMore(text, state)) return null;
   return decodeMeta(text.files.get(META));
 }
 
-/** Whether a section says of itself what it would if it was written with these rows. */
+/** Whether the `meta.json` of a section is exactly what would be written with the rows of the store. */
 function isAsWritten(text: SectionText | null, { shards, written: { meta } }: Section): boolean {
   if (text === null || 'damage' in text || meta === null) return false;
   return text.files.get(META) === encodeMeta({ ...meta, ...shards.totals });
 }
 
-/** Throws if the section that is there must not be replaced: it can know what this store does not. */
-function refuse(standing: Standing, { idSequence }: StoreState, adopted: string | null): void {
-  const { kind, version } = standing;
+/** Throws `conflict` if the section must not be replaced, since it can have ids that this store does not know. */
+function requireReplaceable(
+  classified: ClassifiedSection,
+  { idSequence }: StoreState,
+  adopted: string | null,
+): void {
+  const { kind, version } = classified;
   if (kind === 'none' || kind === 'damaged' || version === adopted) return;
   if (kind === 'newer') throw new HoldfastError('conflict', NEWER);
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
-  if (standing.section.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
+  if (classified.section.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
 }
 
-async function metaOf(
+async function metaAt(
   { fleet, idSequence, applied }: StoreState,
   { folder, branch }: IdsRecord,
   reader: Reader,
@@ -215,20 +226,22 @@ async function metaOf(
   return { fleet, folder, branch, idSequence, revision, tree };
 }
 
-/** Whether the record has to say something else, though no row has changed. */
-async function isOutdated(section: Section, meta: SectionMeta, reader: Reader): Promise<boolean> {
+/** Whether `meta.json` must be written although no row has changed. */
+async function isMetaOutdated(section: Section, meta: SectionMeta, reader: Reader): Promise<boolean> {
   const before = section.written.meta;
-  if (before === null || !isSameBut(before, meta)) return true;
-  if (before.revision === meta.revision || section.compared === meta.revision) return false;
-  // Commits beside the folder need no writing, as long as the record's revision is one of the history.
+  if (before === null || !isSameExceptRevision(before, meta)) return true;
+  if (before.revision === meta.revision || section.descendant === meta.revision) return false;
+  // A commit outside the folder needs no new version while the recorded revision is one of its ancestors.
   if (before.revision === null || meta.revision === null) return true;
   if (!(await reader.isAncestor(before.revision, meta.revision))) return true;
-  section.compared = meta.revision;
+  section.descendant = meta.revision;
   return false;
 }
 
-/** Whether two say the same but for the revision. */
-function isSameBut({ revision: _, ...before }: SectionMeta, { revision: __, ...meta }: SectionMeta): boolean {
-  const keys = Object.keys(meta) as (keyof typeof meta)[];
-  return keys.every((key) => before[key] === meta[key]);
+function isSameExceptRevision(
+  { revision: _, ...before }: SectionMeta,
+  { revision: __, ...now }: SectionMeta,
+): boolean {
+  const keys = Object.keys(now) as (keyof typeof now)[];
+  return keys.every((key) => before[key] === now[key]);
 }

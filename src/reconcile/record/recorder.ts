@@ -4,20 +4,20 @@ import { isOfShutdown, kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
 import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
-/** Milliseconds after the last change until it is written, and at most after the first one. */
-const QUIET = 1000;
-const LONGEST = 5000;
-/** How often the last version is tried again, and after how many milliseconds. */
-const LAST_TRIES = 2;
-const LAST_PAUSE = 100;
+/** Milliseconds from the last change until it is written, and the longest delay after the first change. */
+const DELAY = 1000;
+const LONGEST_DELAY = 5000;
+/** How often the last update before the process ends is tried again, and after how many milliseconds. */
+const LAST_RETRIES = 2;
+const LAST_RETRY_DELAY = 100;
 
 /** The status of the record. Times are Unix milliseconds. */
 export interface RecordStatus {
-  /** What is recorded, as this process wrote or found it; `at` is null if it found it. Null before that. */
+  /** What is recorded; null until this process has written or read it. `at` is null if it has not written it. */
   recorded: { idSequence: number; revision: string | null; at: number | null } | null;
-  /** Why ids are not recorded now, or only where a loss of this machine takes them along, and since when. */
+  /** Why ids are not recorded, or only on this machine, and since when. */
   problem: { message: string; since: number } | null;
-  /** The last time that something stood there which could not be read, and was replaced. */
+  /** The last replacement of a section that could not be read, with what was wrong with it. */
   replaced: { message: string; at: number } | null;
 }
 
@@ -25,24 +25,20 @@ export interface RecordStatus {
 export interface RecorderDependencies extends RecordDependencies {
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /**
-   * Called when a problem begins, changes or ends, and when something unreadable was replaced; `error` is for the log.
-   */
+  /** Called when a problem begins, changes or ends, and when a damaged section was replaced; `error` is for the log. */
   onStatus(status: RecordStatus, error?: unknown): void;
 }
 
-/**
- * Keeps the record of ids up with the store. Nothing waits for it but the end of the process and a start after a loss.
- */
+/** Keeps the record of ids up to date with the store. Only the end of the process and a start that seeds wait for it. */
 export interface Recorder {
-  /** Says that ids, or the revision, may have changed: written after a short while. */
+  /** Schedules a write: ids, or the applied revision, may have changed. */
   touch(): void;
-  /** Writes what is not written yet. Resolves when that is done, or has failed; never rejects. */
+  /** Writes what is not written yet. Resolves when it has succeeded or failed; never rejects. */
   flush(): Promise<void>;
-  /** Says from which version, of another store, this one's counters go on: it can be written over. */
+  /** See `RecordWriter.adopt`. */
   adopt(version: string): void;
   status(): RecordStatus;
-  /** Writes what is not written yet, and nothing more after that. */
+  /** Writes what is not written yet, and then stops. */
   close(): Promise<void>;
 }
 
@@ -59,7 +55,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const before = status;
     let failure: unknown;
     try {
-      const outcome = await update(writer, isClosed ? LAST_TRIES : 0);
+      const outcome = await update(writer, isClosed ? LAST_RETRIES : 0);
       status = statusAfter(outcome, before, now());
       failures = 0;
     } catch (error) {
@@ -69,7 +65,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       const delay = isClosed ? null : delayAfter(error, failures, random());
       if (delay !== null) timers.start(delay);
     }
-    if (isNews(before, status)) onStatus(status, failure);
+    if (isReportable(before, status)) onStatus(status, failure);
   };
   const flight = createSingleFlight(attempt);
 
@@ -89,17 +85,17 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 }
 
 /**
- * Updates the record; at the end of the process after `triesBefore` tries that may fail, since nobody tries later.
- * Whoever ends the manager may end its git processes at the same moment: a terminal and systemd signal all processes of
- * a group. New ones are started then.
+ * Updates the record, with up to so many retries. They are for the last update before the process ends: a terminal and
+ * systemd send their signal to all processes of a group, so the git processes can end at the same moment as the manager.
+ * A retry starts new ones.
  */
-async function update(writer: RecordWriter, triesBefore: number): Promise<RecordOutcome> {
-  for (let tries = 0; tries < triesBefore; tries++) {
+async function update(writer: RecordWriter, retries: number): Promise<RecordOutcome> {
+  for (let tries = 0; tries < retries; tries++) {
     try {
       return await writer.update();
     } catch (error) {
       if (kindOf(error) !== 'unavailable' || isOfShutdown(error)) throw error;
-      await wait(LAST_PAUSE);
+      await wait(LAST_RETRY_DELAY);
     }
   }
   return writer.update();
@@ -130,29 +126,29 @@ function problemOf(message: string, before: RecordStatus, now: number): RecordSt
   return { message, since: before.problem?.since ?? now };
 }
 
-function isNews(before: RecordStatus, after: RecordStatus): boolean {
+function isReportable(before: RecordStatus, after: RecordStatus): boolean {
   return before.problem?.message !== after.problem?.message || before.replaced !== after.replaced;
 }
 
-/** A timer that each touch restarts, and one that the first touch starts; whichever ends first rings. */
-function createTimers(ring: () => void) {
-  let quiet: NodeJS.Timeout | undefined;
-  let longest: NodeJS.Timeout | undefined;
-  const set = (delay: number): NodeJS.Timeout => setTimeout(ring, delay).unref();
+/** Two timers, of which the earlier one counts: `touch` restarts the first, and starts the second if it is not running. */
+function createTimers(onEnd: () => void) {
+  let first: NodeJS.Timeout | undefined;
+  let second: NodeJS.Timeout | undefined;
+  const set = (delay: number): NodeJS.Timeout => setTimeout(onEnd, delay).unref();
   const start = (delay: number): void => {
-    clearTimeout(quiet);
-    quiet = set(delay);
+    clearTimeout(first);
+    first = set(delay);
   };
   return {
     start,
     touch: () => {
-      start(QUIET);
-      longest ??= set(LONGEST);
+      start(DELAY);
+      second ??= set(LONGEST_DELAY);
     },
     stop: () => {
-      clearTimeout(quiet);
-      clearTimeout(longest);
-      longest = undefined;
+      clearTimeout(first);
+      clearTimeout(second);
+      second = undefined;
     },
   };
 }

@@ -2,30 +2,30 @@ import { inTurns } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
 import { counterKey, encodeShard, MAX_ID, MAX_ROWS, type SectionMeta, shardOf } from './format.ts';
 
-/** The counters of a store, by the file of the record that they belong in. */
+/** The counters of a store, grouped by the file of the section that they belong in. */
 export class Shards {
   readonly #shards = new Map<string, Map<string, CounterRow>>();
   #size = 0;
   #highest = 0;
 
-  /** Takes rows in the place of those of the same counters; resolves to the files that they are in. */
-  async take(rows: readonly CounterRow[]): Promise<Set<string>> {
+  /** Adds rows, in place of earlier rows of the same counters. Resolves to the files that they belong in. */
+  async add(rows: readonly CounterRow[]): Promise<Set<string>> {
     const files = new Set<string>();
     await inTurns(rows, (row) => files.add(this.#put(row)));
     return files;
   }
 
-  /** Whether there are more rows than a record can hold. */
+  /** Whether there are more rows than a section can hold. */
   get isTooLarge(): boolean {
     return this.#size > MAX_ROWS;
   }
 
-  /** Whether an id is higher than a record can say. */
+  /** Whether an id is higher than a section can hold. */
   get isOutOfRoom(): boolean {
     return this.#highest > MAX_ID;
   }
 
-  /** Those of the files that differ from what is written, in their present form. */
+  /** Encodes these files, and resolves to those that differ from what is written (`texts`). */
   async changed(files: Iterable<string>, texts: ReadonlyMap<string, string>): Promise<Map<string, string>> {
     const changed = new Map<string, string>();
     await inTurns(files, (file) => {

@@ -102,9 +102,10 @@ function createOriginLog(logger: Logger): (status: Status) => void {
 }
 
 function tellReport(logger: Logger, report: PassReport): void {
-  const { head, steps, ids, seeding, rewrittenFrom, followed } = report;
+  const { head, steps, ids, seeding, rewrittenFrom, changedElsewhere } = report;
   const { revision } = head;
-  if (followed.length > 0) logger.info({ revision }, 'another manager has changed the store; following it');
+  if (changedElsewhere.length > 0)
+    logger.info({ revision }, 'another manager has changed the store; following it');
   if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
     // A record means that there was a store before, which is lost.
     const isExpected = seeding.cause === 'no-counters' && seeding.record === 'none';

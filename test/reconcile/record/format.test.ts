@@ -28,7 +28,7 @@ const EDGE: CounterRow[] = [
 
 async function filesOf(rows: readonly CounterRow[], about = ABOUT): Promise<Map<string, string>> {
   const shards = new Shards();
-  const files = await shards.changed(await shards.take(rows), new Map());
+  const files = await shards.changed(await shards.add(rows), new Map());
   return new Map([...files, [META, encodeMeta({ ...about, ...shards.totals })]]);
 }
 
@@ -71,9 +71,9 @@ describe('a record', () => {
 
   it('changes in the file of a row alone', async () => {
     const shards = new Shards();
-    const texts = await shards.changed(await shards.take([WEB, ...EDGE]), new Map());
-    expect(await shards.changed(await shards.take([WEB]), texts)).toEqual(new Map());
-    const changed = await shards.changed(await shards.take([{ ...WEB, last: 6 }]), texts);
+    const texts = await shards.changed(await shards.add([WEB, ...EDGE]), new Map());
+    expect(await shards.changed(await shards.add([WEB]), texts)).toEqual(new Map());
+    const changed = await shards.changed(await shards.add([{ ...WEB, last: 6 }]), texts);
     expect([...changed.keys()]).toEqual([shardOf('web')]);
   });
 

@@ -152,7 +152,7 @@ function passOf(before: Files, after: Files): PassOutcome {
     .filter((step) => step.after !== null)
     .map(({ kind, name }, index) => ({ kind, name, id: index + 7 }));
   const head = { branch: 'refs/heads/main', revision: REVISION };
-  return { ok: true, report: { head, steps, ids, seeding: null, followed: [], rewrittenFrom: null } };
+  return { ok: true, report: { head, steps, ids, seeding: null, changedElsewhere: [], rewrittenFrom: null } };
 }
 
 function passLog() {

@@ -1,8 +1,8 @@
-/** How origin is reached. Secrets reach git through the environment of its process alone. */
+/** How origin is reached. Secrets are passed to git only through the environment of its process. */
 export interface OriginAccess {
   /** `https://…`, `ssh://…`, `user@host:path`, or a path of this machine; never with credentials in it. */
   url: string;
-  /** For https; the token itself, or the path of a file with it that is read at each transfer. */
+  /** For https: the token itself, or the path of a file that contains it and is read at each transfer. */
   username: string | null;
   token: string | null;
   tokenFile: string | null;
@@ -10,11 +10,11 @@ export interface OriginAccess {
   sshKey: string | null;
   /** Path of a known_hosts file, for ssh. */
   knownHosts: string | null;
-  /** Path of certificates to trust instead of those of the system, for https. */
+  /** Path of a file of certificates to trust instead of those of the system, for https. */
   caFile: string | null;
 }
 
-/** What of the machine's environment a proxy, an agent or the system's certificates are found by. */
+/** Variables of the machine's environment that name a proxy, an ssh agent or the system's certificates. */
 const PASSED_ON = [
   'HTTPS_PROXY',
   'https_proxy',
@@ -27,12 +27,12 @@ const PASSED_ON = [
   'SSL_CERT_DIR',
 ];
 
-/** Said by the helper below; `unreachable` knows it. */
+/** Printed by the helper below, and recognized by `unreachable`. */
 export const TOKEN_FILE_UNREADABLE = 'the file named in GIT_TOKEN_FILE cannot be read';
 
 /**
- * Answers git's question for credentials. git starts it in a shell; the secret itself is only in the environment or in
- * its file, so that no list of processes shows it.
+ * A credential helper, which git runs in a shell. The secret itself is only in the environment or in its file, so that no
+ * list of processes shows it.
  */
 const HELPER = `!f() {
 test "$1" = get || exit 0
@@ -43,11 +43,11 @@ fi
 printf 'username=%s\\npassword=%s\\n' "$HOLDFAST_ORIGIN_USERNAME" "$token"
 }; f`;
 
-/** Bytes a second, and for how many seconds a transfer over https may stay below it. */
+/** A transfer over https ends if it stays below so many bytes a second for so many seconds. */
 const SLOWEST = 1000;
 const SLOW_FOR = 30;
 
-/** Settings of git for reaching origin: its address, who we are there, and when to give up on a slow line. */
+/** Returns git's settings for reaching origin: its address, the credentials, and when to give up on a slow connection. */
 export function accessConfig(access: OriginAccess): (readonly [string, string])[] {
   const { url, caFile } = access;
   const config: (readonly [string, string])[] = [
@@ -65,12 +65,12 @@ export function accessConfig(access: OriginAccess): (readonly [string, string])[
     ['submodule.recurse', 'false'],
   ];
   if (caFile !== null) config.push(['http.sslCAInfo', caFile]);
-  // Only for this very host: one that origin redirects to gets nothing.
+  // Only for this host: a host that origin redirects to gets no credentials.
   if (hasToken(access)) config.push([`credential.${new URL(url).origin}.helper`, HELPER]);
   return config;
 }
 
-/** The part of git's environment that reaching origin needs. */
+/** Returns the environment variables that git needs to reach origin. */
 export function accessEnvironment(
   access: OriginAccess,
   machine: Readonly<Record<string, string | undefined>>,
@@ -84,7 +84,7 @@ export function accessEnvironment(
     const value = machine[name];
     if (value !== undefined) env[name] = value;
   }
-  // At a path the hooks of origin run with this environment, and they belong to somebody else.
+  // If origin is at a path, its hooks run with this environment, and other people write them.
   if (!hasToken(access)) return env;
   return {
     ...env,
@@ -102,7 +102,7 @@ function isHttps(url: string): boolean {
   return /^https:/i.test(url);
 }
 
-/** Never asks, never takes an unknown host, never reads a person's configuration, and notices a dead connection. */
+/** Never prompts, accepts no unknown host, reads no user's configuration, and notices a dead connection. */
 function sshCommand({ sshKey, knownHosts }: OriginAccess): string {
   const options = [
     'BatchMode=yes',
@@ -116,7 +116,7 @@ function sshCommand({ sshKey, knownHosts }: OriginAccess): string {
   return ['ssh', '-F', '/dev/null', ...options.flatMap((option) => ['-o', quoted(option)])].join(' ');
 }
 
-/** git gives the command to a shell. */
+/** Quotes for the shell in which git runs the command. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -2,19 +2,22 @@ import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import type { MirrorState } from './mirror-state.ts';
 
-/** Reads the mirror as if it were the repository that it mirrors. */
+/**
+ * Returns a reader of the mirror that reads it as if it were origin. A failure to read, which can mean that the mirror is
+ * damaged, marks the mirror as suspect.
+ */
 export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState): Reader {
   let hadTip = false;
   const head = async (): Promise<Head> => {
     const { revision } = await inner.head();
     if (revision === null) await mirror.requireReached();
-    // Nobody takes the tip away: a mirror that has lost it is damaged, and nothing may be taken for deleted.
+    // The tip is never removed, so a mirror without it is damaged; its files must not count as deleted.
     if (revision === null && hadTip)
       throw new HoldfastError('unavailable', 'the mirror of origin is damaged; it is being recreated');
     hadTip = revision !== null;
     return { revision, branch };
   };
-  const noting =
+  const suspecting =
     <A extends unknown[], T>(read: (...args: A) => Promise<T>) =>
     async (...args: A): Promise<T> => {
       try {
@@ -24,12 +27,12 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
         throw error;
       }
     };
-  const missing = new Set<string>();
+  const reportedMissing = new Set<string>();
   const blob: Reader['blob'] = async (id, maxBytes) => {
     const found = await inner.blob(id, maxBytes);
-    // Origin takes no commit without its blobs; what a whole mirror still does not have is missing there, too.
-    if (!('missing' in found) || missing.has(id)) return found;
-    missing.add(id);
+    // Origin accepts no commit without its blobs. A blob that is missing again from the new mirror is missing there, too.
+    if (!('missing' in found) || reportedMissing.has(id)) return found;
+    reportedMissing.add(id);
     throw new HoldfastError(
       'unavailable',
       'a file of the commit is missing from the mirror; it is being recreated',
@@ -37,12 +40,12 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
   };
   return {
     ...inner,
-    head: noting(head),
-    folder: noting(inner.folder),
-    list: noting(inner.list),
-    changes: noting(inner.changes),
-    blob: noting(blob),
-    commit: noting(inner.commit),
-    isAncestor: noting(inner.isAncestor),
+    head: suspecting(head),
+    folder: suspecting(inner.folder),
+    list: suspecting(inner.list),
+    changes: suspecting(inner.changes),
+    blob: suspecting(blob),
+    commit: suspecting(inner.commit),
+    isAncestor: suspecting(inner.isAncestor),
   };
 }

@@ -9,7 +9,7 @@ import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.t
 import type { Origin, TransferLimits } from './origin.ts';
 import { OriginUnavailable, OtherFormat } from './origin-errors.ts';
 
-/** What the state of a mirror is made of. */
+/** What `createMirrorState` needs. */
 export interface MirrorStateParts {
   options: MirrorOptions;
   repository: Repository;
@@ -17,42 +17,44 @@ export interface MirrorStateParts {
   branch: string;
   origin: Origin;
   limits: TransferLimits;
-  /** Ends the processes that work in the mirror; the next use starts them again. */
-  letGo(): Promise<void>;
+  /** Ends the processes that work in the mirror; the next use starts new ones. */
+  endProcesses(): Promise<void>;
 }
 
-/** What is known of the mirror between two fetches. */
+/** Fetches into the mirror, and remembers its condition from one fetch to the next. */
 export interface MirrorState {
-  /** Rejects as `unavailable` where origin was never reached: what was never fetched is not an empty branch. */
+  /** Rejects as `unavailable` if origin was never reached: a mirror that was never filled is not an empty branch. */
   requireReached(): Promise<void>;
-  /** Whether this process has fetched yet. */
+  /** Whether this process has fetched into this mirror yet. */
   isReached(): boolean;
-  /** A failure to read may mean that the mirror is damaged: the next `look` checks that. */
+  /** Marks the mirror as possibly damaged, after a failure to read it: the next `repairAndFetch` checks it. */
   suspect(): void;
-  /** Fetches into the mirror, within the usual time. */
+  /** Fetches within the usual time limit. Rejects as `unavailable`. */
   fetch(): Promise<void>;
   /**
-   * The same with all the time that it takes: makes a new mirror first, where it is damaged, and has patience after a
-   * fetch that was not done in time.
+   * Makes a new mirror if the present one is damaged, and fetches. The first fetch has a longer time limit, and so has a
+   * fetch after one that ran out of time. Rejects as `unavailable`.
    */
-  look(): Promise<void>;
+  repairAndFetch(): Promise<void>;
 }
 
 export function createMirrorState(parts: MirrorStateParts): MirrorState {
-  const { options, repository, branch, letGo } = parts;
+  const { options, repository, branch, endProcesses } = parts;
   const folder = repository.gitFolder;
   let isReached = false;
   let isSuspect = false;
+  /** Why the last fetch failed; null if it succeeded. */
   let failure: unknown = null;
+  /** Whether failed fetches may have left files. */
   let isUntidy = false;
 
   const hasTip = (): Promise<boolean> => hasRef(repository, trackingRef(branch));
 
-  /** The processes that read from the old folder would go on doing so. */
+  /** Processes are ended before and after, since they would go on reading from the old folder. */
   const remake = async (format?: ObjectFormat): Promise<void> => {
-    await letGo();
+    await endProcesses();
     await makeMirror(folder, options, format);
-    await letGo();
+    await endProcesses();
     isReached = false;
   };
 
@@ -64,16 +66,16 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   };
 
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
-    // What an ended fetch left is in the way of the next one; half a pack goes later, when it is surely nobody's.
+    // Locks of a fetch that was killed block the next one. Half a pack is removed later, once it is certainly abandoned.
     if (isUntidy) isUntidy = await tidyMirror(folder, trackingRef(branch));
-    const others = await fetchInFormat(parts, pace, remake).catch(fail);
-    const refusal = others === null ? null : missing(branch, others, isFirst);
+    const otherBranches = await fetchInFormat(parts, pace, remake).catch(fail);
+    const refusal = otherBranches === null ? null : missingBranch(branch, otherBranches, isFirst);
     if (refusal !== null) fail(refusal);
     failure = null;
     isReached = true;
   };
 
-  const look = async (): Promise<void> => {
+  const repairAndFetch = async (): Promise<void> => {
     if (isSuspect && !(await isWhole(parts))) await remake();
     isSuspect = false;
     const isFirst = !(await hasTip());
@@ -82,7 +84,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   };
 
   return {
-    look,
+    repairAndFetch,
     isReached: () => isReached,
     fetch: async () => run('usual', !(await hasTip())),
     suspect: () => {
@@ -96,7 +98,10 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   };
 }
 
-/** Origin's format is not known before it was asked; a mirror of another one holds nothing of it, and is made again. */
+/**
+ * Fetches, and first makes a new mirror if origin turns out to have another object format: nothing in the present one is
+ * of origin then. Resolves as `Origin.fetch`.
+ */
 async function fetchInFormat(
   { origin, repository }: MirrorStateParts,
   pace: keyof TransferLimits,
@@ -109,21 +114,26 @@ async function fetchInFormat(
     await remake(error.format);
     return await origin.fetch('first');
   } finally {
-    // git syncs what a pack holds, and not its name: one of many that a loss of power took away could be missing unnoticed.
+    // git syncs the content of a pack but not its name: after a loss of power, one of many packs could be missing unnoticed.
     await syncFolder(`${repository.commonFolder}/objects/pack`).catch(() => undefined);
   }
 }
 
-/** Only an origin without any branch is one that nobody has written to: null. */
-function missing(branch: string, others: readonly string[], isFirst: boolean): HoldfastError | null {
-  return isFirst && others.length === 0 ? null : noSuchBranch('origin', branch, others, !isFirst);
+/** Returns the error for a branch that origin does not have; null if origin is new, without any branch. */
+function missingBranch(
+  branch: string,
+  otherBranches: readonly string[],
+  isFirst: boolean,
+): HoldfastError | null {
+  if (isFirst && otherBranches.length === 0) return null;
+  return noSuchBranch('origin', branch, otherBranches, !isFirst);
 }
 
 async function hasRef(repository: Repository, ref: string): Promise<boolean> {
   return (await tipOf(repository, ref).catch(() => null)) !== null;
 }
 
-/** Whether nothing of the mirror is missing or damaged. */
+/** Whether the mirror is usable and no object in it is missing or damaged. True also if git could not finish the check. */
 export async function isWhole({
   options,
   repository,
@@ -135,21 +145,21 @@ export async function isWhole({
     await runGit(context, commands.checkObjects());
     return true;
   } catch (error) {
-    return error instanceof GitFailure && (error.exitCode === null || isComplaint(error));
+    return error instanceof GitFailure && (error.exitCode === null || isAboutContent(error));
   }
 }
 
-/** Exit codes of `git fsck` are bits; this one says that objects are missing. */
+/** Exit codes of `git fsck` are bits; this one means that objects are missing. */
 const UNREACHABLE = 2;
 
-/** Whether git only dislikes what somebody has committed, which is the same at origin. */
-function isComplaint({ exitCode, stderr }: GitFailure): boolean {
+/** Whether `git fsck` only objects to the content of objects that somebody has committed, which is the same at origin. */
+function isAboutContent({ exitCode, stderr }: GitFailure): boolean {
   const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('notice: '));
-  const isAboutContent = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
-  return lines.length > 0 && isAboutContent && (Number(exitCode) & UNREACHABLE) === 0;
+  const areObjections = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
+  return lines.length > 0 && areObjections && (Number(exitCode) & UNREACHABLE) === 0;
 }
 
-/** Whether git failed over something in the mirror rather than on the way to origin. */
+/** Whether git failed because of something in the mirror, rather than on the way to origin. */
 function isDamage(error: unknown): boolean {
   const { cause } = error as { cause?: unknown };
   if (!(cause instanceof GitFailure)) return false;

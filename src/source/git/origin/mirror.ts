@@ -10,7 +10,7 @@ import { SEEN_REF } from '../record/refs.ts';
 import { gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
-/** Where the mirror lies, and what it mirrors. */
+/** Where the mirror is, and what it mirrors. */
 export interface MirrorOptions {
   /** The manager's own folder. */
   dataFolder: string;
@@ -20,39 +20,37 @@ export interface MirrorOptions {
   machine: Machine;
 }
 
-/** A bare repository of the manager's own, which nobody else works in. */
+/** A bare repository that belongs to the manager; nobody else works in it. */
 export interface Mirror {
   repository: Repository;
-  /** How to run the commands that reach origin. */
+  /** For the commands that reach origin. */
   transfer: GitContext;
 }
 
 const FOLDER = 'mirror.git';
 const SETTINGS = 'transfer.gitconfig';
 const SETTINGS_OF_MIRROR: readonly (readonly [string, string])[] = [
-  // Where the branch was before decides which recorded ids can be trusted; a bare repository does not log that unasked.
+  // Where the branch was before decides which recorded ids can be trusted. A bare repository has no reflogs by default.
   ['core.logAllRefUpdates', 'true'],
-  // Nobody fetches from here, and they take twice as long as joining packs does.
+  // Nobody fetches from the mirror, and writing bitmaps takes twice as long as joining the packs.
   ['repack.writeBitmaps', 'false'],
 ];
-/** In the mirror: the address of what it mirrors. */
+/** In the mirror: the address of origin. */
 const ADDRESS_FILE = 'holdfast-origin';
-/**
- * In the mirror, while a version of the record is pushed: see `sharing`. A hint about such files would be in front of
- * what git says.
- */
+/** In the mirror, while a version of the record is pushed: see `pushSharing`. */
 const GRAFT_FILE = 'holdfast-grafts';
+/** git would print a hint about such files before its message. */
 const UNHINTED: readonly (readonly [string, string])[] = [['advice.graftFileDeprecated', 'false']];
 
 /**
- * Opens the mirror and clears away what a killed process left; makes a new one where there is none, where it mirrors
- * something else, or where git cannot use it: everything in it can be had from origin again. `tracking` is the ref that
- * keeps where the branch was.
+ * Opens the mirror and removes what a killed process left in it. Makes a new mirror if there is none, if it mirrors
+ * another repository or if git cannot use it: everything in it can be fetched again. `tracking` is the ref of origin's
+ * branch in the mirror. Rejects as `unavailable`, and as `invalid` if git cannot be run.
  */
 export async function openMirror(options: MirrorOptions, tracking: string): Promise<Mirror> {
   const folder = join(options.dataFolder, FOLDER);
   const context = localContext(folder, options);
-  return sayingWhat(async () => {
+  return namingFile(async () => {
     if (await isUsable(context, options.access.url)) {
       await removeLeftovers(folder);
       await removeOtherRefs(folder, tracking);
@@ -61,8 +59,11 @@ export async function openMirror(options: MirrorOptions, tracking: string): Prom
   });
 }
 
-/** Files of an earlier manager can belong to another user: the message then names the file and the error code. */
-async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
+/**
+ * Turns an error of the file system into one that names what cannot be used, and the error code: files of an earlier
+ * manager can belong to another user.
+ */
+async function namingFile<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -74,18 +75,18 @@ async function sayingWhat<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Puts an empty mirror in the place of the present one; what `format` it needs is known once origin was asked. */
+/** Replaces the mirror with an empty one. The object format that it needs is known once origin was reached. */
 export function makeMirror(
   folder: string,
   options: MirrorOptions,
   format: ObjectFormat = 'sha1',
 ): Promise<void> {
   const fresh = `${folder}.new`;
-  return sayingWhat(async () => {
+  return namingFile(async () => {
     await rm(fresh, { recursive: true, force: true });
     await mkdir(fresh, { recursive: true, mode: 0o700 });
     const context = localContext(fresh, options);
-    // Locks and refs of other branches are cleared away as files; a newer git would keep refs in tables.
+    // Locks and refs of other branches are removed as files, so refs must not be in tables, which newer gits can default to.
     const env = { ...context.env, GIT_DEFAULT_REF_FORMAT: 'files' };
     await runGit({ ...context, env }, format === 'sha1' ? commands.initBare() : commands.initBareLong());
     await writeFile(join(fresh, ADDRESS_FILE), options.access.url);
@@ -94,12 +95,12 @@ export function makeMirror(
   });
 }
 
-/** Whether git takes the mirror for a repository, and whether it is one of this origin. */
+/** Whether git recognizes the mirror as a repository, and its origin is at this address. Rejects if git cannot be run. */
 export async function isUsable(context: GitContext, url: string): Promise<boolean> {
   try {
     const address = await readFile(join(context.folder, ADDRESS_FILE), 'utf8');
-    const said = await runGit(context, commands.checkMirror());
-    return address === url && /^sha(1|256)\n/.test(said);
+    const output = await runGit(context, commands.checkMirror());
+    return address === url && /^sha(1|256)\n/.test(output);
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
     if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);
@@ -119,8 +120,8 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
 }
 
 /**
- * git on the other side of a path (origin is a folder of this machine) drops the settings that come by the environment;
- * a file of settings reaches it, with whose repository may be used, and that what it takes has to be durable.
+ * Writes a file of settings for the git at the other end if origin is a folder of this machine, which ignores settings
+ * from the environment: that it may use a repository of another user, and that what it receives must be durable.
  */
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;
@@ -145,11 +146,11 @@ async function transferContext(folder: string, options: MirrorOptions): Promise<
 }
 
 /**
- * Pushes a commit that has no parents, and most of its files from one that origin has. Git sends all of them then,
- * because it looks only at what a commit descends from; a graft says that it descends from that one, to this git alone.
- * A git that knows no grafts any more sends all.
+ * Runs the push of a commit without parents that shares most of its files with `base`, a commit that origin has. git would
+ * send all of the files, since it omits only what the commit's ancestors have. A graft makes `base` its parent, only for
+ * this git. A git that no longer supports grafts sends everything.
  */
-export async function sharing<T>(
+export async function pushSharing<T>(
   { gitFolder }: Pick<Repository, 'gitFolder'>,
   commit: string,
   base: string,
@@ -164,18 +165,19 @@ export async function sharing<T>(
   }
 }
 
+/** Quotes for a file of git's settings. */
 function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Names of files that git writes before it has all of what belongs into them. */
+/** Names of files that git has not finished writing. */
 const UNFINISHED = /^(tmp_|\.tmp-)/;
-/** What a writer of commits that was killed leaves beside its packs: nobody would ever join them. */
+/** What a killed writer of commits leaves beside its packs: it would keep them from being joined for ever. */
 const KEPT = /^pack-.*\.keep$/;
-/** Milliseconds after which nobody is at work on such a file: longer than a writer of commits waits for work. */
+/** Milliseconds after which such a file is abandoned: longer than a writer of commits waits for work. */
 const ABANDONED_AFTER = 60_000;
 
-/** Locks, half-written packs and marks of packs in use: the one process that works here has just begun. */
+/** Removes locks, half-written packs and marks of packs in use. None is in use: no other process works in the mirror. */
 async function removeLeftovers(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const isLeftover = ({ name, parentPath }: Dirent): boolean =>
@@ -184,7 +186,7 @@ async function removeLeftovers(folder: string): Promise<void> {
   await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
 }
 
-/** What was followed before is in the way of a branch whose name begins with its name, and of no use to any other. */
+/** Removes the refs of branches that were followed before: nothing needs them, and `x` would block a branch `x/y`. */
 async function removeOtherRefs(folder: string, tracking: string): Promise<void> {
   const isOther = (path: string): boolean => path.startsWith('refs/remotes/origin/') && path !== tracking;
   for (const base of [folder, join(folder, 'logs')]) {
@@ -198,9 +200,9 @@ async function removeOtherRefs(folder: string, tracking: string): Promise<void> 
 }
 
 /**
- * Clears away what a fetch that was ended can leave: locks of refs that nothing but fetches and pushes move, which
- * take turns, and packs that nobody has worked on for a while. Resolves to whether younger ones are left: each can be as
- * large as the disk had room for.
+ * Removes what a killed fetch can leave: locks of refs that only fetches and pushes move, which take turns, and unfinished
+ * packs that are abandoned. Resolves to whether younger unfinished packs remain: each can have filled the disk, so they
+ * must be removed later.
  */
 export async function tidyMirror(folder: string, tracking: string): Promise<boolean> {
   const packs = join(folder, 'objects/pack');
@@ -211,7 +213,7 @@ export async function tidyMirror(folder: string, tracking: string): Promise<bool
   );
   const abandoned = await Promise.all(unfinished.map(isAbandoned));
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];
-  // What cannot be removed shows in the next fetch.
+  // If a file cannot be removed, the next fetch fails and reports it.
   await Promise.all(leftovers.map((path) => rm(path, { force: true }).catch(() => undefined)));
   return abandoned.includes(false);
 }

@@ -6,11 +6,11 @@ import { saidBy } from '../process/run.ts';
 import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
-/** Origin cannot be reached now. */
+/** Origin cannot be reached now, or the transfer failed. */
 export class OriginUnavailable extends HoldfastError {
-  /** Whether something was sent that origin may take, now or later. */
+  /** Whether something was sent that origin may accept, now or later. */
   readonly isSent: boolean;
-  /** Whether a limit of time ended it. */
+  /** Whether it exceeded its time limit. */
   readonly isLate: boolean;
 
   constructor(message: string, facts: { isSent: boolean; isLate: boolean }, cause: unknown) {
@@ -39,18 +39,18 @@ export class OtherFormat extends OriginUnavailable {
   }
 }
 
-/** The message where what answers is not git. */
+/** The message if the server that responds is not a git server. */
 export const NO_SERVER =
   'GIT_REMOTE does not respond like a git server; check the address, and any proxy in front of it';
 
 /**
- * Said before anything is sent, and by git itself. Only in the newest protocol it names origin's format; a server of ssh
- * seldom lets git agree on that protocol.
+ * Messages of the local git about different object formats, before anything is sent. They name origin's format only with
+ * the newest protocol, which ssh servers seldom let git use.
  */
 export const MISMATCHED =
   /^fatal: (?:mismatched algorithms: client \S+; server (sha1|sha256)|(?:the )?server does not support (?:algorithm '.*'|this repository's object format)|the receiving end does not support this repository's hash algorithm)$/im;
 
-/** Messages of git and ssh, and what they mean for people. */
+/** Messages of git and ssh, and the text for users that explains each. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [
     /\bssh: (command )?not found|cannot run ssh\b/,
@@ -99,24 +99,23 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What a push says once it sends commits; before that, origin has nothing that it could take. */
+/** Printed once a push sends commits; before that, origin has nothing that it could accept. */
 const SENDING = /Writing objects:/;
-/** Origin, or what is before it, has answered with an error. */
+/** Origin, or a proxy in front of it, has responded with an error. */
 const ANSWERED = /requested URL returned error: ([45]\d\d)\b/;
-/** Origin itself has answered, and refused before it read what was sent. */
+/** Origin itself has responded, and refused before it read what was sent. */
 const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
-/** Why origin could not be reached, in words that say what to check. */
+/** Returns an error for a failed transfer, whose message says what to check. */
 export function unreachable(error: unknown): OriginUnavailable {
   const text = saidBy(error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   if (error instanceof TransferEnded) return new OriginUnavailable(SHUTTING_DOWN, { isSent, isLate }, error);
-  // The causes are those for which a connection does not come about; later, texts like them say other things.
-  const started = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
-  if (started !== null)
-    return new OriginUnavailable(`git cannot connect to origin: ${started}`, { isSent, isLate }, error);
+  const shortage = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
+  if (shortage !== null)
+    return new OriginUnavailable(`git cannot connect to origin: ${shortage}`, { isSent, isLate }, error);
   const trouble = diskTrouble(error);
   if (trouble !== null)
     return new OriginUnavailable(
@@ -124,6 +123,7 @@ export function unreachable(error: unknown): OriginUnavailable {
       { isSent, isLate },
       error,
     );
+  // `CAUSES` are of connections that could not be made; once something was sent, similar texts mean other things.
   const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
   const [, status] = ANSWERED.exec(text) ?? [];
   const broken =
@@ -134,5 +134,5 @@ export function unreachable(error: unknown): OriginUnavailable {
   return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
 }
 
-/** What the other side says of itself. */
+/** Lines in which origin reports a problem, which is one of its own machine. */
 const OF_ORIGIN = /^(?:remote: |fatal: remote error: ).*$/gm;

@@ -7,12 +7,12 @@ import type { Maintenance } from '../repository/maintenance.ts';
 import { readTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
-import { sharing } from './mirror.ts';
+import { pushSharing } from './mirror.ts';
 import type { MirrorState } from './mirror-state.ts';
 import type { Origin } from './origin.ts';
 import { OriginLocked } from './origin-errors.ts';
 
-/** On which version at origin the mirror's own goes on, where origin did not take that; missing: on none. */
+/** The version at origin that the mirror's own, which origin did not accept, is based on. Missing: there was none. */
 const BASE_REF = 'refs/holdfast/ids-base';
 
 const MOVED = 'another manager wrote the record of ids';
@@ -22,15 +22,15 @@ const HIDDEN =
   'origin has refs/holdfast/ids, but hides it from fetches; make it show refs/holdfast (transfer.hideRefs, uploadpack.hideRefs)';
 const NOT_TAKEN = 'origin rejected it earlier';
 
-/** Why a version stands in the mirror alone, for people. */
+/** Why a version is only in the mirror, for users. */
 function asideFor(reason: string): string {
   return `origin rejects the record of ids, so it is kept only in the mirror, and pushed again later: ${reason}`;
 }
 
-/** The same of one that origin could not be asked to take. */
+/** The same if the version could not be sent. */
 const KEPT = 'the record of ids is kept only in the mirror until it can be pushed';
 
-/** What keeping the record at origin needs. */
+/** What `createOriginRecord` needs. */
 export interface OriginRecordParts {
   repository: Repository;
   /** Full name of the branch. */
@@ -44,16 +44,17 @@ export interface OriginRecordParts {
 }
 
 /**
- * The record of ids at origin, as it was fetched last. The mirror's own section counts only while origin has none, or
- * refuses it: then the mirror's was written on top of the very one that origin has.
+ * Returns the record of ids at origin, as it was fetched last. The section in the mirror counts instead only if origin has
+ * none, or if origin did not accept the mirror's and still has the version that it is based on.
  */
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   const { repository, branch, turns, mirror, access, maintenance } = parts;
+  /** See `IdsRecord.aside`. */
   let aside: string | null = null;
   const refs: RecordRefs = {
     look: async (versionAt) => {
       const versions = await readVersions(repository);
-      const own = await validTip(versions, versionAt);
+      const own = await ownTip(versions, versionAt);
       const isAtOrigin = own === versions.seen;
       aside = isAtOrigin ? null : (aside ?? asideFor(NOT_TAKEN));
       return { own, others: versions.seen };
@@ -69,10 +70,13 @@ export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   return { ...record, write: (draft) => turns.run(() => maintenance.adding(() => record.write(draft))) };
 }
 
-/** The versions that the mirror knows of; null where there is none. */
+/** The versions of the record that the mirror has; null if there is none. */
 interface Versions {
+  /** The manager's own. */
   own: string | null;
+  /** The version at origin, as it was fetched or pushed last. */
   seen: string | null;
+  /** The version at origin that `own` is based on, if origin did not accept `own`. */
   base: string | null;
 }
 
@@ -82,10 +86,11 @@ async function readVersions(repository: Repository): Promise<Versions> {
 }
 
 /**
- * The version whose section counts. Of two that nothing connects it is the one at origin: there others see it, too.
- * What other managers have written there in sections of theirs since connects the two all the same.
+ * Returns the version whose section of this manager counts: its own if that continues the version at origin, otherwise
+ * the version at origin, which other managers see, too. Its own continues it even if other managers have written their
+ * sections there meanwhile.
  */
-async function validTip(
+async function ownTip(
   { own, seen, base }: Versions,
   versionAt: (tip: string | null) => Promise<string | null>,
 ): Promise<string | null> {
@@ -95,8 +100,8 @@ async function validTip(
 }
 
 /**
- * Only over the version that was judged. Resolves to why origin does not take it; null where it does. Where that is not
- * known, the version stays in the mirror, and this rejects: it may be at origin, or come there.
+ * Pushes a version in place of `seen`, and of no other. Resolves to null if origin accepts it, otherwise to the reason why
+ * not, and keeps it in the mirror. Rejects if it is not known whether origin accepts it; the mirror keeps it then, too.
  */
 async function put(
   parts: OriginRecordParts,
@@ -106,8 +111,8 @@ async function put(
 ): Promise<string | null> {
   const { repository } = parts;
   const send = () => push(parts, seen, tip);
-  const sent = shares && seen !== null ? sharing(repository, tip, seen, send) : send();
-  const refusal = await sent.catch((error) => keep(repository, tip, seen, error));
+  const pushed = shares && seen !== null ? pushSharing(repository, tip, seen, send) : send();
+  const refusal = await pushed.catch((error) => keepInMirror(repository, tip, seen, error));
   const isTaken = refusal === null;
   await moveRefs(repository, [
     { ref: RECORD_REF, to: tip },
@@ -117,8 +122,8 @@ async function put(
   return refusal;
 }
 
-/** What the loss of the store alone would otherwise take along, as long as origin is away. */
-async function keep(
+/** Keeps a version that could not be sent, so that the loss of the store alone does not lose it. Always rejects. */
+async function keepInMirror(
   repository: Repository,
   tip: string,
   seen: string | null,
@@ -133,8 +138,9 @@ async function keep(
 }
 
 /**
- * A refusal stays until a person changes something at origin; what is only out of reach rejects, and is tried again by
- * whoever writes.
+ * Resolves to null if origin accepts the version, and to the reason if it refuses, which lasts until somebody changes
+ * something at origin. Rejects as `unavailable` if trying again soon can help, as `moved-on` if another manager has
+ * written the record.
  */
 async function push(parts: OriginRecordParts, from: string | null, tip: string): Promise<string | null> {
   const { origin, mirror, repository } = parts;
@@ -144,10 +150,10 @@ async function push(parts: OriginRecordParts, from: string | null, tip: string):
     await mirror.fetch();
     const { seen } = await readVersions(repository);
     if (seen === from && kind === 'stale') return HIDDEN;
-    // Where nobody has written, to make the version again at once would come to the same.
+    // If nobody has written, making the version again at once would end in the same way.
     throw seen === from ? new HoldfastError('unavailable', NOT_MOVED) : new HoldfastError('moved-on', MOVED);
   } catch (error) {
-    // The other push comes to its end, so this is no refusal: the record must not stay away for as long as after one.
+    // The lock goes away when the other push ends, so this is not a refusal, after which the retry comes much later.
     if (error instanceof OriginLocked) throw new HoldfastError('unavailable', error.message, {}, error);
     if (kindOf(error) === 'conflict') return messageOf(error);
     throw error;

@@ -12,37 +12,38 @@ import {
   unreachable,
 } from './origin-errors.ts';
 
-/**
- * The first fetch brings the whole history, later ones what is new. One that was not done in time is tried again with
- * patience: for as long as something arrives.
- */
+/** Time limits of transfers. */
 export interface TransferLimits {
+  /** For the first fetch, which brings the whole history. */
   first: TransferLimit;
+  /** For a fetch after one that ran out of time: it may take as long as something arrives. */
   patient: TransferLimit;
+  /** For all others. */
   usual: TransferLimit;
 }
 
 /**
- * What became of a push: done, or the ref is not where it was thought to be. `stale`: origin showed that before
- * anything was sent; `moved`: it came out when origin was to move the ref. `said` is why in origin's words, for people.
+ * The result of a push. `done`: origin has moved the ref. Otherwise the ref is not at the expected commit: `stale` if that
+ * showed before anything was sent, `moved` if it showed when origin tried to move the ref. `said` is origin's reason, for
+ * users.
  */
 export interface PushOutcome {
   kind: 'done' | 'stale' | 'moved';
   said: string;
 }
 
-/** A repository elsewhere, as seen from the mirror. */
+/** A remote repository, as seen from the mirror. */
 export interface Origin {
   /**
-   * Brings the branch and the refs of ours into the mirror; resolves to null. When origin answers but has no such branch,
-   * the refs of ours are brought all the same, and it resolves to the full names of the branches that origin has.
-   * Rejects with an OriginUnavailable, whose message says what to look at; with an OtherFormat where the mirror has to be
-   * made again.
+   * Fetches the branch and the manager's own refs into the mirror, and resolves to null. If origin responds but does not
+   * have the branch, fetches the manager's own refs only, and resolves to the full names of the branches that it has.
+   * Rejects with an OriginUnavailable, whose message says what to check, or with an OtherFormat if the mirror must be made
+   * again in that format.
    */
   fetch(pace: keyof TransferLimits): Promise<readonly string[] | null>;
   /**
-   * Moves a ref from one commit to another (null: it must not be there yet), and does nothing when it is elsewhere.
-   * Rejects as `conflict` when origin refuses the change, with an OriginUnavailable when it cannot be reached.
+   * Moves a ref from one commit to another (`from` is null for a ref that must not exist yet); does nothing if the ref is
+   * elsewhere. Rejects as `conflict` if origin refuses the change, with an OriginUnavailable if it cannot be reached.
    */
   push(ref: string, from: string | null, to: string): Promise<PushOutcome>;
 }
@@ -50,14 +51,14 @@ export interface Origin {
 export function createOrigin(transfers: Transfers, branch: string, limits: TransferLimits): Origin {
   return {
     fetch: async (pace) => {
-      const isTalkative = pace !== 'usual';
+      const showsProgress = pace !== 'usual';
       try {
-        await transfers.run(commands.fetch(branch, isTalkative), limits[pace]);
+        await transfers.run(commands.fetch(branch, showsProgress), limits[pace]);
         return null;
       } catch (error) {
-        if (!isWithoutBranch(error)) return failToFetch(transfers, error, limits.usual);
+        if (!isWithoutBranch(error)) return rejectFetch(transfers, error, limits.usual);
       }
-      return fetchIds(transfers, pace, limits);
+      return fetchOwnRefs(transfers, pace, limits);
     },
     push: async (ref, from, to) => {
       try {
@@ -70,21 +71,21 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
   };
 }
 
-/** What there is to bring without the branch; resolves to the branches that origin has. */
-async function fetchIds(
+/** Fetches from an origin that does not have the branch. Resolves to the branches that it has. */
+async function fetchOwnRefs(
   transfers: Transfers,
   pace: keyof TransferLimits,
   limits: TransferLimits,
 ): Promise<string[]> {
   const { branches, format } = await branchesOf(transfers, limits.usual);
   try {
-    // Where there is no branch, git compares nothing, and the first commit is still to be made.
+    // Without any branch, git compares no formats; and the first commit must be made in origin's format.
     if (pace === 'first' && branches.length === 0) await requireFormat(transfers, format, limits.usual);
     await transfers.run(commands.fetchIds(pace !== 'usual'), limits[pace]);
     return branches;
   } catch (error) {
     if (error instanceof OtherFormat) throw error;
-    return failToFetch(transfers, error, limits.usual);
+    return rejectFetch(transfers, error, limits.usual);
   }
 }
 
@@ -97,10 +98,11 @@ async function requireFormat(
 }
 
 /**
- * Rejects with why a fetch failed. The mirror keeps what origin may not have, so it is given up only where its own format
- * is not origin's; of the two that there are, that is the other one where git names none.
+ * Rejects with the reason why a fetch failed: an OtherFormat if git complains about formats and the mirror's is not
+ * origin's. That is checked, since a mirror that is made again loses what origin may not have. If git does not name
+ * origin's format, it is the other one of the two that exist.
  */
-async function failToFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
+async function rejectFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
   const failure = unreachable(error);
   const mismatch = MISMATCHED.exec(saidBy(error));
   if (mismatch === null) throw failure;
@@ -114,7 +116,10 @@ async function ownFormat(transfers: Transfers, limit: TransferLimit): Promise<st
   return (await transfers.run(commands.objectFormat(), limit)).trim();
 }
 
-/** A web page in which git finds no refs looks like a repository without branches: one that is served as plain files. */
+/**
+ * Lists the branches of origin. Rejects if the server is not a git server: to git, a web page without refs looks like a
+ * repository without branches that is served as plain files.
+ */
 async function branchesOf(
   transfers: Transfers,
   limit: TransferLimit,
@@ -132,21 +137,21 @@ function isWithoutBranch(error: unknown): boolean {
 }
 
 /**
- * Told of every fetch (`done`, `gone`, or the kind of its error) and of every push (`done`, `stale`, `moved`, or the
- * kind).
+ * Called after every transfer. The outcome of a fetch is `done`, `gone` (origin does not have the branch) or the kind of
+ * its error; that of a push is `done`, `stale`, `moved` or the kind of its error.
  */
 export type TransferObserver = (kind: 'fetch' | 'push', outcome: string) => void;
 
-/** The same origin; tells how each transfer ended, but for those that the manager itself has ended. */
+/** Returns the same origin, which reports each transfer to `observe`, except those that the manager itself has ended. */
 export function observed(origin: Origin, observe: TransferObserver): Origin {
-  const telling = async <T>(
+  const observing = async <T>(
     kind: 'fetch' | 'push',
-    act: Promise<T>,
-    tell: (value: T) => string,
+    transfer: Promise<T>,
+    outcomeOf: (value: T) => string,
   ): Promise<T> => {
     try {
-      const value = await act;
-      observe(kind, tell(value));
+      const value = await transfer;
+      observe(kind, outcomeOf(value));
       return value;
     } catch (error) {
       if (!isOfShutdown(error)) observe(kind, kindOf(error));
@@ -154,8 +159,9 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
     }
   };
   return {
-    fetch: (pace) => telling('fetch', origin.fetch(pace), (others) => (others === null ? 'done' : 'gone')),
-    push: (ref, from, to) => telling('push', origin.push(ref, from, to), ({ kind }) => kind),
+    fetch: (pace) =>
+      observing('fetch', origin.fetch(pace), (branches) => (branches === null ? 'done' : 'gone')),
+    push: (ref, from, to) => observing('push', origin.push(ref, from, to), ({ kind }) => kind),
   };
 }
 
@@ -165,71 +171,74 @@ const STALE = /^stale info$/;
 const MOVED =
   /fetch first|non-fast-forward|cannot lock ref|failed to (update|lock)|incorrect old value|already exists|reference already exists/;
 
-/** Said by origin's own git, which ends there; a branch is moved by a transaction of its own. */
+/** Printed by origin's own git, which then ends. Each ref is moved in a transaction of its own. */
 const ABORTED =
   /^(?:remote: )?fatal: .*\b(?:ref updates aborted by hook|aborted by the reference-transaction hook)/m;
 
-/** Lines of origin; and git's own one about objects that origin could not keep. */
-const TOLD = /^(?:remote: |error: remote unpack failed: )(.*\S)\s*$/gm;
+/** Lines from origin, and git's own line about objects that origin could not store. */
+const REMOTE_LINES = /^(?:remote: |error: remote unpack failed: )(.*\S)\s*$/gm;
 
-/** Where on its machine origin could not write. */
-const PATH_THERE = / '\/[^']*'/g;
+/** A path on origin's machine, where it could not write. */
+const REMOTE_PATH = / '\/[^']*'/g;
 
 /** git's message for a ref that stays locked for longer than git waits. */
 const LOCKED = /cannot lock ref '(refs\/[^']*)': Unable to create '[^']*\.lock': File exists/;
 
-/** The same of an origin that keeps its refs in tables. */
+/** The same message of an origin that keeps its refs in tables. */
 const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 
-/** git's message for a ref that cannot be made: another one is below its name, or has the name of a folder of it. */
-const IN_THE_WAY = /'([^']*)' exists; cannot create '([^']*)'/;
+/** git's message for a ref `a/b` that cannot be made because a ref `a` or `a/b/c` exists. */
+const NAME_CONFLICT = /'([^']*)' exists; cannot create '([^']*)'/;
 
-/** Said before anything is sent: git takes a branch or tag whose name ends with a full name for one of that name, too. */
+/** Printed before anything is sent: to git, a branch or tag whose name ends with the full name of a ref matches it, too. */
 const AMBIGUOUS = /^error: dst refspec \S+ matches more than one/m;
 
-/** The same of the one that git takes where nothing else has that name: it is leased as one that is not there. */
-const LEASED = /^!\t[^\t:]*:([^\t]*)\t\[rejected\] \(stale info\)$/m;
+/** Printed if only such a branch or tag exists: git takes it for the ref, which was expected not to exist. */
+const MISTAKEN_REF = /^!\t[^\t:]*:([^\t]*)\t\[rejected\] \(stale info\)$/m;
 
 function pushFailure(error: unknown, ref: string): PushOutcome {
-  if (isForAnother(error, ref)) {
+  if (isForOtherRef(error, ref)) {
     const message = `origin has another ref whose name ends with ${ref}, so git does not push to it; find it with "git ls-remote origin ${ref}", and delete it`;
     throw new HoldfastError('conflict', message, {}, error);
   }
-  const why = error instanceof GitFailure ? whyRejected(error) : undefined;
-  if (why === undefined) throw unreachable(error);
+  const reason = error instanceof GitFailure ? rejectionReason(error) : undefined;
+  if (reason === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
   if (locked !== undefined) throw new OriginLocked(shortName(locked), `${locked}.lock`, error);
   if (TABLES_LOCKED.test((error as GitFailure).stderr))
     throw new OriginLocked('its refs', 'reftable/tables.list.lock', error);
-  const [, inTheWay, wanted] = IN_THE_WAY.exec((error as GitFailure).stderr) ?? [];
+  const [, inTheWay, wanted] = NAME_CONFLICT.exec((error as GitFailure).stderr) ?? [];
   if (inTheWay !== undefined) {
     const message = `origin has a ref ${inTheWay}, which conflicts with ${wanted}; delete it there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
-  const said = shown(error as GitFailure, why);
-  if (STALE.test(why)) return { kind: 'stale', said };
-  if (MOVED.test(why)) return { kind: 'moved', said };
+  const said = explained(error as GitFailure, reason);
+  if (STALE.test(reason)) return { kind: 'stale', said };
+  if (MOVED.test(reason)) return { kind: 'moved', said };
   throw new HoldfastError('conflict', `origin rejected the push: ${said}`, {}, error);
 }
 
-/** Whether git would have moved another ref, or did not know which one is meant. */
-function isForAnother(error: unknown, ref: string): boolean {
+/** Whether git would have moved another ref, or did not know which ref was meant. */
+function isForOtherRef(error: unknown, ref: string): boolean {
   const text = saidBy(error);
-  const [, leased = ref] = LEASED.exec(text) ?? [];
-  return AMBIGUOUS.test(text) || leased !== ref;
+  const [, pushed = ref] = MISTAKEN_REF.exec(text) ?? [];
+  return AMBIGUOUS.test(text) || pushed !== ref;
 }
 
-/** Origin ends at once where its reference-transaction hook refuses: it moved nothing, and has no word for git. */
-function whyRejected({ stderr }: GitFailure): string | undefined {
-  const [, why] = REJECTION.exec(stderr) ?? [];
-  return why ?? (ABORTED.test(stderr) ? 'reference-transaction hook declined' : undefined);
+/**
+ * Returns the reason for which origin has rejected the push; undefined if it has not. If its reference-transaction hook
+ * refuses, origin ends at once: it has moved nothing, and reports no reason to git.
+ */
+function rejectionReason({ stderr }: GitFailure): string | undefined {
+  const [, reason] = REJECTION.exec(stderr) ?? [];
+  return reason ?? (ABORTED.test(stderr) ? 'reference-transaction hook declined' : undefined);
 }
 
-/** What origin told the person who pushes says more than "pre-receive hook declined", or "unpacker error". */
-function shown({ stderr }: GitFailure, why: string): string {
-  const told = [...stderr.matchAll(TOLD)].map(([, line]) => line).join(' ');
-  return redact(told === '' ? why : `${why}: ${told}`)
-    .replaceAll(PATH_THERE, '')
+/** Adds what origin printed to the reason, which is often only "pre-receive hook declined" or "unpacker error". */
+function explained({ stderr }: GitFailure, reason: string): string {
+  const printed = [...stderr.matchAll(REMOTE_LINES)].map(([, line]) => line).join(' ');
+  return redact(printed === '' ? reason : `${reason}: ${printed}`)
+    .replaceAll(REMOTE_PATH, '')
     .replace(/\p{Cc}+/gu, ' ')
     .slice(0, 300);
 }

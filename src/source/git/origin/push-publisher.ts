@@ -16,7 +16,7 @@ import type { RefMover } from '../write/ref-mover.ts';
 import type { Origin, PushOutcome } from './origin.ts';
 import { OriginUnavailable } from './origin-errors.ts';
 
-/** What publishing at origin needs. */
+/** What `createPushPublisher` needs. */
 export interface PushPublisherParts {
   /** Full name of the branch. */
   branch: string;
@@ -24,9 +24,9 @@ export interface PushPublisherParts {
   writer: CommitWriter;
   reader: Reader;
   refs: RefMover;
-  /** Fetches and pushes take turns: a fetch that began before a push would bring back where the branch was. */
+  /** Fetches and pushes take turns: a fetch that began before a push would move the branch back in the mirror. */
   turns: Queue;
-  /** Fetches into the mirror, within the usual time. */
+  /** See `MirrorState.fetch`. */
   fetch(): Promise<void>;
   /** Milliseconds that a push waits for its turn. */
   patience: number;
@@ -34,9 +34,7 @@ export interface PushPublisherParts {
   faults: Faults;
 }
 
-/**
- * Publishes into the branch of a repository elsewhere: commits are made in the mirror, and one push brings them there.
- */
+/** Creates a publisher that makes commits in the mirror and brings all of them to origin with one push. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
   const { writer, refs, turns, maintenance, faults, patience } = parts;
 
@@ -45,19 +43,19 @@ export function createPushPublisher(parts: PushPublisherParts): Publisher {
     faults.pass('commit-written');
     onMade?.(commits);
     refs.prepare();
-    await turns.runWithin(patience, beingRead, () => pushCommits(parts, base.revision, commits));
+    await turns.runWithin(patience, fetchInProgress, () => pushCommits(parts, base.revision, commits));
     return commits;
   };
 
   return {
-    publish: (...asked) => maintenance.adding(() => publish(...asked)),
+    publish: (...args) => maintenance.adding(() => publish(...args)),
     close: async () => {
       await Promise.all([writer.close(), refs.close()]);
     },
   };
 }
 
-function beingRead(): HoldfastError {
+function fetchInProgress(): HoldfastError {
   return new HoldfastError('unavailable', 'a long fetch from origin is in progress; try again later');
 }
 
@@ -75,12 +73,15 @@ async function makeCommits(
   }
 }
 
-/** Rejects as `moved-on` where the branch is elsewhere, as `conflict` where origin leaves it where it is. */
+/**
+ * Rejects as `moved-on` if the branch has moved, as `conflict` if origin does not move it, as `unavailable` if origin
+ * cannot be reached.
+ */
 async function pushCommits(parts: PushPublisherParts, from: string | null, commits: string[]): Promise<void> {
   const first = await pushOnce(parts, from, commits);
   if (first === null) return;
   await requireUnmoved(parts, from);
-  // A push that came to nothing, and was in the way of this one, is gone by now.
+  // If another push was in the way and then failed, it is over by now.
   const second = await pushOnce(parts, from, commits);
   if (second === null) return;
   await requireUnmoved(parts, from);
@@ -91,7 +92,7 @@ const HIDDEN =
   'origin hides the branch from pushes; make it show refs/heads (transfer.hideRefs, receive.hideRefs)';
 const NOT_MOVED = 'origin does not update the branch, although nobody else has';
 
-/** Resolves to null once the commits are at origin, and otherwise to why they are not. */
+/** Resolves to null if the commits are at origin, otherwise to why they are not. */
 async function pushOnce(
   parts: PushPublisherParts,
   from: string | null,
@@ -108,7 +109,7 @@ async function pushOnce(
   }
   if (outcome.kind !== 'done') return outcome;
   parts.faults.pass('branch-moved');
-  await advance(parts, from, commits);
+  await advanceMirror(parts, from, commits);
   return null;
 }
 
@@ -119,16 +120,16 @@ async function requireUnmoved({ fetch, reader }: PushPublisherParts, from: strin
 }
 
 /**
- * What was pushed is where the branch is now: nobody has to fetch to know it. The commits are at origin: whatever
- * hinders this must not look as if nothing had happened, nor as if they were applied.
+ * Moves the branch in the mirror to the pushed commits, which saves a fetch. If that fails, rejects with the commits in
+ * the details: they are at origin but not applied here.
  */
-async function advance(
+async function advanceMirror(
   { refs, branch, fetch }: PushPublisherParts,
   from: string | null,
   commits: string[],
 ): Promise<void> {
   try {
-    // After a fetch that failed, the next one clears away what may have been in its way.
+    // A second fetch, since it removes what a failed one may have left in the way.
     await refs
       .move(trackingRef(branch), from, commits.at(-1) as string)
       .catch(fetch)
@@ -140,8 +141,8 @@ async function advance(
 }
 
 /**
- * Resolves where commits whose push was cut off are at origin. Where they are not, they may still come to be: origin
- * can take its time over what it was sent, also after the line was cut.
+ * Resolves if commits whose push was cut off are at origin. Otherwise rejects with the commits in the details: origin can
+ * still accept what it was sent, even after the connection has ended.
  */
 async function requireArrived(
   { fetch, reader }: PushPublisherParts,

@@ -18,7 +18,7 @@ import { createOrigin, observed, type TransferLimits, type TransferObserver } fr
 import { createOriginRecord } from './origin-record.ts';
 import { createPushPublisher } from './push-publisher.ts';
 
-/** How to follow a branch of a repository elsewhere. */
+/** How to follow a branch of a remote repository. */
 export interface RemoteOptions extends MirrorOptions {
   /** Short name of the branch. */
   branch: string;
@@ -27,23 +27,22 @@ export interface RemoteOptions extends MirrorOptions {
   faults: Faults;
 }
 
-/** The git source of a repository elsewhere. */
+/** The git source of a remote repository. */
 export interface RemoteSource extends Source {
   repository: Repository;
   origin: NonNullable<Source['origin']>;
 }
 
 /**
- * Follows a branch of a repository elsewhere by a mirror: what is read is read there, what is written is pushed.
- * Origin need not be reachable for it to open; nothing is fetched yet. Rejects as `invalid` when the settings cannot
- * be used.
+ * Follows a branch of a remote repository through a mirror: reads come from the mirror, and commits are pushed. Fetches
+ * nothing yet, so origin need not be reachable. Rejects as `invalid` if the settings cannot be used.
  */
 export async function openRemote(options: RemoteOptions): Promise<RemoteSource> {
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
   const { context } = repository;
   const { limits, faults, access } = options;
-  const { origin, forRecord, ...ends } = waysToOrigin(transfer, branch, options);
+  const { origin, recordOrigin, ...endings } = connectOrigin(transfer, branch, options);
   const inner = createReader(repository, openObjects(context), () =>
     followedBranch(repository, trackingRef(branch)),
   );
@@ -53,49 +52,57 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     command: commands.repackReachedOfDay(),
     forget: writer.close,
   });
-  const letGo = async (): Promise<void> => {
+  const endProcesses = async (): Promise<void> => {
     await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.stop()]);
   };
-  const mirror = createMirrorState({ options, repository, branch, origin, limits, letGo });
+  const mirror = createMirrorState({ options, repository, branch, origin, limits, endProcesses });
   const turns = new Queue();
   const reader = mirrorReader(inner, branch, mirror);
-  const refresh = (): Promise<void> => maintenance.adding(mirror.look);
   const { fetch } = mirror;
   const patience = limits.usual.total;
-  const ours = { branch, origin, writer, refs, reader, turns, fetch, patience, maintenance, faults };
+  const publishing = { branch, origin, writer, refs, reader, turns, fetch, patience, maintenance, faults };
   return {
     repository,
     reader,
-    publisher: createPushPublisher(ours),
+    publisher: createPushPublisher(publishing),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ repository, branch, origin: forRecord, turns, mirror, access, maintenance }),
-    // What stands in a folder of somebody's is in a commit before anybody here can see it.
+    record: createOriginRecord({
+      repository,
+      branch,
+      origin: recordOrigin,
+      turns,
+      mirror,
+      access,
+      maintenance,
+    }),
+    // There is no work tree: a folder exists only once it is in a commit.
     isFolderMade: async () => false,
-    origin: { refresh: () => turns.run(refresh), ...ends },
+    origin: { refresh: () => turns.run(() => maintenance.adding(mirror.repairAndFetch)), ...endings },
     close: async () => {
-      ends.abandon();
-      ends.abandonRecord();
+      endings.abandon();
+      endings.abandonRecord();
       await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.close()]);
     },
   };
 }
 
 /**
- * One way for looks and writes, and one for the record, which at the end of the process has longer than these. All take
- * turns: where the record's turn does not end, they would wait for it.
+ * Makes two sets of transfers that can be ended separately: one for polls and writes, and one for the record, which at the
+ * end of the process has more time. All transfers take turns, so polls and writes would wait for a transfer of the record
+ * that does not end.
  */
-function waysToOrigin(transfer: GitContext, branch: string, { limits, onTransfer }: RemoteOptions) {
+function connectOrigin(transfer: GitContext, branch: string, { limits, onTransfer }: RemoteOptions) {
   const transfers = createTransfers(transfer);
-  const ofRecord = createTransfers(transfer);
+  const recordTransfers = createTransfers(transfer);
   return {
     origin: observed(createOrigin(transfers, branch, limits), onTransfer),
-    forRecord: observed(createOrigin(ofRecord, branch, limits), onTransfer),
+    recordOrigin: observed(createOrigin(recordTransfers, branch, limits), onTransfer),
     interrupt: transfers.end,
     abandon: () => {
       transfers.close();
-      // The last version of the record is sent anew after that.
-      ofRecord.end();
+      // The last version of the record is sent again after that.
+      recordTransfers.end();
     },
-    abandonRecord: ofRecord.close,
+    abandonRecord: recordTransfers.close,
   };
 }

@@ -2,21 +2,21 @@ import { lineOf, type SectionText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import { decodeMeta, decodeSection, isNewerFormat, META, type SectionContent } from './format.ts';
 
-/** What a section of the record is to a store, and its version. */
-export type Standing =
+/** A section of the record, by what it means for a store, with its version. */
+export type ClassifiedSection =
   | { kind: 'none'; version: null }
-  /** There is something that is no section of this line. */
+  /** It cannot be read as a section of the line. */
   | { kind: 'damaged'; version: string; message: string }
-  /** A later version of the program wrote it; this one cannot read it, and leaves it alone. */
+  /** A later version of the program wrote it: this one cannot read it, and does not replace it. */
   | { kind: 'newer'; version: string }
   /**
-   * `ours`: written for this store. `another`: for another store, about the same line; the devices are the same,
-   * where one store was lost, restored or followed by the other.
+   * `ours`: this store wrote it. `another`: another store of the same line did; if one of the two was lost, restored from
+   * a backup or replaced by the other, both have served the same devices.
    */
   | { kind: 'ours' | 'another'; version: string; section: SectionContent };
 
-/** Says what the section of a line is, as it was read, to the store of this fleet. */
-export function standingOf(text: SectionText | null, line: string, fleet: string): Standing {
+/** Decodes the section of a line as it was read, and classifies it for the store of this fleet. */
+export function classifySection(text: SectionText | null, line: string, fleet: string): ClassifiedSection {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
   if ('files' in text && isNewerFormat(text.files.get(META))) return { kind: 'newer', version };
@@ -28,8 +28,8 @@ export function standingOf(text: SectionText | null, line: string, fleet: string
 }
 
 /**
- * Whether a section can know more than a store that has counters. Where it says of itself that it is this store's own
- * and no newer, its rows need not be read: there are thousands of them, and every start looks.
+ * Whether a section can have ids that a store with counters does not know. Decides by `meta.json` alone: every start asks
+ * this, and the rows of a section that this very store wrote, and that is no newer, need not be decoded.
  */
 export function mayKnowMore(
   text: SectionText | null,

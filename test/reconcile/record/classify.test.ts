@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { classifySection, mayKnowMore } from '../../../src/reconcile/record/classify.ts';
 import { encodeMeta, META, type SectionMeta } from '../../../src/reconcile/record/format.ts';
 import { Shards } from '../../../src/reconcile/record/shards.ts';
-import { mayKnowMore, standingOf } from '../../../src/reconcile/record/standing.ts';
 import type { SectionText } from '../../../src/source/source.ts';
 import type { CounterRow } from '../../../src/store/store.ts';
 
@@ -15,7 +15,7 @@ type Meta = Omit<SectionMeta, 'rows' | 'highest'>;
 /** A record as it is written, or with one file as nobody writes it. */
 async function textOf(meta: Meta, damaged: 'meta.json' | 'rows' | null): Promise<SectionText> {
   const shards = new Shards();
-  const rows = await shards.changed(await shards.take([WEB]), new Map());
+  const rows = await shards.changed(await shards.add([WEB]), new Map());
   const files = new Map([...rows, [META, encodeMeta({ ...meta, ...shards.totals })]]);
   if (damaged !== null) files.set(damaged === 'rows' ? ([...rows.keys()][0] ?? '') : damaged, 'not JSON');
   return { version: 'c'.repeat(40), files };
@@ -36,9 +36,9 @@ describe('a look at what a record says of itself', () => {
     await fc.assert(
       fc.asyncProperty(metas, damages, fc.nat({ max: 3 }), async (meta, damaged, idSequence) => {
         const text = await textOf(meta, damaged);
-        const standing = standingOf(text, 'desired-state', FLEETS[0] ?? '');
-        const isNewer = 'section' in standing && standing.section.meta.idSequence > idSequence;
-        const counts = standing.kind === 'another' || (standing.kind === 'ours' && isNewer);
+        const classified = classifySection(text, 'desired-state', FLEETS[0] ?? '');
+        const isNewer = 'section' in classified && classified.section.meta.idSequence > idSequence;
+        const counts = classified.kind === 'another' || (classified.kind === 'ours' && isNewer);
         const mayCount = mayKnowMore(text, { fleet: FLEETS[0] ?? '', idSequence });
         expect(mayCount || !counts).toBe(true);
       }),

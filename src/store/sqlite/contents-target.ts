@@ -14,9 +14,9 @@ import type {
 import { higherOid } from '../object-id.ts';
 import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
-import { createFile, type Database, openFiller, prepare } from './connection.ts';
+import { closeOnFailure, createFile, type Database, openFiller, prepare } from './connection.ts';
 import { KEYS, SqliteContents } from './contents.ts';
-import { MIGRATIONS, migrate } from './migrations.ts';
+import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { Reports } from './reports.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -53,7 +53,10 @@ export class SqliteTarget implements ContentsTarget {
     const work = `${this.#path}.copy`;
     createFile(work);
     const db = openFiller(work);
-    migrate(db, MIGRATIONS, head.fleet);
+    closeOnFailure(db, () => {
+      checkHeader(db, MIGRATIONS);
+      migrate(db, MIGRATIONS, head.fleet);
+    });
     this.#open = { db, contents: new SqliteContents(db), puts: putsOn(db) };
     if ((await this.head()).fleet !== head.fleet)
       throw new HoldfastError(

@@ -22,8 +22,7 @@ import { inTransaction } from './transaction.ts';
 
 /** All rows, and the head that they were copied from. */
 const CLEAR = `
-  DELETE FROM apps; DELETE FROM device_groups; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports;
-  DELETE FROM copied_from;`;
+  DELETE FROM objects; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports; DELETE FROM copied_from;`;
 
 /** What a copy that has begun works with. */
 interface Open {
@@ -168,15 +167,14 @@ function putsOn(db: Database): Puts {
 
 function putObjectsOn(db: Database): Puts['object'] {
   const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
-  const app = prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?)');
-  const group = prepare(db, 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?)');
+  const object = prepare(db, 'INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)');
   return ({ kind, name, own, prune, stored }) => {
     if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
     if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
     if (stored === null) return;
     const { oid, content, hash, origin } = stored;
     const { path, blob } = origin ?? { path: null, blob: null };
-    (kind === 'app' ? app : group).run(name, oid, content, hash, path, blob);
+    object.run(kind, name, oid, content, hash, path, blob);
   };
 }
 

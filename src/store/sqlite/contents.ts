@@ -7,7 +7,7 @@ import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS } from './migrations.ts';
 import { OPERATION_COLUMNS } from './operations.ts';
-import { fileOrigin, TABLE_OF } from './rows.ts';
+import { fileOrigin } from './rows.ts';
 import { StateReads } from './state.ts';
 
 /** The key of every app and group that is or was. */
@@ -23,7 +23,7 @@ function objectsOf(kind: Kind): string {
     FROM (${all} ORDER BY name LIMIT ?2) AS names
     LEFT JOIN counters AS own ON own.kind = '${kind}' AND own.name = names.name
     LEFT JOIN counters AS p ON '${kind}' = 'device_group' AND p.kind = 'prune' AND p.name = names.name
-    LEFT JOIN ${TABLE_OF[kind]} AS o ON o.name = names.name
+    LEFT JOIN objects AS o ON o.kind = '${kind}' AND o.name = names.name
     ORDER BY names.name`;
 }
 

@@ -73,9 +73,8 @@ export class CounterReads {
   constructor(db: Database) {
     this.#page = prepare(
       db,
-      `SELECT c.kind, c.name, c.last, coalesce(a.hash, g.hash, c.hash) AS hash, c.changed FROM counters AS c
-       LEFT JOIN apps AS a ON c.kind = 'app' AND a.name = c.name
-       LEFT JOIN device_groups AS g ON c.kind = 'device_group' AND g.name = c.name
+      `SELECT c.kind, c.name, c.last, coalesce(o.hash, c.hash) AS hash, c.changed
+       FROM counters AS c LEFT JOIN objects AS o ON o.kind = c.kind AND o.name = c.name
        WHERE (c.changed, c.kind, c.name) > (?, ?, ?) ORDER BY c.changed, c.kind, c.name LIMIT ${PAGE}`,
     );
     this.#changed = prepare(

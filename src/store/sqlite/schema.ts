@@ -1,7 +1,7 @@
 import { type Database, prepare } from './connection.ts';
 
 /**
- * Version 1.
+ * Version 2, the first to be released.
  *
  * A counter outlives its object; while an object is stored, its id is the counter's `last`. `counters.hash` is
  * the hash that the record gave for an object that is not stored; `changed` is the id sequence of the last change.
@@ -36,22 +36,15 @@ CREATE TABLE log_position (
   position INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE apps (
-  name TEXT NOT NULL PRIMARY KEY,
+CREATE TABLE objects (
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group')),
+  name TEXT NOT NULL,
   oid TEXT NOT NULL,
   content TEXT NOT NULL,
   hash TEXT NOT NULL,
   path TEXT,
-  blob TEXT
-) STRICT;
-
-CREATE TABLE device_groups (
-  name TEXT NOT NULL PRIMARY KEY,
-  oid TEXT NOT NULL,
-  content TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  path TEXT,
-  blob TEXT
+  blob TEXT,
+  PRIMARY KEY (kind, name)
 ) STRICT;
 
 CREATE TABLE counters (

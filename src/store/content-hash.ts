@@ -15,9 +15,9 @@ const BUILT_IN_DEFAULTS: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Returns a digest of the content that devices see, as 32 hex digits. It is the same for equal contents and different for
- * all others; the order of keys in maps does not matter, that of lists does. An app's field that equals its built-in
- * default counts as absent, so that a version of the product that adds a field with a default changes no hash.
+ * Returns a digest of the content that devices see, as 32 hex digits. It is the same for equal contents and different
+ * for all others; the order of keys in maps does not matter, that of lists does. An app's field that equals its
+ * built-in default counts as absent, so that a version of the product that adds a field with a default changes no hash.
  */
 export function contentHash(kind: Kind, content: Content): string {
   const fields = canonicalFields(content).filter(

@@ -12,8 +12,8 @@ export function tagsOf(object: StoredObject): [etag: string, ...others: string[]
 }
 
 /**
- * Checks `If-Match` before a change. Returns null if the object has one of the entity tags in `ifMatch`, or `ifMatch` is
- * null; otherwise a `moved-on` error. `object` is null if there is no such object.
+ * Checks `If-Match` before a change. Returns null if the object has one of the entity tags in `ifMatch`, or `ifMatch`
+ * is null; otherwise a `moved-on` error. `object` is null if there is no such object.
  */
 export function ifMatchRefusal(
   object: StoredObject | null,

@@ -8,8 +8,8 @@ const HIGHEST = (1n << 96n) - 1n;
 const RANDOM_BYTES = 5;
 
 /**
- * Returns a generator of ids in the layout of a MongoDB ObjectId, as 24 hex digits: 4 bytes Unix seconds, 5 random bytes,
- * 3 bytes counter.
+ * Returns a generator of ids in the layout of a MongoDB ObjectId, as 24 hex digits: 4 bytes Unix seconds, 5 random
+ * bytes, 3 bytes counter.
  *
  * Each id is higher than the one before, and than `highest`, the highest id that any manager has made (null: none). If
  * the time is not later than that of the last id, the next id is the last plus 1. So ids do not run ahead of the clock,

@@ -1,8 +1,8 @@
 import type { OperationEntry } from './store.ts';
 
 /**
- * A page ends once its entries have this many ids. A prune of all groups gives one id to each, and a reply is serialized
- * in one turn of the event loop.
+ * A page ends once its entries have this many ids. A prune of all groups gives one id to each, and a reply is
+ * serialized in one turn of the event loop.
  */
 const MAX_IDS = 10_000;
 

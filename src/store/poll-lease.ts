@@ -12,8 +12,8 @@ export interface PollLease {
    */
   isOurTurn(): Promise<boolean>;
   /**
-   * Records that this manager has reached origin and brought the store up to date: renews the lease, or takes it if it is
-   * free or was not renewed for too long. Does nothing if another manager holds it.
+   * Records that this manager has reached origin and brought the store up to date: renews the lease, or takes it if it
+   * is free or was not renewed for too long. Does nothing if another manager holds it.
    */
   keep(): Promise<void>;
   /** Gives up the lease if this manager holds it; the next manager that reads it takes it. */

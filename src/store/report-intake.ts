@@ -19,8 +19,8 @@ interface Batch {
 const BATCH_SIZE = 1000;
 
 /**
- * Combines the reports of many calls into few writes, because there can be thousands of devices and each write waits for a
- * disk or a server. Lists that arrive while a batch is written share the next batch.
+ * Combines the reports of many calls into few writes, because there can be thousands of devices and each write waits
+ * for a disk or a server. Lists that arrive while a batch is written share the next batch.
  */
 export class ReportIntake {
   readonly #write: (take: () => readonly ReportList[]) => Promise<void>;

@@ -29,8 +29,8 @@ export interface ReportQuery {
 }
 
 /**
- * A page of reports. `lastId` is the `_id` to continue after; null if this is the last page. If reports are large, a page
- * can have fewer than were requested although more follow.
+ * A page of reports. `lastId` is the `_id` to continue after; null if this is the last page. If reports are large, a
+ * page can have fewer than were requested although more follow.
  */
 export interface ReportPage {
   data: StoredReport[];

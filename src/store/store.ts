@@ -201,9 +201,9 @@ export interface DeviceReads extends StoreProgress {
 /** The counters of ids, which the record outside the store preserves for the case that the store is lost. */
 export interface IdStore extends StoreProgress {
   /**
-   * Merges earlier ids into the counters, and sets `seededFrom`. The `last` and `floor` of each seeded counter become the
-   * higher of the stored and the seed's value, so a stored group's prune id rises to the seed's `last`. Every counter counts as
-   * changed.
+   * Merges earlier ids into the counters, and sets `seededFrom`. The `last` and `floor` of each seeded counter become
+   * the higher of the stored and the seed's value, so a stored group's prune id rises to the seed's `last`. Every
+   * counter counts as changed.
    *
    * A stored app or group is outdated if its id is below the seed's `last`, or equal to it while the seed has the hash
    * of another content. If its content has the seed's hash, `last` becomes its id. Otherwise it is dropped, and the
@@ -227,8 +227,8 @@ export interface PassStore extends IdStore {
    */
   claimHead(expected: number, revision: string, at: number): Promise<number>;
   /**
-   * Applies a batch and sets the applied revision, in one transaction. A step that changes an object's content raises its
-   * id by the rule of `nextId`. A step that creates an object raises its id, too, unless the seeded hash shows that
+   * Applies a batch and sets the applied revision, in one transaction. A step that changes an object's content raises
+   * its id by the rule of `nextId`. A step that creates an object raises its id, too, unless the seeded hash shows that
    * devices already have this content; the same holds for the prune id of a new group, by the group's hash. Updates of
    * a group keep its prune id. A step whose content is already stored raises nothing, so applying the same batch again
    * changes nothing. Resolves to the ids of the apps and groups that were created or changed. Rejects as `conflict` if
@@ -238,8 +238,8 @@ export interface PassStore extends IdStore {
   /** Resolves to all applied objects, for the first plan of a process. */
   appliedObjects(): Promise<AppliedObject[]>;
   /**
-   * Resolves to the objects that changed after the state with this `mark` was read, and possibly others. Resolves to null
-   * if any object may have changed: the store keeps no marks, the mark is too old, or the store was restored since.
+   * Resolves to the objects that changed after the state with this `mark` was read, and possibly others. Resolves to
+   * null if any object may have changed: the store keeps no marks, the mark is too old, or the store was restored.
    */
   changedObjects(mark: string): Promise<ChangedObjects | null>;
 }
@@ -265,15 +265,15 @@ export interface OperationStore {
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id a commit has raised: the restart of a stopped app. */
   logOperation(entry: NewOperation): Promise<void>;
-  /** Resolves to entries with an id below `before` (null: all), newest first: at most `limit`, and one if any is left. */
+  /** Resolves to entries with an id below `before` (null: all), newest first: at most `limit`, at least one if any. */
   operations(before: number | null, limit: number): Promise<OperationEntry[]>;
 }
 
 /** Keeps the reports of devices. */
 export interface ReportStore {
   /**
-   * Stores all of the reports or none, and gives each an `_id` that is higher than all given before, in the order of the
-   * list. `at` is the time of their arrival, in Unix milliseconds.
+   * Stores all of the reports or none, and gives each an `_id` that is higher than all given before, in the order of
+   * the list. `at` is the time of their arrival, in Unix milliseconds.
    */
   insertReports(reports: readonly Report[], at: number): Promise<void>;
   /** Resolves to a page of the reports that match the query, in ascending order of `_id`. */
@@ -283,7 +283,7 @@ export interface ReportStore {
 }
 
 /**
- * Everything that the manager keeps outside of git, for parts of the program that each need some of the interfaces above.
+ * Everything that the manager keeps outside of git. Most parts of the program need only some of the interfaces above.
  *
  * Every call is atomic: it takes effect completely if it resolves, and not at all if it rejects. There are two
  * exceptions: a call that rejects as `unavailable` may have taken effect, and `expireReports` works in portions. A read
@@ -293,8 +293,8 @@ export interface ReportStore {
  */
 export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore, ReportStore {
   /**
-   * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except that
-   * a second `close` resolves.
+   * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except
+   * that a second `close` resolves.
    */
   close(): Promise<void>;
 }

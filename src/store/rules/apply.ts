@@ -29,8 +29,8 @@ type Upsert = Step & { after: Content };
 /**
  * Implements `Store.apply` on a store's `Work`. Yields to other work between steps.
  *
- * Writes first the state, then objects, then counters: if a large transaction of SQLite changes a page that is already in
- * the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
+ * Writes first the state, then objects, then counters: if a large transaction of SQLite changes a page that is already
+ * in the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
   requireSequence(work.state.lastClaim(), batch.sequence);
@@ -78,7 +78,9 @@ function isUpsert(step: Step): step is Upsert {
   return step.after !== null;
 }
 
-/** Creates an object. If the counter has the hash of its content, devices have this content, and the ids stay the same. */
+/**
+ * Creates an object. If the counter has the hash of its content, devices have this content, and the ids stay the same.
+ */
 function create(work: Work, step: Upsert, pass: Pass): number {
   const { objects, counters, newOid } = work;
   const { kind, name } = step;

@@ -53,8 +53,8 @@ export function appliedObject(
 }
 
 /**
- * Resolves to the apps of a group in the order of its list; `rows` can be in any order. Yields to other work. Rejects as
- * `unavailable` if an app is missing: devices stop the containers of every app that is left out.
+ * Resolves to the apps of a group in the order of its list; `rows` can be in any order. Yields to other work. Rejects
+ * as `unavailable` if an app is missing: devices stop the containers of every app that is left out.
  */
 export async function appsOfGroup(
   { name: group, content }: StoredGroup,

@@ -43,7 +43,7 @@ function seedObject(
   return fate;
 }
 
-/** A stored object is outdated if the seed has a higher id, or has its id for another content. */
+/** A stored object is dropped if the seed has another content, under a higher id or the same one. */
 function fateOf(stored: { id: number; hash: string } | undefined, seed: CounterSeed): Fate {
   if (stored === undefined) return 'absent';
   if (stored.id > seed.last || stored.hash === seed.hash) return 'kept';

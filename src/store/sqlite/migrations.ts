@@ -4,7 +4,7 @@ import { isNotADatabase } from './errors.ts';
 import { createSchema } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
-/** Brings a database from one version to the next, inside a transaction. `fleet` is a new random id. */
+/** Brings a database from one version to the next, inside a transaction. `fleet` is the identity for a new database. */
 export type Migration = (db: Database, fleet: string) => void;
 
 /** All migrations, oldest first. A release may only append to them. */
@@ -13,7 +13,7 @@ export const MIGRATIONS: readonly Migration[] = [createSchema];
 /** Schemas up to this version were in no release, and are not migrated. */
 const LAST_UNRELEASED = 1;
 
-/** "Hold" in ASCII, in the file's header: tells our files from those of other programs. */
+/** "Hold" in ASCII. The file's header contains it, to distinguish Holdfast's files from those of other programs. */
 const APPLICATION_ID = 0x486f6c64;
 
 interface Header {

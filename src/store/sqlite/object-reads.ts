@@ -6,7 +6,7 @@ import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { FIND_OBJECT, fileOrigin, NAMES, SELECT_OBJECTS } from './rows.ts';
 
-/** An object and where it came from, as its table holds them. */
+/** The columns of an object that `AppliedObject` is made from. */
 export interface AppliedRow {
   kind: Kind;
   name: string;
@@ -48,17 +48,17 @@ export class ObjectReads {
     return row === undefined ? null : storedGroup(row);
   }
 
-  /** The rows of a group's apps, in no order; one that is missing is left out. */
+  /** Returns the rows of a group's apps, in any order, without those that are missing. */
   members({ content }: StoredGroup): ObjectRow[] {
     return this.#members.all(JSON.stringify(content.apps));
   }
 
-  /** The rows of all objects. */
+  /** Returns the rows of all objects. */
   all(): AppliedRow[] {
     return this.#all.all();
   }
 
-  /** Parses rows; gives way to other work. */
+  /** Parses rows. Yields to other work. */
   async parse(rows: readonly AppliedRow[]): Promise<AppliedObject[]> {
     const objects: AppliedObject[] = [];
     await inTurns(rows, (row) => {

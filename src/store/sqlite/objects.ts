@@ -49,7 +49,7 @@ export class Objects {
     this.#setOrigin.run(origin?.path ?? null, origin?.blob ?? null, kind, name);
   }
 
-  /** Whether there was such an object. */
+  /** Removes an object. Returns whether there was one. */
   remove(kind: Kind, name: string): boolean {
     return this.#remove.run(kind, name).changes > 0;
   }

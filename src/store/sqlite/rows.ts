@@ -15,7 +15,7 @@ export const FIND_OBJECT = `${SELECT_OBJECTS} WHERE o.kind = ? AND o.name = ?`;
 /** Reads the names of all objects of a kind, in ascending order. */
 export const NAMES = 'SELECT name FROM objects WHERE kind = ? ORDER BY name';
 
-/** The file of an object, which is kept in two columns. */
+/** Returns the file of an object from its two columns. */
 export function fileOrigin({ path, blob }: { path: string | null; blob: string | null }): FileOrigin | null {
   return path === null || blob === null ? null : { path, blob };
 }

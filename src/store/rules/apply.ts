@@ -79,20 +79,20 @@ function isUpsert(step: Step): step is Upsert {
 }
 
 /**
- * Creates an object. If the counter has the hash of its content, devices have this content, and the ids stay the same.
+ * Creates an object. If the counter has the hash of its content, nothing changes for devices, so the ids stay the same.
  */
 function create(work: Work, step: Upsert, pass: Pass): number {
   const { objects, counters, newOid } = work;
   const { kind, name } = step;
   const row = rowOf(step);
   const counter = counters.get(kind, name);
-  const isKnown = counter.hash === row.hash && counter.last > 0;
-  if (isKnown) counters.handOverHash(kind, name);
-  const id = isKnown ? counter.last : raiseCounter(work, kind, name, pass);
+  const isUnchanged = counter.hash === row.hash && counter.last > 0;
+  if (isUnchanged) counters.handOverHash(kind, name);
+  const id = isUnchanged ? counter.last : raiseCounter(work, kind, name, pass);
   pass.lastOid = newOid(pass.at);
   objects.insert(kind, name, pass.lastOid, row);
-  const isPruneIdKnown = isKnown && counters.get('prune', name).last > 0;
-  if (kind === 'device_group' && !isPruneIdKnown) raiseCounter(work, 'prune', name, pass);
+  const keepsPruneId = isUnchanged && counters.get('prune', name).last > 0;
+  if (kind === 'device_group' && !keepsPruneId) raiseCounter(work, 'prune', name, pass);
   return id;
 }
 

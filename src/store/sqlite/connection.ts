@@ -49,7 +49,7 @@ export function openWriter(path: string): Database {
   return closeOnFailure(db, () => {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
-    checkpointByItself(db, true);
+    setAutoCheckpoint(db, true);
     enlargeCache(db);
     return db;
   });
@@ -59,7 +59,7 @@ export function openWriter(path: string): Database {
  * Opens a connection that fills a file that no other connection reads. It uses no write-ahead log, since the log would
  * have to be renamed together with the file once that is complete.
  */
-export function openFiller(path: string): Database {
+export function openCopyTarget(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
@@ -96,7 +96,7 @@ export function closeOnFailure<T>(db: Database, work: () => T): T {
  * Undoes a transaction that was interrupted before the file had a write-ahead log; until that is done, SQLite refuses
  * read-only connections. Errors are ignored, since the next connection reports them.
  */
-export function rollBack(path: string): void {
+export function rollBackJournal(path: string): void {
   if (!existsSync(`${path}-journal`)) return;
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   try {
@@ -114,7 +114,7 @@ export function openReader(path: string): Database {
 }
 
 /** Opens a read-only connection that reads the file without its write-ahead log. */
-export function openAlone(path: string): Database {
+export function openWithoutLog(path: string): Database {
   return new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true });
 }
 
@@ -124,7 +124,7 @@ export function openAlone(path: string): Database {
 const CHECKPOINT_PAGES = 4000;
 
 /** Turns automatic checkpoints on or off. */
-export function checkpointByItself(db: Database, isOn: boolean): void {
+export function setAutoCheckpoint(db: Database, isOn: boolean): void {
   db.exec(`PRAGMA wal_autocheckpoint = ${isOn ? CHECKPOINT_PAGES : 0}`);
 }
 

@@ -14,7 +14,7 @@ import type {
 import { higherOid } from '../object-id.ts';
 import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
-import { closeOnFailure, createFile, type Database, openFiller, prepare } from './connection.ts';
+import { closeOnFailure, createFile, type Database, openCopyTarget, prepare } from './connection.ts';
 import { KEYS, SqliteContents } from './contents.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { Reports } from './reports.ts';
@@ -51,12 +51,12 @@ export class SqliteTarget implements ContentsTarget {
     if (existsSync(this.#path)) throw new HoldfastError('invalid', 'the target already contains a store');
     const unfinished = `${this.#path}.copy`;
     createFile(unfinished);
-    const db = openFiller(unfinished);
+    const db = openCopyTarget(unfinished);
     closeOnFailure(db, () => {
       checkHeader(db, MIGRATIONS);
       migrate(db, MIGRATIONS, head.fleet);
     });
-    this.#open = { db, contents: new SqliteContents(db), inserts: insertsInto(db) };
+    this.#open = { db, contents: new SqliteContents(db), inserts: prepareInserts(db) };
     if ((await this.head()).fleet !== head.fleet)
       throw new HoldfastError(
         'invalid',
@@ -71,9 +71,9 @@ export class SqliteTarget implements ContentsTarget {
   async reached(): Promise<ReachedParts> {
     const { db } = this.#begun;
     return {
-      objects: reachedIn<string>(db, `SELECT count(*) AS rows, max(key) AS last FROM (${KEYS})`),
-      operations: reachedIn<number>(db, 'SELECT count(*) AS rows, max(id) AS last FROM operations'),
-      reports: reachedIn<string>(db, 'SELECT count(*) AS rows, max(oid) AS last FROM reports'),
+      objects: readReached<string>(db, `SELECT count(*) AS rows, max(key) AS last FROM (${KEYS})`),
+      operations: readReached<number>(db, 'SELECT count(*) AS rows, max(id) AS last FROM operations'),
+      reports: readReached<string>(db, 'SELECT count(*) AS rows, max(oid) AS last FROM reports'),
     };
   }
 
@@ -151,12 +151,12 @@ export class SqliteTarget implements ContentsTarget {
 }
 
 /** Statements are prepared once, because the driver frees their memory only when they are garbage-collected. */
-function insertsInto(db: Database): Inserts {
+function prepareInserts(db: Database): Inserts {
   const operation = prepare(db, 'INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
   const reports = new Reports(db);
   const report = prepare<{ oid: string }>(db, 'SELECT oid FROM reports WHERE oid = ?');
   return {
-    object: objectInsert(db),
+    object: prepareObjectInsert(db),
     operation: ({ id, at, actor, action, name, requestId, ids }) =>
       void operation.run(id, at, actor, action, name, requestId, JSON.stringify(ids)),
     report: ({ oid, arrived, body }) => {
@@ -165,7 +165,7 @@ function insertsInto(db: Database): Inserts {
   };
 }
 
-function objectInsert(db: Database): Inserts['object'] {
+function prepareObjectInsert(db: Database): Inserts['object'] {
   const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
   const object = prepare(db, 'INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)');
   return ({ kind, name, own, prune, stored }) => {
@@ -186,6 +186,6 @@ function copiedFrom(db: Database): string | null {
   return prepare<{ head: string }>(db, 'SELECT head FROM copied_from').get()?.head ?? null;
 }
 
-function reachedIn<Place>(db: Database, sql: string): Reached<Place> {
+function readReached<Place>(db: Database, sql: string): Reached<Place> {
   return prepare<Reached<Place>>(db, sql).get() ?? { rows: 0, last: null };
 }

@@ -71,7 +71,7 @@ export class SqliteContents implements Contents {
   }
 
   async head(): Promise<ContentsHead> {
-    return new StateReads(this.#db).whole();
+    return new StateReads(this.#db).head();
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {

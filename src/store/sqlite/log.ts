@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { HoldfastError } from '../../errors.ts';
-import { type Database, openAlone, prepare, type Statement } from './connection.ts';
+import { type Database, openWithoutLog, prepare, type Statement } from './connection.ts';
 
 /**
  * Counts the transactions of a store in a table of one row. Every transaction writes the row, so both the write-ahead
@@ -53,11 +53,11 @@ const FILE_POSITION = `
  * closed the file itself, it would lose the locks of all its connections.
  */
 function readWithoutLog<T>(path: string, read: (file: Database) => T): T | undefined {
-  const file = openAlone(path);
+  const file = openWithoutLog(path);
   try {
     return read(file);
   } catch {
-    // The table or an intact copy of a page is only in the log: a loss of power can leave a page half written.
+    // Only the log has the table, or an intact copy of a page that a loss of power has left half written.
     return undefined;
   } finally {
     file.close();
@@ -98,7 +98,7 @@ function firstPosition(path: string, { page, pageSize }: FilePosition): number |
       const header = read(from, FRAME_HEADER);
       if (header.length < FRAME_HEADER) return null;
       if (!header.subarray(FRAME_SALT, FRAME_SALT + SALT_SIZE).equals(salt)) return null;
-      if (header.readUInt32BE(0) === page) return positionIn(read(from + FRAME_HEADER, pageSize));
+      if (header.readUInt32BE(0) === page) return readPosition(read(from + FRAME_HEADER, pageSize));
     }
   } finally {
     closeSync(log);
@@ -111,7 +111,7 @@ const ROW_COUNT = 3;
 const POSITION_SIZE = 6;
 
 /** Returns the position in a page of `log_position`; null if the page is not a leaf with one row. */
-function positionIn(page: Buffer): number | null {
+function readPosition(page: Buffer): number | null {
   if (page.length < POSITION_SIZE || page[0] !== LEAF || page.readUInt16BE(ROW_COUNT) !== 1) return null;
   return page.readUIntBE(page.length - POSITION_SIZE, POSITION_SIZE);
 }

@@ -2,13 +2,20 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
-import { closeOnFailure, createFile, enlargeCache, openReader, openWriter, rollBack } from './connection.ts';
+import {
+  closeOnFailure,
+  createFile,
+  enlargeCache,
+  openReader,
+  openWriter,
+  rollBackJournal,
+} from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { watchFiles } from './open-files.ts';
 import { SqliteStore } from './store.ts';
-import { readsOn, writesOn } from './tables.ts';
+import { prepareReads, prepareWrites } from './tables.ts';
 
 export interface SqliteStoreOptions {
   /** The database's file, created if missing, readable only by its owner. Its folder must exist. */
@@ -38,7 +45,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
   createFile(path);
   requireWritable(path);
-  rollBack(path);
+  rollBackJournal(path);
   const reader = openReader(path);
   return closeOnFailure(reader, () => {
     checkHeader(reader, MIGRATIONS);
@@ -47,8 +54,8 @@ function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-      const writes = writesOn(writer, defaults, random);
-      return new SqliteStore({ reader, writer }, readsOn(reader, defaults), writes, watchFiles(path));
+      const writes = prepareWrites(writer, defaults, random);
+      return new SqliteStore({ reader, writer }, prepareReads(reader, defaults), writes, watchFiles(path));
     });
   });
 }

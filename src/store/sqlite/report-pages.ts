@@ -7,11 +7,11 @@ import { reportFilter, timeCondition } from './report-query.ts';
 const WINDOW = 20_000;
 
 /** The most bytes of a body that is read with its row. Larger bodies are read one by one. */
-const INLINE = 16_384;
+const MAX_INLINE_BODY = 16_384;
 /** A page ends once its bodies have this many characters: it can have a thousand reports of a megabyte each. */
-const MAX_TEXT = 4_194_304;
+const MAX_PAGE_TEXT = 4_194_304;
 
-const BODY = `CASE WHEN octet_length(body) <= ${INLINE} THEN body END AS body`;
+const BODY = `CASE WHEN octet_length(body) <= ${MAX_INLINE_BODY} THEN body END AS body`;
 
 interface ReportRow {
   oid: string;
@@ -57,7 +57,7 @@ export class ReportPages {
     const data: StoredReport[] = [];
     let [seen, text] = [0, 0];
     for (const { oid, body: inline } of rows) {
-      if (seen === query.pageSize || text >= MAX_TEXT) break;
+      if (seen === query.pageSize || text >= MAX_PAGE_TEXT) break;
       seen += 1;
       // A body that is missing was deleted after the search.
       const body = inline ?? this.#body.get(oid)?.body;

@@ -32,7 +32,7 @@ export class StateReads {
   }
 
   /** Returns all of the state, for a copy. */
-  whole(): ContentsHead {
+  head(): ContentsHead {
     const row = this.row();
     const { claimed, floor_of_others: floorOfOthers, last_oid: lastOid } = row;
     return { ...progressOf(row), claimed, floorOfOthers, lastOid };

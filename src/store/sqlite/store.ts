@@ -42,7 +42,7 @@ import {
 } from './transaction.ts';
 
 /** From this many changes on, the extra cost of a large transaction is less than the time that `COMMIT` would block. */
-const LARGE = 500;
+const LARGE_CHANGE = 500;
 /** Milliseconds from a large transaction to its checkpoint, so that the end of the pass comes first. */
 const CHECKPOINT_DELAY = 2000;
 
@@ -88,7 +88,7 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#reads.state.read());
   }
 
-  /** NORMAL: a loss of power may undo an attempt, because nothing was acknowledged. */
+  /** NORMAL: a loss of power can undo an attempt, which nobody relies on. */
   markAttempted(revision: string, at: number): Promise<void> {
     return this.#write(() => this.#writes.state.setAttempted(revision, at), 'NORMAL');
   }
@@ -247,7 +247,7 @@ export class SqliteStore implements Store {
   }
 
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
-    if (changes < LARGE) return this.#writeAsync(work);
+    if (changes < LARGE_CHANGE) return this.#writeAsync(work);
     const { writer } = this.#connections;
     return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
       () => {

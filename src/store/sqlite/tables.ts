@@ -34,7 +34,11 @@ export interface Reads {
 }
 
 /** Prepares everything that changes the database. `random` returns so many random bytes. */
-export function writesOn(db: Database, defaults: AppDefaults, random: (size: number) => Uint8Array): Writes {
+export function prepareWrites(
+  db: Database,
+  defaults: AppDefaults,
+  random: (size: number) => Uint8Array,
+): Writes {
   const state = new StateWrites(db);
   return {
     state,
@@ -49,7 +53,7 @@ export function writesOn(db: Database, defaults: AppDefaults, random: (size: num
 }
 
 /** Prepares everything that reads the database. */
-export function readsOn(db: Database, defaults: AppDefaults): Reads {
+export function prepareReads(db: Database, defaults: AppDefaults): Reads {
   return {
     state: new StateReads(db),
     objects: new ObjectReads(db, defaults),

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { checkpointByItself, type Database, enlargeCache, shrinkCache } from './connection.ts';
+import { type Database, enlargeCache, setAutoCheckpoint, shrinkCache } from './connection.ts';
 
 /**
  * The `synchronous` pragma of a transaction. With FULL, `COMMIT` waits until the log is on the disk. With NORMAL, a
@@ -45,7 +45,7 @@ export async function inAsyncTransaction<T>(
  */
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   shrinkCache(db);
-  checkpointByItself(db, false);
+  setAutoCheckpoint(db, false);
   try {
     return await inAsyncTransaction(db, async () => {
       const result = await work();
@@ -55,7 +55,7 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
     });
   } finally {
     enlargeCache(db);
-    checkpointByItself(db, true);
+    setAutoCheckpoint(db, true);
   }
 }
 

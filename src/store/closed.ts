@@ -1,6 +1,6 @@
 import { HoldfastError } from '../errors.ts';
 
-/** What a store that was closed answers. */
+/** Returns the error of every call on a closed store. */
 export function closedError(): HoldfastError {
   return new HoldfastError('unavailable', 'the store is closed');
 }

@@ -7,19 +7,21 @@ import type { Kind } from '../desired/name.ts';
 const HEX_DIGITS = 32;
 
 /**
- * The defaults that a hash leaves out, as canonical text by field. They are part of what the hash means, so
- * the setting `DEFAULT_NETWORKS` has no say here: a hash in the record outlives a change of it.
+ * The built-in defaults of an app, as canonical text by field; a hash leaves out fields with these values. The setting
+ * `DEFAULT_NETWORKS` must not affect them, because hashes in the record of ids outlive a change of the setting.
  */
-const LEFT_OUT: ReadonlyMap<string, string> = new Map(canonicalFields(appDefaults(['nebula', 'bridge'])));
+const BUILT_IN_DEFAULTS: ReadonlyMap<string, string> = new Map(
+  canonicalFields(appDefaults(['nebula', 'bridge'])),
+);
 
 /**
- * A digest of what devices see, as 32 hex digits: equal for equal contents (maps in any order of keys, lists
- * in theirs) and different for all others. A field of an app that equals its built-in default counts as
- * absent, so that a product version which adds a field with a default changes no hash.
+ * Returns a digest of the content that devices see, as 32 hex digits. It is the same for equal contents and different
+ * for all others; the order of keys in maps does not matter, that of lists does. An app's field that equals its
+ * built-in default counts as absent, so that a version of the product that adds a field with a default changes no hash.
  */
 export function contentHash(kind: Kind, content: Content): string {
   const fields = canonicalFields(content).filter(
-    ([field, text]) => kind !== 'app' || text !== LEFT_OUT.get(field),
+    ([field, text]) => kind !== 'app' || text !== BUILT_IN_DEFAULTS.get(field),
   );
   return createHash('sha256')
     .update(`${kind} ${mapOf(fields)}`)
@@ -27,14 +29,14 @@ export function contentHash(kind: Kind, content: Content): string {
     .slice(0, HEX_DIGITS);
 }
 
-/** JSON with sorted keys. What JSON leaves out (`undefined`) is left out here too. */
+/** Returns JSON with sorted keys. Fields that are `undefined` are left out, as in all JSON. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (typeof value === 'object' && value !== null) return mapOf(canonicalFields(value));
   return JSON.stringify(value) ?? 'null';
 }
 
-/** The fields of a map with their canonical texts, in no order. */
+/** Returns the fields of a map with their canonical texts, in no particular order. */
 function canonicalFields(map: object): [field: string, text: string][] {
   const present = Object.entries(map).filter(([, value]) => value !== undefined);
   return present.map(([field, value]) => [field, canonical(value)]);

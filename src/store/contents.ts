@@ -3,43 +3,47 @@ import type { FileOrigin } from '../plan/step.ts';
 import type { KeptCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 
-/** What a store holds once, beside its rows. */
+/** The part of a store that is not in rows: its state. */
 export interface ContentsHead extends Omit<StoreState, 'mark'> {
-  /** The revision of the last claim. */
+  /** The revision of the last claim (`claimHead`). */
   claimed: string | null;
+  /** The floor of every name without a counter. */
   floorOfOthers: number;
-  /** The highest `_id` that was ever given. */
+  /** The highest `_id` that was ever given to an object or a report. */
   lastOid: string | null;
 }
 
 export interface ContentsCounter extends KeptCounter {
-  /** The id sequence of its last change. */
+  /** The store's `idSequence` at the last change of this counter. */
   changed: number;
 }
 
-/** An app or a group that is or was, with its counters. */
+/** An app or group, which may be deleted, with its counters. */
 export interface ContentsObject {
-  /** `app/web`: rows come in ascending order of it. */
+  /** Such as `app/web`. Rows are in ascending order of their keys. */
   key: string;
   kind: Kind;
   name: string;
-  /** The counter of `app_id` or `device_group_id`; while the object is stored, its id is `last`. */
+  /** The counter of `app_id` or `device_group_id`. While the object is stored, its id is the counter's `last`. */
   own: ContentsCounter | null;
   /** The counter of a group's `prune_id`. */
   prune: ContentsCounter | null;
-  /** `content` is JSON: as text it keeps its order and every name of a key. */
+  /** Null for a deleted object. `content` is JSON text, which preserves the order of keys, and any key. */
   stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
 }
 
 export interface ContentsReport {
   oid: string;
-  /** Unix milliseconds. */
+  /** The time of arrival, in Unix milliseconds. */
   arrived: number;
   /** JSON. */
   body: string;
 }
 
-/** Everything that a store holds, in pages: each in ascending order, from after the given place (null: the first). */
+/**
+ * Reads everything in a store. Rows are read in pages of at most `limit`, in ascending order of `key`, `id` or `oid`;
+ * `after` is that of the last row of the page before, or null for the first page.
+ */
 export interface Contents {
   head(): Promise<ContentsHead>;
   objects(after: string | null, limit: number): Promise<ContentsObject[]>;
@@ -48,17 +52,17 @@ export interface Contents {
   close(): Promise<void>;
 }
 
-/** The parts of a store, in the order in which they are copied; each is also the name of the method that reads it. */
+/** The parts of a store that are copied as rows, in the order of the copy. */
 export const PARTS = ['objects', 'operations', 'reports'] as const;
 export type Part = (typeof PARTS)[number];
 
-/** How far a part is there: so many rows, up to this one. */
+/** How many rows of a part were copied, and the `key`, `id` or `oid` of the last; null if there are none. */
 export interface Reached<Place> {
   rows: number;
   last: Place | null;
 }
 
-/** How far each part is there. */
+/** How many rows of each part were copied. */
 export interface ReachedParts {
   objects: Reached<string>;
   operations: Reached<number>;
@@ -66,21 +70,23 @@ export interface ReachedParts {
 }
 
 /**
- * A store that is being filled. Rows are put in ascending order. Where that is interrupted at any moment, all rows up to the
- * last one that is there are there. Putting the same rows again changes nothing.
+ * A store that is being filled. Rows must be put in ascending order. Whenever that is interrupted, no row before the
+ * last stored one is missing. Putting a row again changes nothing.
  */
 export interface ContentsTarget extends Contents {
   /**
-   * Begins the copy of a store with this head, or goes on with what was begun from the very same head; what was begun from
-   * another head is dropped first. No manager uses the store until `finish`. Rejects as `invalid` where there is a store
-   * already, or the unfinished copy of another fleet's.
+   * Begins to copy a store with this head. An unfinished copy is continued if it was begun from exactly the same head,
+   * and otherwise begun anew. Managers refuse the target until `finish`. Rejects as `invalid` if the target already
+   * contains a store, or an unfinished copy of another fleet's store.
    */
   begin(head: ContentsHead): Promise<void>;
+  /** Resolves to the rows that were copied so far. */
   reached(): Promise<ReachedParts>;
-  /** Drops all rows. */
+  /** Deletes all rows. */
   clear(): Promise<void>;
   putObjects(rows: readonly ContentsObject[]): Promise<void>;
   putOperations(rows: readonly OperationEntry[]): Promise<void>;
   putReports(rows: readonly ContentsReport[]): Promise<void>;
+  /** Stores the head, and makes the target a store that managers can use. */
   finish(head: ContentsHead): Promise<void>;
 }

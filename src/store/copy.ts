@@ -2,26 +2,28 @@ import { createHash } from 'node:crypto';
 import { HoldfastError, kindOf } from '../errors.ts';
 import { type Contents, type ContentsTarget, PARTS, type Part } from './contents.ts';
 
-/** How far a copy is: so many rows of a part are at the target, or checked. */
+/** The progress of a copy: how many rows of a part the target has, or how many were compared. */
 export interface CopyProgress {
   part: Part;
   rows: number;
-  /** How many of them an earlier run had copied. */
+  /** How many of these rows an earlier run had copied. */
   there: number;
   isCheck: boolean;
 }
 
 export type TellCopy = (progress: CopyProgress) => void;
 
-/** How many rows of each part are copied, and how many of these an earlier run had copied. */
+/** How many rows of each part were copied, and how many of these an earlier run had copied. */
 export type Copied = Record<Part, { rows: number; there: number }>;
 
+/** Rows that are read and written at a time. */
 const PAGE = 500;
 
 /**
- * Copies everything, reads both sides again and compares them, and only then lets managers use the copy. Stopped in
- * the middle, it goes on after the last row of each part when it is run again on the same source; a target that is not
- * equal then is filled anew once. Rejects as `conflict` where the source changed meanwhile or the copy is not equal to it.
+ * Copies a store, then reads source and target again and compares them, and only then lets managers use the copy. If it
+ * is interrupted, the next call on the same source continues after the last row of each part. If the target differs
+ * from the source in the end, it is emptied and filled once more. Rejects as `conflict` if it differs even then, or if
+ * the source changed during the copy.
  */
 export async function copyContents(from: Contents, to: ContentsTarget, tell: TellCopy): Promise<Copied> {
   const head = await from.head();
@@ -44,20 +46,20 @@ export async function copyContents(from: Contents, to: ContentsTarget, tell: Tel
 async function fillAndCompare(from: Contents, to: ContentsTarget, tell: TellCopy): Promise<Copied> {
   const { objects, operations, reports } = await to.reached();
   const there = { objects: objects.rows, operations: operations.rows, reports: reports.rows };
-  const counted = (part: Part, more = 0): void =>
-    tell({ part, rows: there[part] + more, there: there[part], isCheck: false });
-  for (const part of PARTS) if (there[part] > 0) counted(part);
+  const report = (part: Part, added = 0): void =>
+    tell({ part, rows: there[part] + added, there: there[part], isCheck: false });
+  for (const part of PARTS) if (there[part] > 0) report(part);
   await eachPage(pages(from).objects, objects.last, async (rows, done) => {
     await to.putObjects(rows);
-    counted('objects', done);
+    report('objects', done);
   });
   await eachPage(pages(from).operations, operations.last, async (rows, done) => {
     await to.putOperations(rows);
-    counted('operations', done);
+    report('operations', done);
   });
   await eachPage(pages(from).reports, reports.last, async (rows, done) => {
     await to.putReports(rows);
-    counted('reports', done);
+    report('reports', done);
   });
   return compare(from, to, there, tell);
 }
@@ -70,13 +72,13 @@ async function compare(
 ): Promise<Copied> {
   const copied: Partial<Copied> = {};
   for (const part of PARTS) {
-    const [ours, theirs] = [await digest(from, part), await digest(to, part)];
-    if (ours.digest !== theirs.digest) {
+    const [source, copy] = [await digest(from, part), await digest(to, part)];
+    if (source.digest !== copy.digest) {
       const message = `the copy of the ${part} differs from the source; stop all managers, empty the target and copy again`;
-      throw new HoldfastError('conflict', message, { rows: ours.rows, copied: theirs.rows });
+      throw new HoldfastError('conflict', message, { rows: source.rows, copied: copy.rows });
     }
-    copied[part] = { rows: ours.rows, there: there[part] };
-    tell({ part, rows: ours.rows, there: there[part], isCheck: true });
+    copied[part] = { rows: source.rows, there: there[part] };
+    tell({ part, rows: source.rows, there: there[part], isCheck: true });
   }
   return copied as Copied;
 }
@@ -95,7 +97,7 @@ async function digest(contents: Contents, part: Part): Promise<{ rows: number; d
   return { rows, digest: hash.digest('hex') };
 }
 
-/** How a part is read, and the place of each of its rows. */
+/** Reads the pages of a part. The next page begins after the place of the last row. */
 interface Pages<Row, Place> {
   read(after: Place | null, limit: number): Promise<Row[]>;
   placeOf(row: Row): Place;
@@ -116,7 +118,7 @@ function pagesOf<Row, Place>(
   return { read, placeOf };
 }
 
-/** `use` gets each page, and how many rows there were with it. */
+/** Calls `use` with each page of rows after `from`, and the number of rows read so far. */
 async function eachPage<Row, Place>(
   { read, placeOf }: Pages<Row, Place>,
   from: Place | null,

@@ -2,8 +2,8 @@ import { HoldfastError } from '../errors.ts';
 import type { StoredObject } from './store.ts';
 
 /**
- * The entity tags of an object, with their quotes (RFC 9110, 8.8.3). The first names all that its record shows, so it is the
- * `ETag`; a group has a second one, which stays when images are pruned.
+ * Returns the entity tags of an object, with their quotes (RFC 9110, 8.8.3). The first changes with every field of the
+ * record, so it is the `ETag`. A group has a second one, which does not change when images are pruned.
  */
 export function tagsOf(object: StoredObject): [etag: string, ...others: string[]] {
   if ('appId' in object) return [`"${object.appId}"`];
@@ -12,8 +12,8 @@ export function tagsOf(object: StoredObject): [etag: string, ...others: string[]
 }
 
 /**
- * Why `If-Match` refuses to change an object (null: there is none), given its tags; null where it does not, as without
- * tags.
+ * Checks `If-Match` before a change. Returns null if the object has one of the entity tags in `ifMatch`, or `ifMatch`
+ * is null; otherwise a `moved-on` error. `object` is null if there is no such object.
  */
 export function ifMatchRefusal(
   object: StoredObject | null,
@@ -21,6 +21,6 @@ export function ifMatchRefusal(
 ): HoldfastError | null {
   const tags = object === null ? [] : tagsOf(object);
   if (ifMatch === null || tags.some((tag) => ifMatch.includes(tag))) return null;
-  const now = tags.length === 0 ? 'the object has no ETag yet' : `the ETag is ${tags[0]} now`;
-  return new HoldfastError('moved-on', `If-Match does not match: ${now}`);
+  const state = tags.length === 0 ? 'the object has no ETag yet' : `the ETag is ${tags[0]} now`;
+  return new HoldfastError('moved-on', `If-Match does not match: ${state}`);
 }

@@ -1,12 +1,15 @@
 import type { OperationEntry } from './store.ts';
 
 /**
- * Ids after which a page ends: a prune of all gives one to each group, and a reply is made in one turn of the event
- * loop.
+ * A page ends once its entries have this many ids. A prune of all groups gives one id to each, and a reply is
+ * serialized in one turn of the event loop.
  */
-const MOST_IDS = 10_000;
+const MAX_IDS = 10_000;
 
-/** A page of the operations log: at least one entry, at most `limit`, and no more once they have very many ids. */
+/**
+ * A page of the operations log: at most `limit` entries, and fewer if they contain very many ids, but at least one if
+ * there is any.
+ */
 export class OperationPage {
   readonly entries: OperationEntry[] = [];
   readonly #limit: number;
@@ -16,12 +19,12 @@ export class OperationPage {
     this.#limit = limit;
   }
 
-  /** How many more entries there is room for. */
+  /** The number of entries for which there is still room. */
   get room(): number {
-    return this.#ids >= MOST_IDS ? 0 : this.#limit - this.entries.length;
+    return this.#ids >= MAX_IDS ? 0 : this.#limit - this.entries.length;
   }
 
-  /** Adds entries for as long as there is room. */
+  /** Adds entries while there is room. */
   fill(entries: Iterable<OperationEntry>): this {
     for (const entry of entries) {
       this.entries.push(entry);
@@ -32,7 +35,7 @@ export class OperationPage {
   }
 }
 
-/** An entry as stores hold it. */
+/** An entry of the operations log as SQLite and MongoDB hold it. */
 export interface OperationRow extends Omit<OperationEntry, 'ids'> {
   /** JSON. */
   ids: string;

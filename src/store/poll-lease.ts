@@ -1,27 +1,29 @@
 /**
- * Which of the managers on one store asks origin by the clock; the others look at the store alone. It saves work and
- * nothing else: two that both take themselves for the holder ask twice, and whoever has another reason to ask does so
- * (docs/decisions/0011-one-asks-origin.md). No method rejects.
+ * Decides which of the managers on one store polls origin at intervals; the others only poll the store. The lease saves
+ * work, and correctness does not depend on it: if two managers both take themselves for the holder, both poll, and a
+ * manager with another reason to poll origin does so without the lease (docs/decisions/0011-one-asks-origin.md). No
+ * method rejects.
  */
 export interface PollLease {
   /**
-   * Whether this manager is to ask origin now: it holds the lease, nobody does, or the one who does has not renewed it for
-   * long. True also where the store cannot be read: then each asks, as if there were no lease. One read.
+   * Resolves to true if this manager must poll origin now: it holds the lease, no manager does, or the holder has not
+   * renewed it for too long. Also true if the store cannot be read: then each manager polls, as if there were no lease.
+   * Costs one read of the store.
    */
   isOurTurn(): Promise<boolean>;
   /**
-   * Says that origin was reached and the store brought to what it has: renews the lease, or takes it where it is free or
-   * was not renewed for long. Leaves it to another who holds it.
+   * Records that this manager has reached origin and brought the store up to date: renews the lease, or takes it if it
+   * is free or was not renewed for too long. Does nothing if another manager holds it.
    */
   keep(): Promise<void>;
-  /** Gives the lease up, where this manager holds it: the next one who looks takes it. */
+  /** Gives up the lease if this manager holds it; the next manager that reads it takes it. */
   giveUp(): Promise<void>;
-  /** Who held it at the last look; null for nobody, or where that is not known. */
+  /** Returns the holder as of the last read; null if there was none, or it is unknown. */
   holder(): LeaseHolder | null;
 }
 
 export interface LeaseHolder {
-  /** For people: the name of its machine, and the number of its process. */
+  /** Its host name and process id, for display. */
   name: string;
   isThisOne: boolean;
 }

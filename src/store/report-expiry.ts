@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Calls `dropSome`, which resolves to how many it dropped, until it drops none. Gives way to other work in between. */
+/**
+ * Calls `dropSome`, which resolves to the number of reports that it has deleted, until that is 0. Yields to other work
+ * between the calls. Resolves to the total.
+ */
 export async function dropAll(dropSome: () => Promise<number>): Promise<number> {
   let total = 0;
   let dropped: number;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const TOO_LATE = `must be ${Number.MAX_SAFE_INTEGER} or less`;
 
-/** A report as devices send it: three known fields, the rest is kept as sent (decisions, "Reports"). */
+/** A report as devices send it. Three fields are checked; all others are kept as sent (decisions, "Reports"). */
 export const Report = z.looseObject({
   hostname: z.string().min(1, 'must not be empty'),
   device_group: z.string().min(1, 'must not be empty'),
@@ -16,21 +16,21 @@ export type Report = z.infer<typeof Report>;
 export const TIME_COMPARISONS = ['eq', 'gt', 'lt', 'gte', 'lte', 'ne'] as const;
 export type TimeComparison = (typeof TIME_COMPARISONS)[number];
 
-/** A query for one page. Filters that are absent do not filter. */
+/** A query for one page of reports. A filter that is left out matches every report. */
 export interface ReportQuery {
   pageSize: number;
   hostname?: string;
   deviceGroup?: string;
-  /** Seconds since the Unix epoch, and how to compare with it. */
+  /** Compares `report_creation_time` with `seconds` since the Unix epoch. */
   creationTime?: { comparison: TimeComparison; seconds: number };
   updated?: boolean;
-  /** 24 hex digits: only reports after this one. */
+  /** Only reports with an `_id` above this one: 24 hex digits. */
   after?: string;
 }
 
 /**
- * A page. `lastId` is null when nothing comes after it; where reports are large, a page may end early and have fewer
- * than were asked for although more come after it.
+ * A page of reports. `lastId` is the `_id` to continue after; null if this is the last page. If reports are large, a
+ * page can have fewer than were requested although more follow.
  */
 export interface ReportPage {
   data: StoredReport[];

@@ -4,7 +4,7 @@ import type { Kind, ObjectKey } from '../desired/name.ts';
 import type { FileOrigin, Step } from '../plan/step.ts';
 import type { Report, ReportPage, ReportQuery } from './report.ts';
 
-/** An applied app with what the store assigned: `oid` is 24 hex digits, `appId` rises with every change. */
+/** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
 export interface StoredApp {
   name: string;
   oid: string;
@@ -12,7 +12,7 @@ export interface StoredApp {
   content: App;
 }
 
-/** An applied device group with what the store assigned. */
+/** An applied device group and the ids that the store gave it. `pruneId` rises with every prune. */
 export interface StoredGroup {
   name: string;
   oid: string;
@@ -24,157 +24,157 @@ export interface StoredGroup {
 /** An applied object of either kind. */
 export type StoredObject = StoredApp | StoredGroup;
 
-/** A group with its apps, all read at one moment. `apps` follows the order of the group's list. */
+/** A group and its apps from one snapshot. `apps` is in the order of the group's list. */
 export interface GroupInfo {
   group: StoredGroup;
   apps: StoredApp[];
-  /** The revision that was applied at that moment; null before the first one. */
+  /** The revision that was applied in that snapshot; null if none was applied yet. */
   revision: string | null;
 }
 
-/** Something that was read, and the revision that was applied when it was read. */
+/** A value, and the revision that was applied when it was read; null if none was applied yet. */
 export interface AtRevision<T> {
   value: T;
   revision: string | null;
 }
 
-/** A commit, and the history that it belongs to. */
+/** A commit and the history that it belongs to. */
 export interface HistoryPoint {
-  /** Which objects of a repository: the folder, and the branch where a setting names it. */
+  /** Identifies a fleet in its repository: the folder, and the branch if a setting names one. */
   line: string;
-  /** Tells one repository from another: a hash of where it is. */
+  /** Identifies the repository: a hash of its location. */
   source: string;
-  /** Where the branch was; null where it had no commit. */
+  /** The head of the branch; null if it had no commit. */
   revision: string | null;
 }
 
-/** How far the store has come. Times are Unix milliseconds. */
+/** Which revisions the store has attempted and applied, and the state of its ids. Times are Unix milliseconds. */
 export interface StoreState {
-  /** Counts claimed heads; a manager whose number is not this one is behind. 0 in a new store. */
+  /** The number of claims (`claimHead`); 0 in a new store. A manager that remembers another number is behind. */
   sequence: number;
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;
-  /** Identity of the fleet that this store belongs to, made once: 32 hex digits. */
+  /** The identity of the fleet that this store belongs to: 32 hex digits, made with the store. */
   fleet: string;
-  /** The history whose ids were taken over last (see `seedCounters`); null in a store that was never seeded. */
+  /** The history from which `seedCounters` last took ids; null if the store was never seeded. */
   seededFrom: HistoryPoint | null;
-  /** The `rules` of the last applied batch; null before the first. */
+  /** `ApplyBatch.rules` of the last applied batch; null if none was applied yet. */
   rules: string | null;
-  /** Grows with every call that changes a counter; the record outside the store carries it. */
+  /** Rises with every call that changes a counter. The record of ids outside the store contains it, too. */
   idSequence: number;
-  /** Names this moment for `changedObjects`; null where the store does not keep what changed. */
+  /** Identifies this state for `changedObjects`; null if the store does not track changes. */
   mark: string | null;
 }
 
-/** An applied object as planning and a warm start need it. */
+/** An applied object without its ids, and the file that it was read from. */
 export type AppliedObject = { origin: FileOrigin | null } & (
   | { kind: 'app'; name: string; content: App }
   | { kind: 'device_group'; name: string; content: DeviceGroup }
 );
 
-/** What became of some objects, all as of one moment. */
+/** The objects that may have changed, from one snapshot. */
 export interface ChangedObjects {
-  /** Those that are applied. */
+  /** Objects that are applied. */
   objects: AppliedObject[];
-  /** Those that are not, or not any more. */
+  /** Objects that are not applied, or no longer. */
   gone: ObjectKey[];
 }
 
-/** One pass's changes, applied all together or not at all. */
+/** The changes of one pass. The store applies all of them or none. */
 export interface ApplyBatch {
   revision: string;
-  /** The number that `claimHead` gave for this revision. */
+  /** The sequence number that `claimHead` returned for this revision. */
   sequence: number;
   /** Unix milliseconds. */
   at: number;
   steps: readonly Step[];
   /**
-   * Names how files were read (version of the reader, defaults): while it is the same, an equal blob in
-   * `origin` means an equal content.
+   * Identifies how files are read: the version of the reader, and the defaults. Under the same rules, equal blobs in
+   * `origin` have equal contents.
    */
   rules: string;
-  /** Objects whose content is the same but whose file is another now. */
+  /** Objects whose content is unchanged, but whose file has changed. */
   origins: readonly { kind: Kind; name: string; origin: FileOrigin }[];
-  /** Told, after each step, how many are done. */
+  /** Called after each step with the number of steps that are done. */
   onStep?(done: number): void;
 }
 
-/** An id that was raised (or kept from the record) by a step. */
+/** The id of an object that a step created or changed: a higher one than before, or the one from the record. */
 export interface GivenId {
   kind: Kind;
   name: string;
   id: number;
 }
 
-/** The counters: one of each app (`app_id`), two of each group. */
+/** Which id a counter gives: an app's `app_id`, or a group's `device_group_id` or `prune_id`. */
 export type CounterKind = 'app' | 'device_group' | 'prune';
 
-/** One counter as the record outside the store holds it; names of deleted objects are among them. */
+/** A counter as the record of ids outside the store holds it. Deleted objects keep theirs. */
 export interface CounterRow {
   kind: CounterKind;
   name: string;
-  /** The highest id ever given out. */
+  /** The highest id that was ever given. */
   last: number;
-  /** `contentHash` of the content that has the id now; null for a deleted object, and for `prune`. */
+  /** `contentHash` of the content that has this id; null for deleted objects and for `prune`. */
   hash: string | null;
 }
 
-/** What the past knows of one counter: its row, and the lower bound of its next id. */
+/** A counter from a history, and the lower bound of its next id. */
 export interface CounterSeed extends CounterRow {
   floor: number;
 }
 
-/** What a start knows of ids that were given before. */
+/** The ids that were given before, as a history or the record of ids shows them. */
 export interface SeedBatch {
   seeds: readonly CounterSeed[];
-  /** The store's `idSequence` ends above this one. */
+  /** The store's `idSequence` becomes higher than this one. */
   idSequence: number;
-  /** The floor of every name without a counter, now and later: for a past that cannot name all that ever was. */
+  /** The floor of every name without a counter, now and later: for a history that cannot name all earlier objects. */
   floorOfOthers?: number;
   /** The history that the seeds come from. */
   from: HistoryPoint;
 }
 
-/** What raises an id without a commit. */
+/** The operations that raise ids without a commit. */
 export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
 
-/** Who did what, when. */
+/** An entry of the operations log. */
 export interface OperationEntry {
-  /** Grows with every entry. */
+  /** Rises with every entry. */
   id: number;
   /** Unix milliseconds. */
   at: number;
   actor: string;
   action: (typeof OPERATIONS)[number];
-  /** The app or group; null for a prune of all. */
+  /** The app or group; null for `prune-all`. */
   name: string | null;
   requestId: string;
-  /** The ids it gave, by name of the app or group. */
+  /** The ids that it gave, by the name of the app or group. */
   ids: Record<string, number>;
 }
 
-/** An entry that has no id yet. */
+/** An entry that the store has not given an id yet. */
 export type NewOperation = Omit<OperationEntry, 'id'>;
 
-/** Who asks for an operation, and when (Unix milliseconds). */
+/** Who requested an operation, and when (Unix milliseconds). */
 export interface OperationContext {
   actor: string;
   requestId: string;
   at: number;
 }
 
-/** Whether the store can be reached. */
+/** Checks whether the store can be reached. */
 export interface Reachable {
   /** Resolves when the store answers. */
   ping(): Promise<void>;
 }
 
-/** How far the store has come. */
+/** Reads the state of the store. */
 export interface StoreProgress {
   state(): Promise<StoreState>;
 }
 
-/** Applied objects, as the API shows them and as writes depend on them. */
+/** Reads applied objects, for the API's replies and its writes. */
 export interface ObjectReads {
   /** Names in ascending order. */
   appNames(): Promise<AtRevision<string[]>>;
@@ -183,115 +183,117 @@ export interface ObjectReads {
   group(name: string): Promise<AtRevision<StoredGroup | null>>;
 }
 
-/** What devices are told, and when that may be something else than before. */
+/** Reads what devices are served, and which objects may have changed. */
 export interface DeviceReads extends StoreProgress {
   /**
-   * A group and its apps of one moment; null where there is no such group. Rejects as `unavailable` while the
-   * group lists an app that is not stored (see `seedCounters`): devices that were told the rest would stop it.
+   * Resolves to a group and its apps from one snapshot; to null if there is no such group. Rejects as `unavailable` if
+   * the group lists an app that is not stored (see `seedCounters`): devices stop every app that is left out.
    */
   groupInfo(name: string): Promise<GroupInfo | null>;
   /**
-   * The objects of which devices may have to be told something else than when this state was read, and perhaps more:
-   * every group whose `groupInfo` is another now is among them, or an app that it had. The applied revision, which
-   * comes with each `groupInfo`, does not count. Null where the store cannot tell; then every group may have changed.
+   * Resolves to the objects that may have changed for devices after `since` was read. For every group whose `groupInfo`
+   * has changed, the result names the group or one of the apps that it had; it can name more objects. A change of its
+   * `revision` alone does not count. Resolves to null if the store does not know; then every group may have changed.
    */
   changedForDevices(since: StoreState): Promise<ObjectKey[] | null>;
 }
 
-/** The ids that were given out: what the record outside the store keeps, and gives back after a loss. */
+/** The counters of ids, which the record outside the store preserves for the case that the store is lost. */
 export interface IdStore extends StoreProgress {
   /**
-   * Takes over what the past knows of ids, and marks the store as seeded. For each seed `last` and `floor`
-   * become the higher of the stored and the given value. An object that is stored with an id below the seed's
-   * `last`, or with that very id while the seed has the hash of another content, is outdated. If its content
-   * has the seed's hash, it gets `last` as its id; otherwise it is dropped, so that the next pass applies it again.
-   * A stored group's prune id rises to the seed's `last`. The `hash` of an object that is not stored (any more)
-   * is kept for the next `apply` if the seed's `last` is the higher one. Every counter counts as changed.
-   * If something was dropped, no revision is applied (`state().applied` is null) until the next `apply`.
+   * Merges earlier ids into the counters, and sets `seededFrom`. The `last` and `floor` of each seeded counter become
+   * the higher of the stored and the seed's value, so a stored group's prune id rises to the seed's `last`. Every
+   * counter counts as changed.
+   *
+   * A stored app or group is outdated if its id is below the seed's `last`, or equal to it while the seed has the hash
+   * of another content. If its content has the seed's hash, `last` becomes its id. Otherwise it is dropped, and the
+   * next pass applies it again; until that `apply`, no revision is applied (`state().applied` is null).
+   *
+   * The seed's `hash` is kept for the next `apply` if the object is not stored, or is dropped, and the seed's `last` is
+   * higher than the counter's.
    */
   seedCounters(batch: SeedBatch): Promise<void>;
-  /** The counters that changed after `idSequence`; 0 gives all. */
+  /** Resolves to the counters that changed after this `idSequence`; 0 returns all. */
   counters(sinceIdSequence: number): Promise<CounterRow[]>;
 }
 
-/** What a pass brings into the store, and what it has to know for that. */
+/** Applies revisions, and reads what a pass needs to plan them. */
 export interface PassStore extends IdStore {
-  /** Remembers the revision that a pass looked at and did not apply. */
+  /** Records a revision that a pass has read but does not apply. */
   markAttempted(revision: string, at: number): Promise<void>;
   /**
-   * Claims the right to apply a revision. `expected` is the sequence that the caller saw; rejects as
-   * `conflict` when another one has claimed since. Marks the revision as attempted. Resolves to the new sequence.
+   * Claims the right to apply a revision, and records the revision as attempted. `expected` is the sequence number that
+   * the caller read; rejects as `conflict` if there was another claim since. Resolves to the new sequence number.
    */
   claimHead(expected: number, revision: string, at: number): Promise<number>;
   /**
-   * Applies a pass and sets the applied revision, in one transaction. Each step with content raises its
-   * object's id by the rule of `nextId`, except where the seeded hash says that devices have this content
-   * already; a step whose content the store has already raises nothing. So the same batch again changes nothing.
-   * A group's creation gives its prune id in the same way, with the hash of the group; its updates keep it.
-   * Resolves to the ids of apps and groups that were given. Rejects as `conflict` when `sequence` is not the store's.
+   * Applies a batch and sets the applied revision, in one transaction. A step that changes an object's content raises
+   * its id by the rule of `nextId`. A step that creates an object raises its id, too, unless the seeded hash shows that
+   * devices already have this content; the same holds for the prune id of a new group, by the group's hash. Updates of
+   * a group keep its prune id. A step whose content is already stored raises nothing, so applying the same batch again
+   * changes nothing. Resolves to the ids of the apps and groups that were created or changed. Rejects as `conflict` if
+   * `sequence` is not that of the store.
    */
   apply(batch: ApplyBatch): Promise<GivenId[]>;
-  /** Everything that is applied, for the first plan of a process. */
+  /** Resolves to all applied objects, for the first plan of a process. */
   appliedObjects(): Promise<AppliedObject[]>;
   /**
-   * What may have changed after the state with this `mark` was read, and perhaps more. Null where the store cannot tell:
-   * it keeps no marks, the mark is too old, or the store was restored since. Then everything may have changed.
+   * Resolves to the objects that changed after the state with this `mark` was read, and possibly others. Resolves to
+   * null if any object may have changed: the store keeps no marks, the mark is too old, or the store was restored.
    */
   changedObjects(mark: string): Promise<ChangedObjects | null>;
 }
 
-/** What raises ids without a commit, and the log of it. */
+/** Raises ids without a commit, and logs these operations. */
 export interface OperationStore {
   /**
-   * Raises the app's id and logs it. Resolves to null where there is no such app; rejects as `moved-on`, and
-   * changes nothing, when it has none of the tags `ifMatch` (see `tagsOf`); null allows any.
+   * Raises an app's id and logs the operation. Resolves to null if there is no such app. Rejects as `moved-on`, and
+   * changes nothing, if the app has none of the entity tags in `ifMatch` (see `tagsOf`); null accepts any.
    */
   restartApp(
     name: string,
     context: OperationContext,
     ifMatch?: readonly string[] | null,
   ): Promise<AtRevision<StoredApp> | null>;
-  /**
-   * Raises the group's prune id and logs it. Resolves to null where there is no such group; rejects as `moved-on`, and
-   * changes nothing, when it has none of the tags `ifMatch`; null allows any.
-   */
+  /** Raises a group's prune id and logs the operation. Missing groups and `ifMatch`: as in `restartApp`. */
   pruneGroup(
     name: string,
     context: OperationContext,
     ifMatch?: readonly string[] | null,
   ): Promise<AtRevision<StoredGroup> | null>;
-  /** Raises the prune id of every group and logs it; resolves to the new ids by group. */
+  /** Raises the prune id of every group and logs the operation. Resolves to the new ids by the group's name. */
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
-  /** Logs an operation whose id was raised by a commit (the restart of a stopped app). */
+  /** Logs an operation whose id a commit has raised: the restart of a stopped app. */
   logOperation(entry: NewOperation): Promise<void>;
-  /** Entries with an id below `before` (all where null), newest first: at most `limit`, at least one where any is. */
+  /** Resolves to entries with an id below `before` (null: all), newest first: at most `limit`, at least one if any. */
   operations(before: number | null, limit: number): Promise<OperationEntry[]>;
 }
 
-/** Reports of devices. */
+/** Keeps the reports of devices. */
 export interface ReportStore {
   /**
-   * Keeps reports and gives each its `_id`, above all that were given before, in the order of the list; all of
-   * them or none. `at` is Unix milliseconds.
+   * Stores all of the reports or none, and gives each an `_id` that is higher than all given before, in the order of
+   * the list. `at` is the time of their arrival, in Unix milliseconds.
    */
   insertReports(reports: readonly Report[], at: number): Promise<void>;
-  /** A page in ascending order of `_id`. */
+  /** Resolves to a page of the reports that match the query, in ascending order of `_id`. */
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>>;
-  /** Drops reports that arrived before `before` (Unix milliseconds), in portions; resolves to how many. */
+  /** Deletes the reports that arrived before `before` (Unix milliseconds), in portions. Resolves to their number. */
   expireReports(before: number): Promise<number>;
 }
 
 /**
- * What the manager keeps besides git: the parts above, each of which is what some part of the program works with. Every
- * call is atomic: it has happened whole when it resolves and not at all when it rejects, except that a call which rejects as
- * `unavailable` may have happened, and that `expireReports` works in portions.
+ * Everything that the manager keeps outside of git. Most parts of the program need only some of the interfaces above.
  *
- * All methods reject with a HoldfastError of kind `unavailable` when the store cannot be reached. A read sees
- * every write that resolved before it was called, and never a part of one.
+ * Every call is atomic: it takes effect completely if it resolves, and not at all if it rejects. There are two
+ * exceptions: a call that rejects as `unavailable` may have taken effect, and `expireReports` works in portions. A read
+ * sees every write that resolved before the read was called, and never a part of a write.
+ *
+ * All methods reject with a `HoldfastError`, of kind `unavailable` if the store cannot be reached.
  */
 export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore, ReportStore {
   /**
-   * Waits for the calls under way that change something. Every later call rejects as `unavailable`, except
+   * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except
    * that a second `close` resolves.
    */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import type { Kind } from '../desired/name.ts';
 import type { AtRevision, ObjectReads, StoredObject } from './store.ts';
 
-/** Reads the object of a kind and name; its value is null where it is not applied. */
+/** Reads an object by kind and name. `value` is null if there is no such object. */
 export function storedObject(
   store: ObjectReads,
   kind: Kind,

@@ -21,7 +21,7 @@ function openStore({ dataFolder }: TestManager): InstanceType<typeof DatabaseSyn
 /** Makes the store unusable; returns how to mend it. */
 function breakStore(manager: TestManager): () => void {
   const db = openStore(manager);
-  const tables = ['state', 'apps', 'device_groups', 'reports'];
+  const tables = ['state', 'objects', 'reports'];
   for (const table of tables) db.exec(`ALTER TABLE ${table} RENAME TO away_${table}`);
   return () => {
     for (const table of tables) db.exec(`ALTER TABLE away_${table} RENAME TO ${table}`);

@@ -107,7 +107,7 @@ describe('one push that touches everything', () => {
       );
     const rows = (): unknown[] => {
       const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { readOnly: true });
-      const tables = ['apps', 'device_groups', 'counters'];
+      const tables = ['objects', 'counters'];
       const all = tables.flatMap((table) => db.prepare(`SELECT * FROM ${table}`).all());
       db.close();
       return all.map((row) => JSON.stringify(row));
@@ -153,7 +153,9 @@ describe('one push that touches everything', () => {
     const before = await worldOf(manager);
     await manager.stop();
     const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'));
-    db.exec(`UPDATE apps SET content = json_remove(content, '$.rolling_restart', '$.devices')`);
+    db.exec(
+      `UPDATE objects SET content = json_remove(content, '$.rolling_restart', '$.devices') WHERE kind = 'app'`,
+    );
     db.exec(`UPDATE state SET rules = 'an older version'`);
     db.close();
     const upgraded = await manager.restart();

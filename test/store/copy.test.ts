@@ -256,3 +256,12 @@ it('reads no source that a newer version wrote', async () => {
   db.close();
   expect(() => sqliteContents(path)).toThrow(/newer version of Holdfast/);
 });
+
+it('goes on with no copy that a newer version began', async () => {
+  const place = await newPlace();
+  await expect(place.copy({ onPut: stopping() })).rejects.toThrow('stopped');
+  const db = new DatabaseSync(`${copyOf(place)}.copy`);
+  db.exec('PRAGMA user_version = 99');
+  db.close();
+  await expect(place.copy()).rejects.toThrow(/newer version of Holdfast/);
+});

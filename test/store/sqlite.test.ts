@@ -100,7 +100,7 @@ describe('a long apply in SQLite', () => {
     await pass(place.store, [appStep('app-1', app('v0')), groupStep('edge', group('app-1'))], 'v0');
     await place.store.claimHead(1, 'v1', AT);
     const before = await everything(place.store);
-    outside(`CREATE TRIGGER fail BEFORE INSERT ON apps WHEN new.name = 'app-700'
+    outside(`CREATE TRIGGER fail BEFORE INSERT ON objects WHEN new.name = 'app-700'
              BEGIN SELECT RAISE(ABORT, 'boom'); END`);
     const batch = { ...batchOf(1000, 'v1'), sequence: 2 };
     expect(await rejection(place.store.apply(batch))).toBe('unavailable');
@@ -208,7 +208,9 @@ describe('contents that an older version of the product stored', () => {
 
   beforeEach(async () => {
     await pass(place.store, [appStep('web', full), groupStep('edge', group('web'))]);
-    outside(`UPDATE apps SET content = json_remove(content, '$.rolling_restart', '$.devices')`);
+    outside(
+      `UPDATE objects SET content = json_remove(content, '$.rolling_restart', '$.devices') WHERE kind = 'app'`,
+    );
   });
 
   it('get the fields that they lack wherever they are read', async () => {

@@ -11,25 +11,26 @@ import { requireSequence } from './claim.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
 import type { KeptCounter, Work } from './work.ts';
 
-/** What the steps of one pass share. */
+/** The state that the steps of one pass share. */
 interface Pass {
-  /** Unix milliseconds; the time of new objects. */
+  /** The time of new objects, in Unix milliseconds. */
   at: number;
-  /** The id sequence of this pass, which the first change of a counter takes from the state. */
+  /** Returns the id sequence of this pass; the first call takes it from the state. */
   changed: () => number;
-  /** Counters to put once all objects are; each at most once. */
+  /** Counters to write after all objects; each at most once. */
   counters: { kind: CounterKind; name: string; counter: KeptCounter }[];
+  /** The last `_id` that was made; null if no object was created. */
   lastOid: string | null;
 }
 
-/** What a step wants its object to be. */
-type Wanted = Step & { after: Content };
+/** A step that creates or updates its object. */
+type Upsert = Step & { after: Content };
 
 /**
- * `Store.apply` as work on a store; gives way to other work between steps.
+ * Implements `Store.apply` on a store's `Work`. Yields to other work between steps.
  *
- * State first, then objects, then counters: when a large transaction of SQLite changes a page again that is already in
- * the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
+ * Writes first the state, then objects, then counters: if a large transaction of SQLite changes a page that is already
+ * in the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
   requireSequence(work.state.lastClaim(), batch.sequence);
@@ -56,9 +57,9 @@ export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId
   return given;
 }
 
-/** The id that the step gave; null where it gave none. */
+/** Applies a step. Returns the id of the object that it created or changed; null if there is none. */
 function applyStep(work: Work, step: Step, pass: Pass): number | null {
-  if (!isWanted(step)) {
+  if (!isUpsert(step)) {
     remove(work, step, pass);
     return null;
   }
@@ -73,27 +74,29 @@ function applyStep(work: Work, step: Step, pass: Pass): number | null {
   return id;
 }
 
-function isWanted(step: Step): step is Wanted {
+function isUpsert(step: Step): step is Upsert {
   return step.after !== null;
 }
 
-/** Devices have this content already where the counter has its hash: then the ids stay what they were. */
-function create(work: Work, step: Wanted, pass: Pass): number {
+/**
+ * Creates an object. If the counter has the hash of its content, nothing changes for devices, so the ids stay the same.
+ */
+function create(work: Work, step: Upsert, pass: Pass): number {
   const { objects, counters, newOid } = work;
   const { kind, name } = step;
   const row = rowOf(step);
   const counter = counters.get(kind, name);
-  const isKnown = counter.hash === row.hash && counter.last > 0;
-  if (isKnown) counters.handOverHash(kind, name);
-  const id = isKnown ? counter.last : raiseCounter(work, kind, name, pass);
+  const isUnchanged = counter.hash === row.hash && counter.last > 0;
+  if (isUnchanged) counters.handOverHash(kind, name);
+  const id = isUnchanged ? counter.last : raiseCounter(work, kind, name, pass);
   pass.lastOid = newOid(pass.at);
   objects.insert(kind, name, pass.lastOid, row);
-  const isPruneIdKnown = isKnown && counters.get('prune', name).last > 0;
-  if (kind === 'device_group' && !isPruneIdKnown) raiseCounter(work, 'prune', name, pass);
+  const keepsPruneId = isUnchanged && counters.get('prune', name).last > 0;
+  if (kind === 'device_group' && !keepsPruneId) raiseCounter(work, 'prune', name, pass);
   return id;
 }
 
-/** The counter stays, without a hash: whatever is made under this name later gets a new id. */
+/** Removes an object. Its counter stays, without a hash, so that a later object of this name gets a new id. */
 function remove({ objects, counters }: Work, { kind, name }: Step, pass: Pass): void {
   const counter = counters.get(kind, name);
   if (objects.remove(kind, name) || counter.hash !== null) {
@@ -101,7 +104,7 @@ function remove({ objects, counters }: Work, { kind, name }: Step, pass: Pass): 
   }
 }
 
-/** The next id of a counter, which is put when all objects are. */
+/** Raises a counter, and returns its new id. The counter is written after all objects. */
 function raiseCounter({ counters }: Work, kind: CounterKind, name: string, pass: Pass): number {
   const counter = raise(counters.get(kind, name));
   putCounter(pass, kind, name, { ...counter, hash: null });
@@ -109,17 +112,17 @@ function raiseCounter({ counters }: Work, kind: CounterKind, name: string, pass:
 }
 
 function putCounter(pass: Pass, kind: CounterKind, name: string, counter: KeptCounter): void {
-  // This writes the state, which comes first.
+  // Writes the state, which must be before the counters.
   pass.changed();
   pass.counters.push({ kind, name, counter });
 }
 
-function rowOf({ kind, after, origin }: Wanted) {
+function rowOf({ kind, after, origin }: Upsert) {
   return { content: JSON.stringify(after), hash: contentHash(kind, after), origin };
 }
 
-/** Whether devices already see what the step wants. */
-function isSame(stored: ObjectRow, { kind, after }: Wanted, defaults: AppDefaults): boolean {
+/** Whether devices already see the content of this step. */
+function isSame(stored: ObjectRow, { kind, after }: Upsert, defaults: AppDefaults): boolean {
   const json = JSON.stringify(after);
   if (stored.content === json) return true;
   const seen = kind === 'app' ? appContent(stored.content, defaults) : groupContent(stored.content);

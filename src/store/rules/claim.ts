@@ -1,7 +1,7 @@
 import { HoldfastError } from '../../errors.ts';
 import type { StateWork, Work } from './work.ts';
 
-/** `Store.claimHead` as work on a store. */
+/** Implements `Store.claimHead` on a store's `Work`. */
 export function claimHead({ state }: Work, expected: number, revision: string, at: number): number {
   requireSequence(state.lastClaim(), expected);
   state.claim(revision);
@@ -9,7 +9,7 @@ export function claimHead({ state }: Work, expected: number, revision: string, a
   return expected + 1;
 }
 
-/** Throws `conflict` when the last claim has another sequence number than this one. */
+/** Throws `conflict` if the sequence number of the last claim is not `expected`. */
 export function requireSequence(
   { sequence, claimed }: ReturnType<StateWork['lastClaim']>,
   expected: number,

@@ -5,7 +5,7 @@ import type { AtRevision, CounterKind, OperationContext, StoredApp, StoredGroup 
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
 
-/** `Store.restartApp` as work on a store. */
+/** Implements `Store.restartApp` on a store's `Work`. */
 export function restartApp(
   work: Work,
   name: string,
@@ -15,18 +15,19 @@ export function restartApp(
   const row = work.objects.find('app', name);
   if (row === undefined) return null;
   const app = storedApp(row, work.defaults);
-  refuseOther(app, ifMatch);
+  requireMatch(app, ifMatch);
   const id = raiseCounter(work, 'app', name, work.state.nextIdSequence());
   work.operations.add({ ...context, action: 'restart', name, ids: { [name]: id } });
   return { value: { ...app, appId: id }, revision: work.state.revision() };
 }
 
-function refuseOther(object: StoredApp | StoredGroup, ifMatch: readonly string[] | null): void {
+/** Throws `moved-on` if `ifMatch` does not match the object. */
+function requireMatch(object: StoredApp | StoredGroup, ifMatch: readonly string[] | null): void {
   const refusal = ifMatchRefusal(object, ifMatch);
   if (refusal !== null) throw refusal;
 }
 
-/** `Store.pruneGroup` as work on a store. */
+/** Implements `Store.pruneGroup` on a store's `Work`. */
 export function pruneGroup(
   work: Work,
   name: string,
@@ -36,13 +37,13 @@ export function pruneGroup(
   const row = work.objects.find('device_group', name);
   if (row === undefined) return null;
   const group = storedGroup(row);
-  refuseOther(group, ifMatch);
+  requireMatch(group, ifMatch);
   const id = raiseCounter(work, 'prune', name, work.state.nextIdSequence());
   work.operations.add({ ...context, action: 'prune', name, ids: { [name]: id } });
   return { value: { ...group, pruneId: id }, revision: work.state.revision() };
 }
 
-/** `Store.pruneAll` as work on a store; gives way to other work between groups. */
+/** Implements `Store.pruneAll` on a store's `Work`. Yields to other work between groups. */
 export async function pruneAll(
   work: Work,
   context: OperationContext,
@@ -60,7 +61,7 @@ export async function pruneAll(
   return { value: ids, revision: work.state.revision() };
 }
 
-/** Gives out the next id. */
+/** Raises a counter, and returns its new id. */
 function raiseCounter({ counters }: Work, kind: CounterKind, name: string, changed: number): number {
   const counter = raise(counters.get(kind, name));
   counters.put(kind, name, { ...counter, hash: null }, changed);

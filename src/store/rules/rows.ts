@@ -6,7 +6,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 
-/** An object as stores hold it; apps have no `prune_id`, and show 0. */
+/** An object as SQLite and MongoDB hold it. The `prune_id` of apps is 0. */
 export interface ObjectRow {
   name: string;
   oid: string;
@@ -17,7 +17,7 @@ export interface ObjectRow {
   hash: string;
 }
 
-/** An app's content; fields that are younger than the row are filled in. */
+/** Parses an app's content. Fields that were added to the product after it was stored get their defaults. */
 export function appContent(json: string, defaults: AppDefaults): App {
   return completeApp(JSON.parse(json) as AppFields, defaults);
 }
@@ -40,7 +40,7 @@ export function storedGroup(row: ObjectRow): StoredGroup {
   };
 }
 
-/** `content` is JSON. */
+/** Makes an applied object from its columns; `content` is JSON. */
 export function appliedObject(
   kind: Kind,
   name: string,
@@ -53,8 +53,8 @@ export function appliedObject(
 }
 
 /**
- * A group's apps in the order of its list, from their rows in any order. Gives way to other work. Rejects as
- * `unavailable` when one is missing: a device that was told only the rest would stop the missing app's containers.
+ * Resolves to the apps of a group in the order of its list; `rows` can be in any order. Yields to other work. Rejects
+ * as `unavailable` if an app is missing: devices stop the containers of every app that is left out.
  */
 export async function appsOfGroup(
   { name: group, content }: StoredGroup,

@@ -2,7 +2,7 @@ import { Pace } from '../../async/pace.ts';
 import type { CounterSeed, SeedBatch } from '../store.ts';
 import type { Work } from './work.ts';
 
-/** `Store.seedCounters` as work on a store; gives way to other work between seeds. */
+/** Implements `Store.seedCounters` on a store's `Work`. Yields to other work between seeds. */
 export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> {
   const { seeds, idSequence, floorOfOthers = 0, from } = batch;
   const changed = work.state.nextIdSequence(idSequence);
@@ -23,7 +23,8 @@ function seedPrune({ counters }: Work, seed: CounterSeed, changed: number): void
   counters.put('prune', seed.name, { ...counter, hash: null }, changed);
 }
 
-type Fate = 'absent' | 'stored' | 'dropped';
+/** What becomes of the object of a seed. */
+type Fate = 'absent' | 'kept' | 'dropped';
 
 function seedObject(
   { objects, counters }: Work,
@@ -32,23 +33,23 @@ function seedObject(
   changed: number,
 ): Fate {
   const { name } = seed;
-  const kept = counters.get(kind, name);
-  const counter = merged(kept, seed);
+  const current = counters.get(kind, name);
+  const counter = merged(current, seed);
   const stored = objects.find(kind, name);
   const fate = fateOf(stored, seed);
   if (fate === 'dropped') objects.remove(kind, name);
-  const hash = seed.last > kept.last ? seed.hash : kept.hash;
-  counters.put(kind, name, { ...counter, hash: fate === 'stored' ? null : hash }, changed);
+  const hash = seed.last > current.last ? seed.hash : current.hash;
+  counters.put(kind, name, { ...counter, hash: fate === 'kept' ? null : hash }, changed);
   return fate;
 }
 
-/** A stored object is outdated when the past got further than its id, or gave that id to another content. */
+/** A stored object is dropped if the seed has another content, under a higher id or the same one. */
 function fateOf(stored: { id: number; hash: string } | undefined, seed: CounterSeed): Fate {
   if (stored === undefined) return 'absent';
-  if (stored.id > seed.last || stored.hash === seed.hash) return 'stored';
-  return stored.id === seed.last && seed.hash === null ? 'stored' : 'dropped';
+  if (stored.id > seed.last || stored.hash === seed.hash) return 'kept';
+  return stored.id === seed.last && seed.hash === null ? 'kept' : 'dropped';
 }
 
-function merged(kept: { last: number; floor: number }, seed: CounterSeed) {
-  return { last: Math.max(kept.last, seed.last), floor: Math.max(kept.floor, seed.floor) };
+function merged(current: { last: number; floor: number }, seed: CounterSeed) {
+  return { last: Math.max(current.last, seed.last), floor: Math.max(current.floor, seed.floor) };
 }

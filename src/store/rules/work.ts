@@ -6,7 +6,7 @@ import type { NewOid } from '../object-id.ts';
 import type { CounterKind, HistoryPoint, NewOperation } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
-/** What a step says of an object, ready to be kept. */
+/** The part of a stored object that a step sets. */
 export interface ObjectContent {
   /** JSON. */
   content: string;
@@ -14,63 +14,66 @@ export interface ObjectContent {
   origin: FileOrigin | null;
 }
 
-/** A counter as it is kept; `hash` is the record's hash of an object that is not stored. */
+/** A counter as stores hold it. `hash` is the seeded hash of an object that is not stored; otherwise null. */
 export interface KeptCounter extends Counter {
   hash: string | null;
 }
 
 /**
- * What the rules of `Store` change. The rules say what happens to objects, counters and state; each store makes it
- * atomic.
+ * The operations of a store that the rules in this folder use. The rules decide how objects, counters and state change;
+ * each store makes the changes of one call atomic.
  */
 export interface Work {
   state: StateWork;
   objects: ObjectWork;
   counters: CounterWork;
   operations: OperationWork;
-  /** Makes the `_id` of objects; whoever uses it keeps the last one with `state.setLastOid`. */
+  /** Makes the `_id` of objects. The caller must store the last one by `state.setLastOid`. */
   newOid: NewOid;
-  /** Values of fields that are younger than a stored app. */
+  /** The values of fields that were added to the product after an app was stored. */
   defaults: AppDefaults;
 }
 
 export interface StateWork {
-  /** How many claims there were, and the revision of the last one. */
+  /** Returns the number of claims, and the revision of the last. */
   lastClaim(): { sequence: number; claimed: string | null };
-  /** Counts one more claim. */
+  /** Counts a claim, and stores its revision. */
   claim(revision: string): void;
   setAttempted(revision: string, at: number): void;
-  /** Takes the next number above the stored one and `above`, and keeps it. */
+  /** Raises the id sequence above its stored value and `above`, and returns it. */
   nextIdSequence(above?: number): number;
-  /** The applied revision; null before the first. */
+  /** Returns the applied revision; null if there is none. */
   revision(): string | null;
   setApplied(revision: string, at: number, rules: string): void;
   clearApplied(): void;
   setLastOid(oid: string): void;
-  /** `floorOfOthers` is the floor of every name without a counter; it only rises. */
+  /** `floorOfOthers` is the floor of every name without a counter. A lower value than the stored one has no effect. */
   setSeeded(from: HistoryPoint, floorOfOthers: number): void;
 }
 
-/** Objects; the id of a stored one is the `last` of its counter. */
+/** Applied objects. The id of an object is the `last` of its counter. */
 export interface ObjectWork {
   find(kind: Kind, name: string): ObjectRow | undefined;
-  /** Names in ascending order. */
+  /** Returns names in ascending order. */
   groupNames(): string[];
   insert(kind: Kind, name: string, oid: string, object: ObjectContent): void;
   update(kind: Kind, name: string, object: ObjectContent): void;
   setOrigin(kind: Kind, name: string, origin: FileOrigin | null): void;
-  /** Whether there was such an object. */
+  /** Removes an object. Returns whether there was one. */
   remove(kind: Kind, name: string): boolean;
 }
 
-/** `changed` is the id sequence of the work that is under way. */
+/** Counters of ids. `changed` is the id sequence of the current call. */
 export interface CounterWork {
-  /** The counter; a fresh one for a name that never was. */
+  /** Returns a counter; a fresh one for a name without a counter. */
   get(kind: CounterKind, name: string): KeptCounter;
   put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void;
-  /** The stored object carries the hash from now on. No change: the row that others read stays the same. */
+  /**
+   * Clears the hash, since the object that is now stored has it. Does not set `changed`: what `Store.counters` returns
+   * stays the same.
+   */
   handOverHash(kind: CounterKind, name: string): void;
-  /** Marks some of those that do not carry this number yet; tells whether there were any. */
+  /** Sets `changed` in some of the counters that have a lower value. Returns false if there were none. */
   markSomeChanged(changed: number): boolean;
 }
 

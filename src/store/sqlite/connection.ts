@@ -6,31 +6,35 @@ import { HoldfastError } from '../../errors.ts';
 export type Database = InstanceType<typeof DatabaseSync>;
 export type SqlValue = string | number | null;
 
-/** A statement that was compiled once; `Row` is what its columns are. */
+/** A compiled statement. `Row` is the type of its rows. */
 export interface Statement<Row> {
   get(...values: SqlValue[]): Row | undefined;
   all(...values: SqlValue[]): Row[];
-  /** Runs a change; `changes` counts the rows that it touched. */
+  /** Runs a change. `changes` is the number of rows that it affected. */
   run(...values: SqlValue[]): { changes: number };
 }
 
+/** Compiles a statement. */
 export function prepare<Row>(db: Database, sql: string): Statement<Row> {
   return db.prepare(sql);
 }
 
 /**
- * How long a call waits for another process that holds the file, in milliseconds. The wait stops this whole
- * process, so it only has to outlast a backup's or a shell's short lock.
+ * How long a call waits for another process that holds a lock on the file, in milliseconds. The wait blocks the event
+ * loop, so it is only long enough for the short locks of a backup or a shell.
  */
 const BUSY_TIMEOUT = 1000;
 
-/** Both connections. The reader does not wait for the writer's transactions, and sees them when they are committed. */
+/**
+ * The connections of a store. The reader sees the writer's transactions once they are committed, and never waits for
+ * them.
+ */
 export interface Connections {
   writer: Database;
   reader: Database;
 }
 
-/** Makes the file, readable by its owner alone, where there is none. */
+/** Creates the file if it is missing, readable only by its owner. */
 export function createFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -39,23 +43,23 @@ export function createFile(path: string): void {
   }
 }
 
-/** The connection that makes all changes; each is on the disk when its transaction ends. */
+/** Opens the connection that makes all changes. */
 export function openWriter(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
-    checkpointByItself(db, true);
+    setAutoCheckpoint(db, true);
     enlargeCache(db);
     return db;
   });
 }
 
 /**
- * A connection that fills a file that nobody else reads. It uses no write-ahead log: the log would keep the name that
- * the file has only until it is complete.
+ * Opens a connection that fills a file that no other connection reads. It uses no write-ahead log, since the log would
+ * have to be renamed together with the file once that is complete.
  */
-export function openFiller(path: string): Database {
+export function openCopyTarget(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
@@ -64,10 +68,12 @@ export function openFiller(path: string): Database {
   });
 }
 
-/** Takes a file, which is made where missing, so that no other process can open it until the connection is closed. */
+/**
+ * Opens a file, which is created if missing, and locks it: no other process can open it until the connection is closed.
+ */
 export function openExclusively(path: string): Database {
   createFile(path);
-  // SQLite would open it for reading only, and then the lock keeps nobody out.
+  // SQLite would open a read-only file for reading, and the lock would then not exclude anyone.
   accessSync(path, constants.W_OK);
   const db = new DatabaseSync(path, { timeout: 0 });
   return closeOnFailure(db, () => {
@@ -76,7 +82,7 @@ export function openExclusively(path: string): Database {
   });
 }
 
-/** Runs `work`, and closes the connection where that fails. */
+/** Runs `work`, and closes the connection if it throws. */
 export function closeOnFailure<T>(db: Database, work: () => T): T {
   try {
     return work();
@@ -87,50 +93,52 @@ export function closeOnFailure<T>(db: Database, work: () => T): T {
 }
 
 /**
- * Undoes a transaction that was interrupted while the file had no write-ahead log yet: until then, SQLite refuses a
- * read-only connection. Whoever reads the file next reports what is wrong with it.
+ * Undoes a transaction that was interrupted before the file had a write-ahead log; until that is done, SQLite refuses
+ * read-only connections. Errors are ignored, since the next connection reports them.
  */
-export function rollBack(path: string): void {
+export function rollBackJournal(path: string): void {
   if (!existsSync(`${path}-journal`)) return;
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   try {
     prepare(db, 'PRAGMA schema_version').get();
   } catch {
-    // It is damaged, or no database.
+    // The file is damaged, or not a database.
   } finally {
     db.close();
   }
 }
 
-/** A read-only connection. It does not read the file yet. */
+/** Opens a read-only connection. Does not read the file yet. */
 export function openReader(path: string): Database {
   return new DatabaseSync(path, { timeout: BUSY_TIMEOUT, readOnly: true });
 }
 
-/** A read-only connection that sees the file without its log. */
-export function openAlone(path: string): Database {
+/** Opens a read-only connection that reads the file without its write-ahead log. */
+export function openWithoutLog(path: string): Database {
   return new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true });
 }
 
-/** 16 MiB of the log: a page that changes again and again, as those of indexes do, goes into the file once. */
+/**
+ * A log of 16 MiB. Pages that change often, such as those of indexes, are copied into the file once for many changes.
+ */
 const CHECKPOINT_PAGES = 4000;
 
 /** Turns automatic checkpoints on or off. */
-export function checkpointByItself(db: Database, isOn: boolean): void {
+export function setAutoCheckpoint(db: Database, isOn: boolean): void {
   db.exec(`PRAGMA wal_autocheckpoint = ${isOn ? CHECKPOINT_PAGES : 0}`);
 }
 
-/** 16 MiB of pages: the upper levels of all indexes over a million reports. */
+/** Sets the page cache to 16 MiB: enough for the upper levels of all indexes over a million reports. */
 export function enlargeCache(db: Database): void {
   db.exec('PRAGMA cache_size = -16384');
 }
 
-/** 2 MiB, for reading many pages that are not needed again soon. */
+/** Sets the page cache to 2 MiB, for reads of many pages that are not needed again soon. */
 export function shrinkCache(db: Database): void {
   db.exec('PRAGMA cache_size = -2048');
 }
 
-/** Runs a read of whole tables. */
+/** Runs a read of whole tables, with a small page cache. */
 export function withSmallCache<T>(db: Database, read: () => T): T {
   shrinkCache(db);
   try {
@@ -141,8 +149,9 @@ export function withSmallCache<T>(db: Database, read: () => T): T {
 }
 
 /**
- * Closes both, and leaves everything in the one file. The driver cannot finalize statements, so SQLite releases its
- * handles and deletes the log only when they are garbage-collected; until then the log is empty.
+ * Closes both connections, and leaves all data in the one file. The driver cannot finalize statements, so SQLite
+ * releases its file handles and deletes the log only when the statements are garbage-collected; until then, the log is
+ * empty.
  */
 export function closeConnections({ reader, writer }: Connections): void {
   if (reader.isOpen) reader.close();

@@ -14,32 +14,31 @@ import type {
 import { higherOid } from '../object-id.ts';
 import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
-import { createFile, type Database, openFiller, prepare } from './connection.ts';
+import { closeOnFailure, createFile, type Database, openCopyTarget, prepare } from './connection.ts';
 import { KEYS, SqliteContents } from './contents.ts';
-import { MIGRATIONS, migrate } from './migrations.ts';
+import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { Reports } from './reports.ts';
 import { inTransaction } from './transaction.ts';
 
-/** All rows, and the head that they were copied from. */
+/** Deletes all rows, and the head that they were copied from. */
 const CLEAR = `
-  DELETE FROM apps; DELETE FROM device_groups; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports;
-  DELETE FROM copied_from;`;
+  DELETE FROM objects; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports; DELETE FROM copied_from;`;
 
-/** What a copy that has begun works with. */
+/** The target's file while it is open. */
 interface Open {
   db: Database;
   contents: SqliteContents;
-  puts: Puts;
+  inserts: Inserts;
 }
 
-/** Each puts one row. */
-interface Puts {
+/** Each inserts one row, or replaces it. */
+interface Inserts {
   object(row: ContentsObject): void;
   operation(row: OperationEntry): void;
   report(row: ContentsReport): void;
 }
 
-/** A new store at `path`, which is under another name until it is finished. */
+/** Makes a new store at `path`. Until it is finished, the file has the suffix `.copy`. */
 export class SqliteTarget implements ContentsTarget {
   readonly #path: string;
   #open: Open | null = null;
@@ -50,28 +49,31 @@ export class SqliteTarget implements ContentsTarget {
 
   async begin(head: ContentsHead): Promise<void> {
     if (existsSync(this.#path)) throw new HoldfastError('invalid', 'the target already contains a store');
-    const work = `${this.#path}.copy`;
-    createFile(work);
-    const db = openFiller(work);
-    migrate(db, MIGRATIONS, head.fleet);
-    this.#open = { db, contents: new SqliteContents(db), puts: putsOn(db) };
+    const unfinished = `${this.#path}.copy`;
+    createFile(unfinished);
+    const db = openCopyTarget(unfinished);
+    closeOnFailure(db, () => {
+      checkHeader(db, MIGRATIONS);
+      migrate(db, MIGRATIONS, head.fleet);
+    });
+    this.#open = { db, contents: new SqliteContents(db), inserts: prepareInserts(db) };
     if ((await this.head()).fleet !== head.fleet)
       throw new HoldfastError(
         'invalid',
         'the target contains an unfinished copy of another store; delete it first',
       );
-    const from = JSON.stringify(head);
-    if (readFrom(db) === from) return;
+    const source = JSON.stringify(head);
+    if (copiedFrom(db) === source) return;
     await this.clear();
-    prepare(db, 'INSERT INTO copied_from VALUES (?)').run(from);
+    prepare(db, 'INSERT INTO copied_from VALUES (?)').run(source);
   }
 
   async reached(): Promise<ReachedParts> {
     const { db } = this.#begun;
     return {
-      objects: reachedBy<string>(db, `SELECT count(*) AS rows, max(key) AS last FROM (${KEYS})`),
-      operations: reachedBy<number>(db, 'SELECT count(*) AS rows, max(id) AS last FROM operations'),
-      reports: reachedBy<string>(db, 'SELECT count(*) AS rows, max(oid) AS last FROM reports'),
+      objects: readReached<string>(db, `SELECT count(*) AS rows, max(key) AS last FROM (${KEYS})`),
+      operations: readReached<number>(db, 'SELECT count(*) AS rows, max(id) AS last FROM operations'),
+      reports: readReached<string>(db, 'SELECT count(*) AS rows, max(oid) AS last FROM reports'),
     };
   }
 
@@ -97,15 +99,15 @@ export class SqliteTarget implements ContentsTarget {
   }
 
   async putObjects(rows: readonly ContentsObject[]): Promise<void> {
-    this.#put(rows, this.#begun.puts.object);
+    this.#insert(rows, this.#begun.inserts.object);
   }
 
   async putOperations(rows: readonly OperationEntry[]): Promise<void> {
-    this.#put(rows, this.#begun.puts.operation);
+    this.#insert(rows, this.#begun.inserts.operation);
   }
 
   async putReports(rows: readonly ContentsReport[]): Promise<void> {
-    this.#put(rows, this.#begun.puts.report);
+    this.#insert(rows, this.#begun.inserts.report);
   }
 
   async finish(head: ContentsHead): Promise<void> {
@@ -136,9 +138,9 @@ export class SqliteTarget implements ContentsTarget {
     open?.db.close();
   }
 
-  #put<Row>(rows: readonly Row[], put: (row: Row) => void): void {
+  #insert<Row>(rows: readonly Row[], insert: (row: Row) => void): void {
     inTransaction(this.#begun.db, () => {
-      for (const row of rows) put(row);
+      for (const row of rows) insert(row);
     });
   }
 
@@ -148,13 +150,13 @@ export class SqliteTarget implements ContentsTarget {
   }
 }
 
-/** Statements are prepared once: the driver gives their memory back only when they are collected. */
-function putsOn(db: Database): Puts {
+/** Statements are prepared once, because the driver frees their memory only when they are garbage-collected. */
+function prepareInserts(db: Database): Inserts {
   const operation = prepare(db, 'INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
   const reports = new Reports(db);
   const report = prepare<{ oid: string }>(db, 'SELECT oid FROM reports WHERE oid = ?');
   return {
-    object: putObjectsOn(db),
+    object: prepareObjectInsert(db),
     operation: ({ id, at, actor, action, name, requestId, ids }) =>
       void operation.run(id, at, actor, action, name, requestId, JSON.stringify(ids)),
     report: ({ oid, arrived, body }) => {
@@ -163,29 +165,27 @@ function putsOn(db: Database): Puts {
   };
 }
 
-function putObjectsOn(db: Database): Puts['object'] {
+function prepareObjectInsert(db: Database): Inserts['object'] {
   const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
-  const app = prepare(db, 'INSERT OR REPLACE INTO apps VALUES (?, ?, ?, ?, ?, ?)');
-  const group = prepare(db, 'INSERT OR REPLACE INTO device_groups VALUES (?, ?, ?, ?, ?, ?)');
+  const object = prepare(db, 'INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)');
   return ({ kind, name, own, prune, stored }) => {
     if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
     if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);
     if (stored === null) return;
     const { oid, content, hash, origin } = stored;
     const { path, blob } = origin ?? { path: null, blob: null };
-    (kind === 'app' ? app : group).run(name, oid, content, hash, path, blob);
+    object.run(kind, name, oid, content, hash, path, blob);
   };
 }
 
 /**
- * The head that the rows were copied from, as JSON; null where that is not known. Is kept in a table that goes in the
- * end.
+ * Returns the head of the source, as JSON; null if no copy has begun. The table is dropped when the copy is finished.
  */
-function readFrom(db: Database): string | null {
+function copiedFrom(db: Database): string | null {
   db.exec('CREATE TABLE IF NOT EXISTS copied_from (head TEXT NOT NULL) STRICT');
   return prepare<{ head: string }>(db, 'SELECT head FROM copied_from').get()?.head ?? null;
 }
 
-function reachedBy<Place>(db: Database, sql: string): Reached<Place> {
+function readReached<Place>(db: Database, sql: string): Reached<Place> {
   return prepare<Reached<Place>>(db, sql).get() ?? { rows: 0, last: null };
 }

@@ -7,27 +7,28 @@ import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS } from './migrations.ts';
 import { OPERATION_COLUMNS } from './operations.ts';
-import { fileOrigin, TABLE_OF } from './rows.ts';
+import { fileOrigin } from './rows.ts';
 import { StateReads } from './state.ts';
 
-/** The key of every app and group that is or was. */
+/** Selects the keys of all apps and groups, including deleted ones. */
 export const KEYS = "SELECT DISTINCT iif(kind = 'app', 'app/', 'device_group/') || name AS key FROM counters";
 
-/** The statement that reads a page of a kind: the first names that come after one. */
+/** Returns the statement that reads a page of a kind: `?2` rows with names after `?1`. */
 function objectsOf(kind: Kind): string {
-  const names = (of: CounterKind): string => `SELECT name FROM counters WHERE kind = '${of}' AND name > ?1`;
-  const all = kind === 'app' ? names('app') : `${names('device_group')} UNION ${names('prune')}`;
+  const namesOf = (counters: CounterKind): string =>
+    `SELECT name FROM counters WHERE kind = '${counters}' AND name > ?1`;
+  const all = kind === 'app' ? namesOf('app') : `${namesOf('device_group')} UNION ${namesOf('prune')}`;
   return `
     SELECT '${kind}' AS kind, names.name, own.last, own.floor, own.hash AS own_hash, own.changed,
       p.last AS prune_last, p.floor AS prune_floor, p.changed AS prune_changed, o.oid, o.content, o.hash, o.path, o.blob
     FROM (${all} ORDER BY name LIMIT ?2) AS names
     LEFT JOIN counters AS own ON own.kind = '${kind}' AND own.name = names.name
     LEFT JOIN counters AS p ON '${kind}' = 'device_group' AND p.kind = 'prune' AND p.name = names.name
-    LEFT JOIN ${TABLE_OF[kind]} AS o ON o.name = names.name
+    LEFT JOIN objects AS o ON o.kind = '${kind}' AND o.name = names.name
     ORDER BY names.name`;
 }
 
-/** The place before the first object. */
+/** Sorts before every object. */
 const BEFORE_ALL: ObjectKey = { kind: 'app', name: '' };
 
 interface ObjectsRow {
@@ -47,7 +48,7 @@ interface ObjectsRow {
   blob: string | null;
 }
 
-/** Everything in the store of this file; it is opened for reading only. */
+/** Opens the store in this file for a copy, read-only. */
 export function sqliteContents(path: string): Contents {
   try {
     const db = openReader(path);
@@ -61,7 +62,7 @@ export function sqliteContents(path: string): Contents {
   }
 }
 
-/** Everything that a connection sees. */
+/** Reads everything in a store. */
 export class SqliteContents implements Contents {
   readonly #db: Database;
 
@@ -70,7 +71,7 @@ export class SqliteContents implements Contents {
   }
 
   async head(): Promise<ContentsHead> {
-    return new StateReads(this.#db).whole();
+    return new StateReads(this.#db).head();
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {

@@ -4,7 +4,7 @@ import type { KeptCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
-/** Rows that are read, or changed, in one turn of the event loop. */
+/** The number of rows that are read or changed in one turn of the event loop. */
 const PAGE = 500;
 
 /** Changes the counters, inside the caller's transaction. `changed` is the transaction's id sequence. */
@@ -12,7 +12,7 @@ export class Counters {
   readonly #get: Statement<KeptCounter>;
   readonly #floor: Statement<{ floor: number }>;
   readonly #put: Statement<never>;
-  readonly #keep: Statement<never>;
+  readonly #clearHash: Statement<never>;
   readonly #markSome: Statement<never>;
 
   constructor(db: Database) {
@@ -24,7 +24,7 @@ export class Counters {
        ON CONFLICT (kind, name) DO UPDATE
        SET last = excluded.last, floor = excluded.floor, hash = excluded.hash, changed = excluded.changed`,
     );
-    this.#keep = prepare(db, 'UPDATE counters SET hash = NULL WHERE kind = ? AND name = ?');
+    this.#clearHash = prepare(db, 'UPDATE counters SET hash = NULL WHERE kind = ? AND name = ?');
     this.#markSome = prepare(
       db,
       `UPDATE counters SET changed = ?1
@@ -32,7 +32,7 @@ export class Counters {
     );
   }
 
-  /** The counter; a fresh one for a name that never was. */
+  /** Returns a counter; a fresh one for a name without a counter. */
   get(kind: CounterKind, name: string): KeptCounter {
     const floor = (): number => this.#floor.get()?.floor ?? 0;
     return this.#get.get(kind, name) ?? { ...FRESH_COUNTER, floor: floor(), hash: null };
@@ -42,24 +42,25 @@ export class Counters {
     this.#put.run(kind, name, counter.last, counter.floor, counter.hash, changed);
   }
 
-  /** The stored object carries the hash from now on. No change: the row that others read stays the same. */
+  /** See `CounterWork.handOverHash`. */
   handOverHash(kind: CounterKind, name: string): void {
-    this.#keep.run(kind, name);
+    this.#clearHash.run(kind, name);
   }
 
+  /** Sets `changed` in some of the counters that have a lower value. Returns false if there were none. */
   markSomeChanged(changed: number): boolean {
     return this.#markSome.run(changed).changes > 0;
   }
 }
 
-/** A row and its place in the order of changes. */
+/** A row with the id sequence of its last change. */
 type ChangedRow = CounterRow & { changed: number };
 
-/** With more changes than this, the caller may as well take everything for changed. */
-const MOST_CHANGES = 1000;
+/** If more counters have changed, the caller can treat all objects as changed. */
+const MAX_CHANGES = 1000;
 
-/** The driver makes a new string for each row, and the record keeps the rows. */
-const LITERALS: Readonly<Record<CounterKind, CounterKind>> = {
+/** One string for each kind: the driver makes a new one for each row, and the caller keeps many rows. */
+const KIND_STRINGS: Readonly<Record<CounterKind, CounterKind>> = {
   app: 'app',
   device_group: 'device_group',
   prune: 'prune',
@@ -73,44 +74,44 @@ export class CounterReads {
   constructor(db: Database) {
     this.#page = prepare(
       db,
-      `SELECT c.kind, c.name, c.last, coalesce(a.hash, g.hash, c.hash) AS hash, c.changed FROM counters AS c
-       LEFT JOIN apps AS a ON c.kind = 'app' AND a.name = c.name
-       LEFT JOIN device_groups AS g ON c.kind = 'device_group' AND g.name = c.name
+      `SELECT c.kind, c.name, c.last, coalesce(o.hash, c.hash) AS hash, c.changed
+       FROM counters AS c LEFT JOIN objects AS o ON o.kind = c.kind AND o.name = c.name
        WHERE (c.changed, c.kind, c.name) > (?, ?, ?) ORDER BY c.changed, c.kind, c.name LIMIT ${PAGE}`,
     );
     this.#changed = prepare(
       db,
-      `SELECT kind, name, changed FROM counters WHERE changed > ? ORDER BY changed DESC LIMIT ${MOST_CHANGES + 1}`,
+      `SELECT kind, name, changed FROM counters WHERE changed > ? ORDER BY changed DESC LIMIT ${MAX_CHANGES + 1}`,
     );
   }
 
   /**
-   * The objects of which an id changed after this id sequence; null where they are very many, or where something else
-   * than an id has raised the sequence to what it is `now`. What devices see changes only with an id, or when an object
-   * is made that they could not be told of before.
+   * Returns the objects with an id that changed after this id sequence. Returns null if they are very many, or if the
+   * last rise of the sequence, to `now`, changed no counter. What devices are served changes only with an id, or when
+   * an object is created that they could not be served before.
    */
   changedSince(idSequence: number, now: number): ObjectKey[] | null {
     const rows = this.#changed.all(idSequence);
-    if (rows.length > MOST_CHANGES || (rows[0]?.changed ?? idSequence) < now) return null;
+    if (rows.length > MAX_CHANGES || (rows[0]?.changed ?? idSequence) < now) return null;
     return rows.map(({ kind, name }) => ({ kind: kind === 'app' ? kind : 'device_group', name }));
   }
 
   /**
-   * The counters that changed after this id sequence, in the order of their changes; `inTurn` runs each page, in a
-   * turn of its own. What changes meanwhile comes with its newest state, and can come twice.
+   * Resolves to the counters that changed after this id sequence, in the order of their changes. `inTurn` reads each
+   * page in a turn of its own. A counter that changes meanwhile can be returned twice; the last is the newest.
    */
   async since(
     idSequence: number,
     inTurn: (read: () => ChangedRow[]) => Promise<ChangedRow[]>,
   ): Promise<CounterRow[]> {
     const rows: CounterRow[] = [];
-    const place = { changed: idSequence + 1, kind: '', name: '' };
+    let position = { changed: idSequence + 1, kind: '', name: '' };
     for (;;) {
-      const page = await inTurn(() => this.#page.all(place.changed, place.kind, place.name));
-      for (const { kind, name, last, hash } of page) rows.push({ kind: LITERALS[kind], name, last, hash });
-      const end = page.at(-1);
-      if (end === undefined || page.length < PAGE) return rows;
-      Object.assign(place, { changed: end.changed, kind: end.kind, name: end.name });
+      const page = await inTurn(() => this.#page.all(position.changed, position.kind, position.name));
+      for (const { kind, name, last, hash } of page)
+        rows.push({ kind: KIND_STRINGS[kind], name, last, hash });
+      const lastRow = page.at(-1);
+      if (lastRow === undefined || page.length < PAGE) return rows;
+      position = lastRow;
     }
   }
 }

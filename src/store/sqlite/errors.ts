@@ -6,10 +6,10 @@ const MEND =
   'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 /**
- * SQLite's primary result codes, with what it says itself (where a list of rows is read, the driver passes on nothing
- * else), and what that means for the person who has to act, after "the store".
+ * SQLite's primary result codes: `text` is SQLite's own message, the only thing that the driver passes on if the error
+ * occurs while rows are read; `description` completes the sentence "the store ..." for administrators.
  */
-const FAILURES: readonly (readonly [code: number, name: string, text: string, words: string])[] = [
+const FAILURES: readonly (readonly [code: number, name: string, text: string, description: string])[] = [
   [3, 'SQLITE_PERM', 'access permission denied', 'may not be opened by this user'],
   [5, 'SQLITE_BUSY', 'database is locked', 'is locked by another process'],
   [6, 'SQLITE_LOCKED', 'database table is locked', 'is locked by another connection'],
@@ -45,62 +45,68 @@ const NOT_A_DATABASE = 26;
 const IO_ERROR = 10;
 /** SQLITE_CANTOPEN. */
 const CANNOT_OPEN = 14;
-/** The file, its log, the index of that, and their folder. */
+/** How many files SQLite opens at once: the database, its log, the index of the log, and their folder. */
 const FILES = 4;
 
 /** SQLITE_BUSY. */
 const BUSY = 5;
 
-/** The driver's error for a connection that is closed. */
+/** The driver's error code for a closed connection. */
 const CLOSED = 'ERR_INVALID_STATE';
 
-/** Turns an error of SQLite or of its files into one of ours, of kind `unavailable`; returns all others unchanged. */
+/**
+ * Turns an error of SQLite or of its files into a `HoldfastError` of kind `unavailable`. Returns all others unchanged.
+ */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof HoldfastError) return error;
   if (codeOf(error) === CLOSED) return closedError();
   const primary = primaryCode(error);
-  if (primary !== null) return failed(primary, error);
-  if ('syscall' in error) return failedFile(error);
+  if (primary !== null) return sqliteError(primary, error);
+  if ('syscall' in error) return fileError(error);
   return error;
 }
 
-/** Whether SQLite says that the file is something else. */
+/** Whether this is SQLite's error for a file that is not a database. */
 export function isNotADatabase(error: unknown): boolean {
   return error instanceof Error && primaryCode(error) === NOT_A_DATABASE;
 }
 
-/** Whether another process holds the file. */
+/** Whether this is SQLite's error for a lock of another process. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Error && primaryCode(error) === BUSY;
 }
 
-function unavailable(words: string, code: string, cause: Error): HoldfastError {
-  return new HoldfastError('unavailable', `the store ${words}`, { code }, cause);
+function unavailable(description: string, code: string, cause: Error): HoldfastError {
+  return new HoldfastError('unavailable', `the store ${description}`, { code }, cause);
 }
 
-function failed(primary: number, error: Error): HoldfastError {
+function sqliteError(primary: number, error: Error): HoldfastError {
   const known = FAILURES.find(([code]) => code === primary)?.[1];
   const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
-  return unavailable(primary === CANNOT_OPEN ? cannotOpen() : wordsOf(primary), name ?? codeOf(error), error);
+  return unavailable(
+    primary === CANNOT_OPEN ? cannotOpen() : descriptionOf(primary),
+    name ?? codeOf(error),
+    error,
+  );
 }
 
 /** An error of a file that the manager opened or synced itself, without SQLite. */
-function failedFile(error: Error & { syscall: unknown }): HoldfastError {
-  const words = error.syscall === 'fdatasync' ? wordsOf(IO_ERROR) : cannotOpen();
-  return unavailable(words, codeOf(error), error);
+function fileError(error: Error & { syscall: unknown }): HoldfastError {
+  const description = error.syscall === 'fdatasync' ? descriptionOf(IO_ERROR) : cannotOpen();
+  return unavailable(description, codeOf(error), error);
 }
 
-function wordsOf(code: number): string {
+function descriptionOf(code: number): string {
   return FAILURES.find(([known]) => known === code)?.[3] ?? 'failed';
 }
 
-/** SQLite does not say why. */
+/** SQLite does not report why it cannot open a file, so this checks for a lack of file descriptors. */
 function cannotOpen(): string {
   const trouble = missingDescriptors(FILES);
-  return trouble === null ? wordsOf(CANNOT_OPEN) : `cannot be opened: ${trouble}`;
+  return trouble === null ? descriptionOf(CANNOT_OPEN) : `cannot be opened: ${trouble}`;
 }
 
-/** SQLite's result code without its extension; 0 where it cannot be told; null for other errors. */
+/** Returns SQLite's primary result code; 0 if it is unknown; null if the error is not of SQLite. */
 function primaryCode(error: Error): number | null {
   if (codeOf(error) !== 'ERR_SQLITE_ERROR') return null;
   if ('errcode' in error && typeof error.errcode === 'number') return error.errcode & 0xff;

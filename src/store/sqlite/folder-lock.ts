@@ -4,7 +4,7 @@ import { HoldfastError } from '../../errors.ts';
 import { type Database, openExclusively } from './connection.ts';
 import { isBusy, storeError } from './errors.ts';
 
-/** What the holder of a folder says of itself, for whoever comes second. */
+/** The holder of a lock, for the error message that a second manager gets. */
 const Holder = z.object({
   pid: z.int(),
   /** ISO 8601. */
@@ -13,40 +13,40 @@ const Holder = z.object({
 });
 type Holder = z.infer<typeof Holder>;
 
-/** A data folder that belongs to this process until it is released, or the process ends in any way. */
+/** An exclusive lock on a data folder, which ends with `release` or with the process, however that ends. */
 export interface FolderLock {
-  /** Keeps where this process listens, for the message that a second one gets. */
+  /** Stores the address at which this process listens, for the error message that a second manager gets. */
   tell(address: string): Promise<void>;
   release(): void;
 }
 
 /**
- * Takes a data folder for this process. The lock is the operating system's, on an SQLite file that is opened
- * exclusively: it ends with the process, however that ends. `now` is Unix milliseconds. Rejects as `unavailable`, and
- * names the holder, where another process has it; also where the folder cannot be written.
+ * Locks a data folder for this process. The lock is the operating system's, on an SQLite file that is opened
+ * exclusively. `now` is Unix milliseconds. Rejects as `unavailable` if another process holds the lock, which the
+ * message names, and if the folder cannot be written.
  */
 export async function lockFolder(folder: string, pid: number, now: number): Promise<FolderLock> {
-  const about = `${folder}/manager.json`;
-  const db = await open(`${folder}/manager.lock`, about);
+  const holderPath = `${folder}/manager.json`;
+  const db = await open(`${folder}/manager.lock`, holderPath);
   const holder: Holder = { pid, since: new Date(now).toISOString(), address: null };
   const tell = async (address: string | null): Promise<void> => {
     holder.address = address;
-    // The lock holds without it: on a full disk a second manager is refused all the same, just not told by whom.
-    await keep(about, holder).catch(() => rm(about, { force: true }));
+    // The lock holds without this file. On a full disk, the message to a second manager does not name the holder.
+    await writeHolder(holderPath, holder).catch(() => rm(holderPath, { force: true }));
   };
   await tell(null);
   return { tell, release: () => void (db.isOpen && db.close()) };
 }
 
-async function open(path: string, about: string): Promise<Database> {
+async function open(path: string, holderPath: string): Promise<Database> {
   try {
     return openExclusively(path);
   } catch (error) {
-    throw isBusy(error) ? inUse(await readHolder(about), error) : unusable(error);
+    throw isBusy(error) ? inUse(await readHolder(holderPath), error) : unusable(error);
   }
 }
 
-async function keep(path: string, holder: Holder): Promise<void> {
+async function writeHolder(path: string, holder: Holder): Promise<void> {
   await writeFile(`${path}.new`, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   await rename(`${path}.new`, path);
 }

@@ -1,10 +1,10 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { HoldfastError } from '../../errors.ts';
-import { type Database, openAlone, prepare, type Statement } from './connection.ts';
+import { type Database, openWithoutLog, prepare, type Statement } from './connection.ts';
 
 /**
- * Counts the transactions of a store, in a table of one row that every one of them writes: so the write-ahead log says
- * after which transaction it began, and the file which one it has (`checkLog`).
+ * Counts the transactions of a store in a table of one row. Every transaction writes the row, so both the write-ahead
+ * log and the file show the number of a transaction, by which `checkLog` compares them.
  */
 export class LogPosition {
   readonly #advance: Statement<never>;
@@ -13,30 +13,30 @@ export class LogPosition {
     this.#advance = prepare(db, 'UPDATE log_position SET position = position + 1');
   }
 
-  /** One more, inside the caller's transaction. */
+  /** Counts the caller's transaction. */
   advance(): void {
     this.#advance.run();
   }
 }
 
 /**
- * Rejects as `invalid` a file with the log of another one: a copy that was put in the place of a store whose manager
- * was killed. SQLite asks for nothing more than a log whose own checksums are right, and would make a mixture of both
- * in which ids fall (docs/decisions/0016-a-log-of-another-file.md). `db` is a connection that can change nothing. A
- * file without positions is let through: it has not got its tables from its log yet.
+ * Throws `invalid` if the write-ahead log beside a file belongs to another file, as when a copy replaces a store whose
+ * manager was killed. SQLite accepts every log with correct checksums, and would mix both files, so that ids could fall
+ * (docs/decisions/0016-a-log-of-another-file.md). `db` must be a read-only connection. Accepts a file without a
+ * position: its tables are still in its log.
  */
 export function checkLog(path: string, db: Database): void {
-  const place = withoutLog(path, (file) => prepare<Place>(file, PLACE).get());
-  if (place === undefined) return;
+  const inFile = readWithoutLog(path, (file) => prepare<FilePosition>(file, FILE_POSITION).get());
+  if (inFile === undefined) return;
   const last = prepare<{ position: number }>(db, POSITION).get()?.position;
-  if (last === undefined || last === place.position) return;
-  const first = firstPosition(`${path}-wal`, place);
-  if (first === null || first > last || (place.position >= first - 1 && place.position <= last)) return;
-  throw foreignLog({ file: place.position, first, last });
+  if (last === undefined || last === inFile.position) return;
+  const first = firstPosition(`${path}-wal`, inFile);
+  if (first === null || first > last || (inFile.position >= first - 1 && inFile.position <= last)) return;
+  throw foreignLog({ file: inFile.position, first, last });
 }
 
-/** The position in the file, and the page that has it. */
-interface Place {
+/** The position in the file, and the number of the page that contains it. */
+interface FilePosition {
   position: number;
   page: number;
   /** In bytes. */
@@ -44,20 +44,20 @@ interface Place {
 }
 
 const POSITION = 'SELECT position FROM log_position';
-const PLACE = `
+const FILE_POSITION = `
   SELECT (${POSITION}) AS position, rootpage AS page, page_size AS pageSize FROM sqlite_schema, pragma_page_size
   WHERE name = 'log_position'`;
 
 /**
- * What is read from the file as if there were no log; undefined where it cannot be read so. By SQLite: a file that this
- * process closes by itself takes the locks of all its connections with it.
+ * Reads the file without its log; returns undefined if that fails. Must be done by SQLite: if this process opened and
+ * closed the file itself, it would lose the locks of all its connections.
  */
-function withoutLog<T>(path: string, read: (file: Database) => T): T | undefined {
-  const file = openAlone(path);
+function readWithoutLog<T>(path: string, read: (file: Database) => T): T | undefined {
+  const file = openWithoutLog(path);
   try {
     return read(file);
   } catch {
-    // No such table yet, or a page was written by half when the power went: the log has it whole.
+    // Only the log has the table, or an intact copy of a page that a loss of power has left half written.
     return undefined;
   } finally {
     file.close();
@@ -72,8 +72,8 @@ function foreignLog(details: Record<string, number>): HoldfastError {
 }
 
 /**
- * https://sqlite.org/fileformat2.html#the_write_ahead_log: bytes of its header, of a frame's, and where both have their
- * salt.
+ * The format of the log (https://sqlite.org/fileformat2.html#the_write_ahead_log), in bytes: the sizes of the log's
+ * header and a frame's, and the offsets of the salt in both.
  */
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
@@ -81,8 +81,11 @@ const LOG_SALT = 16;
 const FRAME_SALT = 8;
 const SALT_SIZE = 8;
 
-/** The first position in the log; null where it has none. Frames of an earlier round through it have another salt. */
-function firstPosition(path: string, { page, pageSize }: Place): number | null {
+/**
+ * Returns the first position in the log; null if there is none. Old frames, from before a reset of the log, have
+ * another salt.
+ */
+function firstPosition(path: string, { page, pageSize }: FilePosition): number | null {
   if (!existsSync(path)) return null;
   const log = openSync(path, 'r');
   const read = (from: number, length: number): Buffer => {
@@ -95,20 +98,20 @@ function firstPosition(path: string, { page, pageSize }: Place): number | null {
       const header = read(from, FRAME_HEADER);
       if (header.length < FRAME_HEADER) return null;
       if (!header.subarray(FRAME_SALT, FRAME_SALT + SALT_SIZE).equals(salt)) return null;
-      if (header.readUInt32BE(0) === page) return positionIn(read(from + FRAME_HEADER, pageSize));
+      if (header.readUInt32BE(0) === page) return readPosition(read(from + FRAME_HEADER, pageSize));
     }
   } finally {
     closeSync(log);
   }
 }
 
-/** The first byte of a page that holds rows of a table; where it says how many; and a position, which ends the page. */
+/** The first byte of a table's leaf page, the offset of its number of rows, and the size of a position at its end. */
 const LEAF = 0x0d;
-const COUNT = 3;
+const ROW_COUNT = 3;
 const POSITION_SIZE = 6;
 
-/** The position that a page of `log_position` holds; null for any other. */
-function positionIn(page: Buffer): number | null {
-  if (page.length < POSITION_SIZE || page[0] !== LEAF || page.readUInt16BE(COUNT) !== 1) return null;
+/** Returns the position in a page of `log_position`; null if the page is not a leaf with one row. */
+function readPosition(page: Buffer): number | null {
+  if (page.length < POSITION_SIZE || page[0] !== LEAF || page.readUInt16BE(ROW_COUNT) !== 1) return null;
   return page.readUIntBE(page.length - POSITION_SIZE, POSITION_SIZE);
 }

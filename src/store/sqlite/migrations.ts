@@ -4,13 +4,16 @@ import { isNotADatabase } from './errors.ts';
 import { createSchema } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
-/** Brings a database from one version to the next, inside a transaction. `fleet` is a new random id. */
+/** Brings a database from one version to the next, inside a transaction. `fleet` is the identity for a new database. */
 export type Migration = (db: Database, fleet: string) => void;
 
-/** All versions from the first; the version of a database is how many of these it has been through. Only add. */
+/** All migrations, oldest first. A release may only append to them. */
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
-/** "Hold" in ASCII, in the file's header: tells our files from those of other programs. */
+/** Schemas up to this version were in no release, and are not migrated. */
+const LAST_UNRELEASED = 1;
+
+/** "Hold" in ASCII. The file's header contains it, to distinguish Holdfast's files from those of other programs. */
 const APPLICATION_ID = 0x486f6c64;
 
 interface Header {
@@ -20,32 +23,38 @@ interface Header {
 }
 
 /**
- * Rejects as `invalid` a file that this version must not touch: no database, another program's, or one that
- * a newer version wrote. Reads only.
+ * Throws `invalid` if this version must not use the file: it is not a database, or belongs to another program, or was
+ * written by a newer or an unreleased version. Only reads.
  */
 export function checkHeader(db: Database, migrations: readonly Migration[]): void {
   const { version, application, tables } = readHeader(db);
-  if (version > migrations.length) {
+  const newest = LAST_UNRELEASED + migrations.length;
+  if (version > newest) {
     const message =
       `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-      `this version knows ${migrations.length}); run that version, or set DATA_DIR to an empty folder (containers restart once)`;
-    throw new HoldfastError('invalid', message, { version, known: migrations.length });
+      `this version knows ${newest}); run that version, or set DATA_DIR to an empty folder (containers restart once)`;
+    throw new HoldfastError('invalid', message, { version, known: newest });
   }
   const isNew = version === 0 && application === 0 && tables === 0;
   if (!isNew && application !== APPLICATION_ID) {
     throw new HoldfastError('invalid', "the store's file is a database of another program");
   }
+  if (!isNew && version <= LAST_UNRELEASED) {
+    const message = `the store's file is a database of an unreleased version of Holdfast (its schema is ${version})`;
+    throw new HoldfastError('invalid', message, { version, known: newest });
+  }
 }
 
-/** Runs the migrations that the database has not been through, each in a transaction of its own. */
+/** Runs the migrations that the database has not been through, each in its own transaction. */
 export function migrate(db: Database, migrations: readonly Migration[], fleet: string): void {
   migrations.forEach((migration, index) => {
-    if (readHeader(db).version > index) return;
+    const version = LAST_UNRELEASED + 1 + index;
+    if (readHeader(db).version >= version) return;
     inTransaction(db, () => {
-      // Another process may have been here between the look and the lock.
-      if (readHeader(db).version > index) return;
+      // Another process may have run it between the check and the lock.
+      if (readHeader(db).version >= version) return;
       migration(db, fleet);
-      db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${index + 1}`);
+      db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`);
     });
   });
 }

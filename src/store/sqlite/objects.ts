@@ -3,64 +3,54 @@ import type { FileOrigin } from '../../plan/step.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type { ObjectContent } from '../rules/work.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
-import { findObject, TABLE_OF } from './rows.ts';
+import { FIND_OBJECT, NAMES } from './rows.ts';
 
 /** Changes apps and device groups, inside the caller's transaction. */
 export class Objects {
-  readonly #of: Readonly<Record<Kind, KindStatements>>;
-  readonly #groupNames: Statement<{ name: string }>;
+  readonly #find: Statement<ObjectRow>;
+  readonly #names: Statement<{ name: string }>;
+  readonly #insert: Statement<never>;
+  readonly #update: Statement<never>;
+  readonly #setOrigin: Statement<never>;
+  readonly #remove: Statement<never>;
 
   constructor(db: Database) {
-    this.#of = { app: statements(db, 'app'), device_group: statements(db, 'device_group') };
-    this.#groupNames = prepare(db, 'SELECT name FROM device_groups ORDER BY name');
+    this.#find = prepare(db, FIND_OBJECT);
+    this.#names = prepare(db, NAMES);
+    this.#insert = prepare(
+      db,
+      'INSERT INTO objects (kind, name, oid, content, hash, path, blob) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#update = prepare(
+      db,
+      'UPDATE objects SET content = ?, hash = ?, path = ?, blob = ? WHERE kind = ? AND name = ?',
+    );
+    this.#setOrigin = prepare(db, 'UPDATE objects SET path = ?, blob = ? WHERE kind = ? AND name = ?');
+    this.#remove = prepare(db, 'DELETE FROM objects WHERE kind = ? AND name = ?');
   }
 
   find(kind: Kind, name: string): ObjectRow | undefined {
-    return this.#of[kind].find.get(name);
+    return this.#find.get(kind, name);
   }
 
   groupNames(): string[] {
-    return this.#groupNames.all().map((row) => row.name);
+    return this.#names.all('device_group').map((row) => row.name);
   }
 
-  insert(kind: Kind, name: string, oid: string, object: ObjectContent): void {
-    const { content, hash, origin } = object;
-    this.#of[kind].insert.run(name, oid, content, hash, origin?.path ?? null, origin?.blob ?? null);
+  insert(kind: Kind, name: string, oid: string, { content, hash, origin }: ObjectContent): void {
+    this.#insert.run(kind, name, oid, content, hash, origin?.path ?? null, origin?.blob ?? null);
   }
 
-  update(kind: Kind, name: string, object: ObjectContent): void {
-    const { content, hash, origin } = object;
-    this.#of[kind].update.run(content, hash, origin?.path ?? null, origin?.blob ?? null, name);
+  update(kind: Kind, name: string, { content, hash, origin }: ObjectContent): void {
+    this.#update.run(content, hash, origin?.path ?? null, origin?.blob ?? null, kind, name);
   }
 
   setOrigin(kind: Kind, name: string, origin: FileOrigin | null): void {
-    this.#of[kind].setOrigin.run(origin?.path ?? null, origin?.blob ?? null, name);
+    this.#setOrigin.run(origin?.path ?? null, origin?.blob ?? null, kind, name);
   }
 
-  /** Whether there was such an object. */
+  /** Removes an object. Returns whether there was one. */
   remove(kind: Kind, name: string): boolean {
-    return this.#of[kind].remove.run(name).changes > 0;
+    return this.#remove.run(kind, name).changes > 0;
   }
-}
-
-interface KindStatements {
-  find: Statement<ObjectRow>;
-  insert: Statement<never>;
-  update: Statement<never>;
-  setOrigin: Statement<never>;
-  remove: Statement<never>;
-}
-
-function statements(db: Database, kind: Kind): KindStatements {
-  const table = TABLE_OF[kind];
-  return {
-    find: findObject(db, kind),
-    insert: prepare(
-      db,
-      `INSERT INTO ${table} (name, oid, content, hash, path, blob) VALUES (?, ?, ?, ?, ?, ?)`,
-    ),
-    update: prepare(db, `UPDATE ${table} SET content = ?, hash = ?, path = ?, blob = ? WHERE name = ?`),
-    setOrigin: prepare(db, `UPDATE ${table} SET path = ?, blob = ? WHERE name = ?`),
-    remove: prepare(db, `DELETE FROM ${table} WHERE name = ?`),
-  };
 }

@@ -18,7 +18,7 @@ export class OperationLog {
   }
 }
 
-/** As they are named in an `OperationRow`. */
+/** The columns, by their names in `OperationRow`. */
 export const OPERATION_COLUMNS = 'id, at, actor, action, name, request_id AS requestId, ids';
 
 /** Reads the operations log. */
@@ -37,7 +37,7 @@ export class OperationReads {
     return new OperationPage(limit).fill(this.#entries(before ?? Number.MAX_SAFE_INTEGER)).entries;
   }
 
-  /** Row by row: one can be as large as a page. */
+  /** Reads row by row, because one row can be as large as a page. */
   *#entries(before: number): Generator<OperationEntry> {
     let row = this.#newest.get(before);
     while (row !== undefined) {

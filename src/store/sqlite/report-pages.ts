@@ -3,28 +3,29 @@ import type { Report, ReportPage, ReportQuery, StoredReport } from '../report.ts
 import { type Database, prepare, type Statement } from './connection.ts';
 import { reportFilter, timeCondition } from './report-query.ts';
 
-/** How many rows one statement passes over at most: a few milliseconds' work, whatever the filters. */
+/** The most rows that one statement scans: a few milliseconds of work, with any filters. */
 const WINDOW = 20_000;
 
-/** Bytes of a body that is read with its row; a larger one is read when its turn comes. */
-const INLINE = 16_384;
-/** Characters of bodies after which a page ends: a report has up to a megabyte, and a page up to a thousand reports. */
-const MAX_TEXT = 4_194_304;
+/** The most bytes of a body that is read with its row. Larger bodies are read one by one. */
+const MAX_INLINE_BODY = 16_384;
+/** A page ends once its bodies have this many characters: it can have a thousand reports of a megabyte each. */
+const MAX_PAGE_TEXT = 4_194_304;
 
-const BODY = `CASE WHEN octet_length(body) <= ${INLINE} THEN body END AS body`;
+const BODY = `CASE WHEN octet_length(body) <= ${MAX_INLINE_BODY} THEN body END AS body`;
 
 interface ReportRow {
   oid: string;
-  /** JSON; null where it is large. */
+  /** JSON; null if it is large. */
   body: string | null;
 }
 
-/** Reports with a `seq` above `after` and up to `last`. */
+/** The reports with a `seq` above `after` and up to `last`. */
 interface Range {
   after: number;
   last: number;
 }
 
+/** The lowest and highest `seq` of the reports that match a time, and their number. */
 interface Probe {
   first: number | null;
   last: number | null;
@@ -37,7 +38,7 @@ export class ReportPages {
   readonly #ends: Statement<{ first: number | null; last: number | null }>;
   readonly #position: Statement<{ seq: number }>;
   readonly #body: Statement<{ body: string }>;
-  /** By SQL text; there are as many as ways to combine filters. */
+  /** Statements by their SQL text: one for each combination of filters in use. */
   readonly #statements = new Map<string, Statement<unknown>>();
 
   constructor(db: Database) {
@@ -50,15 +51,15 @@ export class ReportPages {
     this.#body = prepare(db, 'SELECT body FROM reports WHERE oid = ?');
   }
 
-  /** One page, which large reports end early; gives way to others between portions of a long search. */
+  /** See `Store.reports`. Yields to other work between the portions of a long search. */
   async page(query: ReportQuery): Promise<ReportPage> {
     const rows = await this.#search(query, query.pageSize + 1);
     const data: StoredReport[] = [];
     let [seen, text] = [0, 0];
     for (const { oid, body: inline } of rows) {
-      if (seen === query.pageSize || text >= MAX_TEXT) break;
+      if (seen === query.pageSize || text >= MAX_PAGE_TEXT) break;
       seen += 1;
-      // One that is gone was dropped since the search.
+      // A body that is missing was deleted after the search.
       const body = inline ?? this.#body.get(oid)?.body;
       if (body === undefined) continue;
       data.push({ oid, report: JSON.parse(body) as Report });
@@ -67,7 +68,7 @@ export class ReportPages {
     return { data, lastId: rows.length > seen ? (rows[seen - 1]?.oid ?? null) : null };
   }
 
-  /** The first `limit` rows that match. */
+  /** Returns the first `limit` rows that match. */
   async #search(query: ReportQuery, limit: number): Promise<ReportRow[]> {
     const { index, conditions, values } = reportFilter(query);
     const where = [...conditions, 'seq > ?', 'seq <= ?'].join(' AND ');
@@ -81,7 +82,7 @@ export class ReportPages {
       return window.all(...values, after, after + WINDOW, limit);
     };
     const rows = range.after < range.last ? take() : [];
-    // Most pages are full by now. Where few reports match, it is worth asking where they are.
+    // Most pages are full by now. If few reports match, it pays to find out where they are.
     if (rows.length < limit) range = this.#narrow(range, query.creationTime);
     while (range.after < range.last && rows.length < limit) {
       await pace.step();
@@ -90,7 +91,7 @@ export class ReportPages {
     return rows.slice(0, limit);
   }
 
-  /** Everything behind the last page. */
+  /** Returns the range of all reports after the previous page. */
   #range(query: ReportQuery): Range {
     const { first, last } = this.#ends.get() ?? { first: null, last: null };
     if (first === null || last === null) return { after: 0, last: 0 };
@@ -99,8 +100,8 @@ export class ReportPages {
   }
 
   /**
-   * The smallest range that is known, without much search, to hold everything that matches a time: times rise with
-   * `seq`, more or less, so where few reports match one, they span a small part of all.
+   * Narrows the range to the reports that match a time, if these can be found quickly. Times rise roughly with `seq`,
+   * so if few reports match, they are in a small part of the range.
    */
   #narrow(range: Range, time: ReportQuery['creationTime']): Range {
     if (time === undefined || time.comparison === 'ne') return range;
@@ -118,10 +119,10 @@ export class ReportPages {
   }
 
   #statement<Row>(sql: string): Statement<Row> {
-    const known = this.#statements.get(sql) as Statement<Row> | undefined;
-    if (known !== undefined) return known;
-    const made = prepare<Row>(this.#db, sql);
-    this.#statements.set(sql, made);
-    return made;
+    const cached = this.#statements.get(sql) as Statement<Row> | undefined;
+    if (cached !== undefined) return cached;
+    const statement = prepare<Row>(this.#db, sql);
+    this.#statements.set(sql, statement);
+    return statement;
   }
 }

@@ -1,7 +1,7 @@
 import type { ReportQuery, TimeComparison } from '../report.ts';
 import type { SqlValue } from './connection.ts';
 
-/** A query's filters in SQL: the index that serves them, and conditions with their values. */
+/** The filters of a query in SQL: the index to use, and the conditions with their values. */
 export interface ReportFilter {
   index: string;
   conditions: string[];
@@ -18,8 +18,8 @@ const OPERATORS: Readonly<Record<TimeComparison, string>> = {
 };
 
 /**
- * The index is named, not left to SQLite's guess: every one gives rows in order of `seq`, and the first of
- * this list that applies has the fewest rows to pass over.
+ * Translates the filters of a query to SQL. The index is chosen here (`indexFor`), not by SQLite's planner: each gives
+ * rows in the order of `seq`, and the first one that applies has the fewest rows to scan.
  */
 export function reportFilter(query: ReportQuery): ReportFilter {
   const { hostname, deviceGroup, creationTime, updated } = query;
@@ -35,12 +35,12 @@ export function reportFilter(query: ReportQuery): ReportFilter {
   };
 }
 
-/** A text as the columns of filters hold it: the driver ends a text at a NUL, and two texts would be one. */
+/** Escapes a text for the columns of filters: the driver cuts a text at a NUL, so different texts would be equal. */
 export function indexText(text: string): string {
   return text.replace(/[\\\0]/g, (character) => (character === '\0' ? '\\0' : '\\\\'));
 }
 
-/** `created > ?` and the like. */
+/** Returns a condition such as `created > ?`. */
 export function timeCondition(comparison: TimeComparison): string {
   return `created ${OPERATORS[comparison]} ?`;
 }

@@ -2,7 +2,7 @@ import type { Report } from '../report.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { indexText } from './report-query.ts';
 
-/** How many reports go in one transaction of `expire`: a few milliseconds' work. */
+/** How many reports `expireSome` deletes: a few milliseconds of work. */
 const EXPIRE_AT_ONCE = 200;
 
 /** Changes reports, inside the caller's transaction. */
@@ -23,7 +23,7 @@ export class Reports {
     );
   }
 
-  /** `oid` must be above every one before; `at` is the time of arrival in Unix milliseconds. */
+  /** Inserts a report. `oid` must be above all earlier ones; `at` is the time of arrival in Unix milliseconds. */
   insert(oid: string, report: Report, at: number): void {
     const { report_creation_time: created, updated } = report;
     const hostname = indexText(report.hostname);
@@ -32,7 +32,7 @@ export class Reports {
     this.#insert.run(oid, at, hostname, group, created, flag, JSON.stringify(report));
   }
 
-  /** Drops some of the reports that arrived before `before`; 0 when there are none left. */
+  /** Deletes some of the reports that arrived before `before`. Returns their number; 0 if there are none left. */
   expireSome(before: number): number {
     return this.#expire.run(before).changes;
   }

@@ -1,24 +1,21 @@
-import type { Kind } from '../../desired/name.ts';
 import type { FileOrigin } from '../../plan/step.ts';
-import type { ObjectRow } from '../rules/rows.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
 
-export const TABLE_OF: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device_groups' };
+/**
+ * The start of a statement that reads objects `o`, with the ids of their counters. CROSS JOIN makes SQLite read the
+ * objects first.
+ */
+export const SELECT_OBJECTS = `
+  SELECT o.name, o.oid, own.last AS id, o.content, o.hash,
+    iif(o.kind = 'app', 0, (SELECT last FROM counters WHERE kind = 'prune' AND name = o.name)) AS prune_id
+  FROM objects AS o CROSS JOIN counters AS own ON own.kind = o.kind AND own.name = o.name`;
 
-/** The statement that reads one object by its name. */
-export function findObject(db: Database, kind: Kind): Statement<ObjectRow> {
-  return prepare(db, `${selectObjects(kind)} WHERE o.name = ?`);
-}
+/** Reads one object, by kind and name. */
+export const FIND_OBJECT = `${SELECT_OBJECTS} WHERE o.kind = ? AND o.name = ?`;
 
-/** The start of a statement that reads objects `o` of a kind, with the ids of their counters. CROSS: objects come first. */
-export function selectObjects(kind: Kind): string {
-  const prune = kind === 'app' ? '0' : "(SELECT last FROM counters WHERE kind = 'prune' AND name = o.name)";
-  return `
-    SELECT o.name, o.oid, own.last AS id, ${prune} AS prune_id, o.content, o.hash FROM ${TABLE_OF[kind]} AS o
-    CROSS JOIN counters AS own ON own.kind = '${kind}' AND own.name = o.name`;
-}
+/** Reads the names of all objects of a kind, in ascending order. */
+export const NAMES = 'SELECT name FROM objects WHERE kind = ? ORDER BY name';
 
-/** The file of an object, which is kept in two columns. */
+/** Returns the file of an object from its two columns. */
 export function fileOrigin({ path, blob }: { path: string | null; blob: string | null }): FileOrigin | null {
   return path === null || blob === null ? null : { path, blob };
 }

@@ -1,18 +1,18 @@
 import { type Database, prepare } from './connection.ts';
 
 /**
- * Version 1.
+ * Version 2, the first to be released.
  *
- * A counter outlives its object; while an object is stored, its id is the counter's `last`. `counters.hash` is
- * the hash that the record gave for an object that is not stored; `changed` is the id sequence of the last change.
- * `state.seeded_from` is a `HistoryPoint`, as JSON.
+ * A counter outlives its object. While an object is stored, its id is the counter's `last`. `counters.hash` is the
+ * seeded hash of an object that is not stored; `changed` is the id sequence of the last change. `state.seeded_from` is
+ * a `HistoryPoint`, as JSON.
  *
- * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes hold `seq` in
- * the middle, after the equality and before the columns that are only compared: rows come out sorted, and a
- * row's body is looked up only when all filters hold.
+ * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes contain `seq` after the
+ * column that is tested for equality, and before the other columns of filters. So rows come out sorted, and the row
+ * with the body is read only if all filters match.
  *
- * Positions in the log begin so high that SQLite takes six bytes for each, and `position` is the last column: so it is
- * the end of its page (`checkLog`).
+ * `position` begins so high that SQLite stores it in six bytes, and is the last column. So it is always the last six
+ * bytes of its page, where `checkLog` reads it.
  */
 const TABLES = `
 CREATE TABLE state (
@@ -36,22 +36,15 @@ CREATE TABLE log_position (
   position INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE apps (
-  name TEXT NOT NULL PRIMARY KEY,
+CREATE TABLE objects (
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group')),
+  name TEXT NOT NULL,
   oid TEXT NOT NULL,
   content TEXT NOT NULL,
   hash TEXT NOT NULL,
   path TEXT,
-  blob TEXT
-) STRICT;
-
-CREATE TABLE device_groups (
-  name TEXT NOT NULL PRIMARY KEY,
-  oid TEXT NOT NULL,
-  content TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  path TEXT,
-  blob TEXT
+  blob TEXT,
+  PRIMARY KEY (kind, name)
 ) STRICT;
 
 CREATE TABLE counters (
@@ -93,7 +86,7 @@ CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
 `;
 
-/** Makes the tables of an empty database; `fleet` becomes the identity of its fleet. */
+/** Creates the tables in an empty database. `fleet` is the identity of its fleet. */
 export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);
   prepare(db, 'INSERT INTO state (one, fleet) VALUES (1, ?)').run(fleet);

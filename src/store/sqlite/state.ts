@@ -31,19 +31,19 @@ export class StateReads {
     return { ...progressOf(this.row()), mark: null };
   }
 
-  /** All of it. */
-  whole(): ContentsHead {
+  /** Returns all of the state, for a copy. */
+  head(): ContentsHead {
     const row = this.row();
     const { claimed, floor_of_others: floorOfOthers, last_oid: lastOid } = row;
     return { ...progressOf(row), claimed, floorOfOthers, lastOid };
   }
 
-  /** The applied revision; null before the first. */
+  /** Returns the applied revision; null if there is none. */
   revision(): string | null {
     return this.row().applied_revision;
   }
 
-  /** The highest id that this store ever gave to an object or a report. */
+  /** Returns the highest `_id` that this store ever gave to an object or a report. */
   lastOid(): string | null {
     return this.row().last_oid;
   }
@@ -55,7 +55,7 @@ export class StateReads {
   }
 }
 
-/** Changes the row, inside the caller's transaction. */
+/** Changes the row of `state`, inside the caller's transaction. */
 export class StateWrites extends StateReads {
   readonly #attempted: Statement<never>;
   readonly #claim: Statement<never>;
@@ -98,7 +98,7 @@ export class StateWrites extends StateReads {
     this.#lastOid.run(oid);
   }
 
-  /** Takes the next number above the stored one and `above`, and keeps it. */
+  /** Raises the id sequence above its stored value and `above`, and returns it. */
   nextIdSequence(above = 0): number {
     const next = Math.max(this.row().id_sequence, above) + 1;
     this.#idSequence.run(next);

@@ -41,14 +41,14 @@ import {
   withLogSynced,
 } from './transaction.ts';
 
-/** From this many changes, the extra cost of a large transaction is less than what others would wait. */
-const LARGE = 500;
-/** Milliseconds from a large transaction until its log is brought into the file: logging the pass comes first. */
+/** From this many changes on, the extra cost of a large transaction is less than the time that `COMMIT` would block. */
+const LARGE_CHANGE = 500;
+/** Milliseconds from a large transaction to its checkpoint, so that the end of the pass comes first. */
 const CHECKPOINT_DELAY = 2000;
 
 /**
- * The store in one SQLite file. Writes run one after another. Reads use a connection of their own and see what was
- * committed last, also during a long write.
+ * The store in one SQLite file. Writes run one after another. Reads use their own connection and see the last committed
+ * state, also during a long write.
  */
 export class SqliteStore implements Store {
   readonly #connections: Connections;
@@ -71,30 +71,29 @@ export class SqliteStore implements Store {
     await this.state();
   }
 
-  /** Waits for the writes that were called before. Every later call rejects, except `close` itself. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#intake.idle();
     await this.#queue.run(() => closeConnections(this.#connections));
   }
 
-  /** Rejects as `unavailable` once the files are gone: passes, probes and replies to devices ask for the state first. */
+  /** Rejects as `unavailable` if the files are gone. Passes, probes and replies to devices call this first. */
   async state(): Promise<StoreState> {
     this.#checkFiles();
     return this.lastState();
   }
 
-  /** The state, also when the files are gone: the ids that were given until then must be recorded. */
+  /** Reads the state even if the files are gone, so that the ids that were given until then can be recorded. */
   lastState(): Promise<StoreState> {
     return this.#read(() => this.#reads.state.read());
   }
 
-  /** NORMAL: nobody is told of an attempt that a loss of power undoes. */
+  /** NORMAL: a loss of power can undo an attempt, which nobody relies on. */
   markAttempted(revision: string, at: number): Promise<void> {
     return this.#write(() => this.#writes.state.setAttempted(revision, at), 'NORMAL');
   }
 
-  /** NORMAL: a claim counts only together with what is applied by it. */
+  /** NORMAL: a claim matters only with the `apply` that follows, which is synced. */
   claimHead(expected: number, revision: string, at: number): Promise<number> {
     return this.#write(() => claimHead(this.#writes, expected, revision, at), 'NORMAL');
   }
@@ -108,7 +107,7 @@ export class SqliteStore implements Store {
     return this.#guard(() => objects.parse(withSmallCache(this.#connections.reader, () => objects.all())));
   }
 
-  /** Always null: no other process changes this store, so it keeps no marks. */
+  /** Resolves to null: no other process changes this store, so it keeps no marks. */
   changedObjects(): Promise<null> {
     return this.#guard(() => null);
   }
@@ -184,7 +183,7 @@ export class SqliteStore implements Store {
     return this.#reads.counters.since(sinceIdSequence, async (read) => {
       await pace.step();
       if (sinceIdSequence > 0) return this.#read(read);
-      // All counters: this reads every app, too.
+      // Reading all counters reads all objects, too.
       return this.#read(() => withSmallCache(this.#connections.reader, read));
     });
   }
@@ -222,7 +221,7 @@ export class SqliteStore implements Store {
     return this.#guard(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work))));
   }
 
-  /** In a later turn of the event loop. While another thread syncs the log, the next lists gather. */
+  /** Writes in a later turn of the event loop. While another thread syncs the log, the next lists gather. */
   async #writeReports(take: () => readonly ReportList[]): Promise<void> {
     this.#checkFiles();
     const { writer } = this.#connections;
@@ -232,7 +231,7 @@ export class SqliteStore implements Store {
     );
   }
 
-  /** Gives way to other work between reports. */
+  /** Yields to other work between reports. */
   async #insertLists(lists: readonly ReportList[]): Promise<void> {
     const { newOid, reports: table, state } = this.#writes;
     const pace = new Pace();
@@ -248,17 +247,17 @@ export class SqliteStore implements Store {
   }
 
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
-    if (changes < LARGE) return this.#writeAsync(work);
+    if (changes < LARGE_CHANGE) return this.#writeAsync(work);
     const { writer } = this.#connections;
     return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
       () => {
-        // Later: it takes about as long as the commit, and others have waited for that.
+        // Not at once, because it takes about as long as the commit, for which other work has already waited.
         setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
       },
     );
   }
 
-  /** Each transaction checks that its files are still in place, and counts itself (`checkLog`). */
+  /** Each transaction checks that the files are still in place, and is counted for `checkLog`. */
   #counted<T>(work: () => T): () => T {
     return () => {
       this.#checkFiles();
@@ -267,7 +266,7 @@ export class SqliteStore implements Store {
     };
   }
 
-  /** Every call goes through here: rejects once closed, and turns errors of SQLite into ours. */
+  /** Every call goes through this: it rejects once the store is closed, and translates errors of SQLite. */
   async #guard<T>(call: () => T | Promise<T>): Promise<T> {
     if (this.#isClosed) throw closedError();
     try {

@@ -10,7 +10,7 @@ import { ReportPages } from './report-pages.ts';
 import { Reports } from './reports.ts';
 import { StateReads, StateWrites } from './state.ts';
 
-/** Everything that changes the database; all of it on the writer's connection. */
+/** Everything that changes the database, on the writer's connection. */
 export interface Writes {
   state: StateWrites;
   objects: Objects;
@@ -18,13 +18,13 @@ export interface Writes {
   operations: OperationLog;
   reports: Reports;
   log: LogPosition;
-  /** Makes the `_id` of objects and reports; whoever uses it keeps the last one with `state.setLastOid`. */
+  /** Makes the `_id` of objects and reports. The caller must store the last one by `state.setLastOid`. */
   newOid: NewOid;
-  /** Values of fields that are younger than a stored app. */
+  /** The values of fields that were added to the product after an app was stored. */
   defaults: AppDefaults;
 }
 
-/** Everything that reads; on the reader's connection. */
+/** Everything that reads the database, on the reader's connection. */
 export interface Reads {
   state: StateReads;
   objects: ObjectReads;
@@ -33,8 +33,12 @@ export interface Reads {
   reports: ReportPages;
 }
 
-/** `random` makes so many random bytes. */
-export function writesOn(db: Database, defaults: AppDefaults, random: (size: number) => Uint8Array): Writes {
+/** Prepares everything that changes the database. `random` returns so many random bytes. */
+export function prepareWrites(
+  db: Database,
+  defaults: AppDefaults,
+  random: (size: number) => Uint8Array,
+): Writes {
   const state = new StateWrites(db);
   return {
     state,
@@ -48,7 +52,8 @@ export function writesOn(db: Database, defaults: AppDefaults, random: (size: num
   };
 }
 
-export function readsOn(db: Database, defaults: AppDefaults): Reads {
+/** Prepares everything that reads the database. */
+export function prepareReads(db: Database, defaults: AppDefaults): Reads {
   return {
     state: new StateReads(db),
     objects: new ObjectReads(db, defaults),

@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises';
-import { checkpointByItself, type Database, enlargeCache, shrinkCache } from './connection.ts';
+import { type Database, enlargeCache, setAutoCheckpoint, shrinkCache } from './connection.ts';
 
 /**
- * The `synchronous` of a transaction. With FULL, its `COMMIT` waits until the log is on the disk. With NORMAL, a loss of
- * power can undo it until a later one is on the disk: the log is written in order and synced as a whole.
+ * The `synchronous` pragma of a transaction. With FULL, `COMMIT` waits until the log is on the disk. With NORMAL, a
+ * loss of power can undo the transaction until the log is synced again, as by the next FULL transaction.
  */
 export type Level = 'FULL' | 'NORMAL';
 
-/** Runs `work` in one transaction: everything that it changes is kept, or nothing when it throws. */
+/** Runs `work` in one transaction, which is rolled back if `work` throws. */
 export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FULL'): T {
   begin(db, level);
   try {
@@ -20,7 +20,9 @@ export function inTransaction<T>(db: Database, work: () => T, level: Level = 'FU
   }
 }
 
-/** `inTransaction` for work that gives way to other work. The caller lets nothing else use the connection meanwhile. */
+/**
+ * `inTransaction` for work that yields to other work. The caller must let nothing else use the connection meanwhile.
+ */
 export async function inAsyncTransaction<T>(
   db: Database,
   work: () => Promise<T>,
@@ -38,29 +40,29 @@ export async function inAsyncTransaction<T>(
 }
 
 /**
- * `inAsyncTransaction` for work that can change so much that its `COMMIT` would hold everything up. Its pages go to the
- * log while it runs, and are on the disk before `COMMIT` asks for that. The caller calls `checkpoint` afterwards.
+ * `inAsyncTransaction` for work that changes so much that `COMMIT` would block the event loop for long. Its pages are
+ * written to the log while it runs, and synced before `COMMIT`. The caller must call `checkpoint` afterwards.
  */
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   shrinkCache(db);
-  checkpointByItself(db, false);
+  setAutoCheckpoint(db, false);
   try {
     return await inAsyncTransaction(db, async () => {
       const result = await work();
-      // `COMMIT` asks for the same again, and that one counts.
+      // Errors are ignored, since `COMMIT` syncs the log again and reports them.
       await withLogSynced(db, async () => undefined).catch(() => undefined);
       return result;
     });
   } finally {
     enlargeCache(db);
-    checkpointByItself(db, true);
+    setAutoCheckpoint(db, true);
   }
 }
 
 /**
- * Runs `work`, and then waits, without holding up the event loop, until what it wrote to the log is on the disk. The
- * log is opened first, for two reasons: if that fails, nothing is written; and a failed write is reported only to
- * those who had the file open when it failed.
+ * Runs `work`, and then syncs the log without blocking the event loop. The log is opened first, for two reasons:
+ * nothing is written if that fails, and the operating system reports a failed write only to processes that had the file
+ * open when the write failed.
  */
 export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const log = await open(`${db.location() ?? ''}-wal`, 'r');
@@ -73,16 +75,16 @@ export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Pr
   }
 }
 
-/** Copies the log into the file, as far as readers allow. What is left is done after a later commit. */
+/** Copies the log into the file, as far as readers allow. A later checkpoint copies the rest. */
 export function checkpoint(db: Database): void {
   try {
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
   } catch {
-    // Nothing depends on it.
+    // A later commit tries again.
   }
 }
 
-/** Runs reads that all see the same snapshot. */
+/** Runs reads on one snapshot. */
 export function inSnapshot<T>(db: Database, read: () => T): T {
   rollBack(db);
   db.exec('BEGIN');
@@ -94,8 +96,8 @@ export function inSnapshot<T>(db: Database, read: () => T): T {
 }
 
 /**
- * IMMEDIATE, so that a lock of another process fails here, before anything has changed. The level is set each time, so
- * that a failed transaction cannot leave a lower one behind.
+ * Begins a transaction. IMMEDIATE makes a lock of another process fail here, before anything has changed. The level is
+ * set each time, so that a failed transaction cannot leave a lower one behind.
  */
 function begin(db: Database, level: Level): void {
   rollBack(db);
@@ -103,11 +105,11 @@ function begin(db: Database, level: Level): void {
   db.exec('BEGIN IMMEDIATE');
 }
 
-/** After some failures SQLite has rolled back by itself; a rollback that fails is retried before the next transaction. */
+/** Rolls back, unless SQLite has done so itself. A rollback that fails is retried before the next transaction. */
 function rollBack(db: Database): void {
   try {
     if (db.isTransaction) db.exec('ROLLBACK');
   } catch {
-    // The error that led here is the one to report.
+    // The caller reports the error that made the rollback necessary.
   }
 }

@@ -10,33 +10,37 @@ beforeEach(() => {
 });
 afterEach(() => db.close());
 
-const addColour: Migration = (target) => target.exec("ALTER TABLE apps ADD COLUMN colour TEXT DEFAULT 'red'");
-const fill: Migration = (target) => target.exec("UPDATE apps SET colour = 'blue' WHERE name = 'web'");
+const addColour: Migration = (target) =>
+  target.exec("ALTER TABLE objects ADD COLUMN colour TEXT DEFAULT 'red'");
+const fill: Migration = (target) => target.exec("UPDATE objects SET colour = 'blue' WHERE name = 'web'");
 const fail: Migration = (target) => target.exec('CREATE TABLE half (x); INSERT INTO nowhere VALUES (1)');
+
+/** The version after all `MIGRATIONS`; the first of them makes version 2. */
+const NEWEST = MIGRATIONS.length + 1;
 
 function versionOf(target: Database): number | undefined {
   return prepare<{ user_version: number }>(target, 'PRAGMA user_version').get()?.user_version;
 }
 
 function addApp(): void {
-  db.exec("INSERT INTO apps (name, oid, content, hash) VALUES ('web', 'aa', '{}', 'hh')");
+  db.exec("INSERT INTO objects (kind, name, oid, content, hash) VALUES ('app', 'web', 'aa', '{}', 'hh')");
 }
 
 describe('migrate', () => {
   it('brings an empty database through all versions', () => {
     migrate(db, [...MIGRATIONS, addColour], 'fleet');
-    expect(versionOf(db)).toBe(MIGRATIONS.length + 1);
+    expect(versionOf(db)).toBe(NEWEST + 1);
     expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
     addApp();
-    expect(prepare<{ colour: string }>(db, 'SELECT colour FROM apps').get()?.colour).toBe('red');
+    expect(prepare<{ colour: string }>(db, 'SELECT colour FROM objects').get()?.colour).toBe('red');
   });
 
   it('brings an older database forward, and keeps what it holds', () => {
     migrate(db, MIGRATIONS, 'fleet');
     addApp();
     migrate(db, [...MIGRATIONS, addColour, fill], 'another fleet');
-    expect(versionOf(db)).toBe(MIGRATIONS.length + 2);
-    const row = prepare<{ oid: string; colour: string }>(db, 'SELECT oid, colour FROM apps').get();
+    expect(versionOf(db)).toBe(NEWEST + 2);
+    const row = prepare<{ oid: string; colour: string }>(db, 'SELECT oid, colour FROM objects').get();
     expect({ ...row }).toEqual({ oid: 'aa', colour: 'blue' });
     expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
   });
@@ -44,15 +48,15 @@ describe('migrate', () => {
   it('does nothing to a database of the newest version', () => {
     migrate(db, MIGRATIONS, 'fleet');
     migrate(db, MIGRATIONS, 'another fleet');
-    expect(versionOf(db)).toBe(MIGRATIONS.length);
+    expect(versionOf(db)).toBe(NEWEST);
   });
 
   it('stops before a step that fails, and takes it up again the next time', () => {
     expect(() => migrate(db, [...MIGRATIONS, addColour, fail], 'fleet')).toThrow('nowhere');
-    expect(versionOf(db)).toBe(MIGRATIONS.length + 1);
+    expect(versionOf(db)).toBe(NEWEST + 1);
     expect(prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'half'").get()).toBeUndefined();
     migrate(db, [...MIGRATIONS, addColour, fill], 'fleet');
-    expect(versionOf(db)).toBe(MIGRATIONS.length + 2);
+    expect(versionOf(db)).toBe(NEWEST + 2);
   });
 });
 

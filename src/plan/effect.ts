@@ -13,7 +13,8 @@ export interface Effect {
 
 /**
  * Returns what devices will do once the steps are applied. Devices start, restart or stop the containers of an app when
- * its id rises, and start or stop them when the app joins or leaves their group. `applied` is the state before the steps.
+ * its id rises, and start or stop them when the app joins or leaves their group. `applied` is the state before the
+ * steps.
  */
 export function effectsOf(steps: readonly Step[], applied: AppliedView): Effect[] {
   const effects = new Map<string, Effect>();
@@ -43,7 +44,9 @@ interface GroupEffect {
   group: string;
 }
 
-/** Covers groups that list the app before and after the plan; `effectsOfGroupStep` covers those that it joins or leaves. */
+/**
+ * Covers groups that list the app before and after the plan; `effectsOfGroupStep` covers those that it joins or leaves.
+ */
 function effectsOfAppStep(step: AppStep, planned: Planned, applied: AppliedView): GroupEffect[] {
   const { name } = step;
   if (step.before === null || step.after === null) return [];

@@ -2,7 +2,10 @@
 export interface Counter {
   /** The highest id that was ever given out; 0 for a new name. */
   last: number;
-  /** Lower bound of the next id; 0, except for names that were known when a store started with lost or outdated counters. */
+  /**
+   * Lower bound of the next id; 0, except for names that were known when a store started with lost or outdated
+   * counters.
+   */
   floor: number;
 }
 

@@ -23,9 +23,9 @@ export interface Plan {
 }
 
 /**
- * Compares the desired state with the applied state, for the objects in `keys` and all objects that depend on them. This
- * is the only planner: the command line, API writes, the status and passes all use it, so that a preview shows what will
- * be applied.
+ * Compares the desired state with the applied state, for the objects in `keys` and all objects that depend on them.
+ * This is the only planner: the command line, API writes, the status and passes all use it, so that a preview shows
+ * what will be applied.
  *
  * Three kinds of changes are held back: of an object whose file is invalid; of a group that lists an app which does not
  * exist or was never valid; and the delete of an app that is in the last good list of a group which is held back.

@@ -1,6 +1,6 @@
 /**
- * Control characters, line separators, characters that change the direction of text, and the start of a workflow command
- * such as `##[add-mask]` or `##vso[...]`, which CI runners execute wherever it stands in a line of output.
+ * Control characters, line separators, characters that change the direction of text, and the start of a workflow
+ * command such as `##[add-mask]` or `##vso[...]`, which CI runners execute wherever it stands in a line of output.
  */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]|#(?=#\w*\[)/gu;
 
@@ -13,8 +13,8 @@ export function printable(text: string): string {
 }
 
 /**
- * Returns equivalent JSON in which a CI runner finds no workflow command. In JSON, a `#` is always in a string, so it can
- * be written as an escape.
+ * Returns equivalent JSON in which a CI runner finds no workflow command. In JSON, a `#` is always in a string, so it
+ * can be written as an escape.
  */
 export function harmlessJson(json: string): string {
   return json.replace(/#(?=#\w*\[)/g, '\\u0023');

@@ -15,7 +15,7 @@ import type {
   OperationDocument,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleet, newLease, newReports } from '../../../src/store/mongo/schema.ts';
+import { newFleetHead, newLease, newReportsHead } from '../../../src/store/mongo/schema.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
@@ -50,8 +50,8 @@ interface Contents {
 export class ModelDatabase {
   #primary: Contents = {
     heads: new Map<string, Head>([
-      ['fleet', newFleet('f')],
-      ['reports', newReports()],
+      ['fleet', newFleetHead('f')],
+      ['reports', newReportsHead()],
     ]),
     objects: new Map(),
     operations: new Map(),

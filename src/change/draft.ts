@@ -159,8 +159,5 @@ function* commitMessage(
 
 /** Keeps text that clients send from adding lines, and thereby trailers, to a commit message. */
 function oneLine(text: string): string {
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, 200);
+  return text.replace(/\p{Cc}+/gu, ' ');
 }

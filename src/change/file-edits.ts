@@ -36,9 +36,7 @@ export function* editFile(
   const readable = read(text).ok ? text : (salvageYaml(text, read) ?? text);
   const fields = fieldsOf(readable, read);
   const edited =
-    fields === null
-      ? withHeader(text, renderYaml(targetOf({})), read)
-      : editYaml(readable, targetOf(fields), read);
+    fields === null ? withHeader(text, renderYaml(targetOf({}))) : editYaml(readable, targetOf(fields), read);
   yield;
   return edited === text ? [] : [{ path, text: edited }];
 }
@@ -50,12 +48,9 @@ function fieldsOf(text: string, read: ReadYaml): Fields | null {
   return isMapValue(value) ? value : null;
 }
 
-/**
- * Returns the new text below the comments that the unreadable one begins with, unless these are what cannot be read.
- */
-function withHeader(old: string, text: string, read: ReadYaml): string {
+/** Returns the new text below the comments that the unreadable one begins with. */
+function withHeader(old: string, text: string): string {
   const header = /^\ufeff?(?:[ \t]*(?:#[^\n]*|\r?)\n)*/.exec(old)?.[0] ?? '';
   const eol = header.endsWith('\r\n') ? '\r\n' : '\n';
-  const whole = header + text.replaceAll('\n', eol);
-  return read(whole).ok ? whole : text;
+  return header + text.replaceAll('\n', eol);
 }

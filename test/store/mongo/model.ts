@@ -272,6 +272,7 @@ export async function drain(scheduler: Scheduler): Promise<void> {
 export function calmStore(
   database: ModelDatabase,
   wrap: (documents: Documents) => Documents = (documents) => documents,
+  inlineLimit = 1_000_000,
 ): Store {
   const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
   const documents = new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
@@ -280,6 +281,6 @@ export function calmStore(
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
     pause: () => Promise.resolve(),
-    inlineLimit: 1_000_000,
+    inlineLimit,
   });
 }

@@ -6,7 +6,7 @@ import { absent, blocked, present } from './refusals.ts';
 import { exists, type WriteView } from './view.ts';
 import type { AppWrite } from './write.ts';
 
-/** The edits of files that carry out a write to an app; none if the files say it already. */
+/** Returns the file edits that carry out a write to an app; none if the files already have its content. */
 export function* appEdits(write: AppWrite, view: WriteView): Editing {
   if (write.op === 'create') return createApp(write.name, write.fields, view);
   if (!exists('app', write.name, view)) throw absent('app', write.name);
@@ -19,10 +19,10 @@ export function* appEdits(write: AppWrite, view: WriteView): Editing {
 function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
   if (view.applied.has('app', name)) throw present('app', name);
   if (view.desired.pathsOf('app', name).length > 0) throw blockedBy(name, view);
-  return [newApp(name, fields, view)];
+  return [newAppFile(name, fields, view)];
 }
 
-function newApp(name: string, fields: AppFields, view: WriteView): FileEdit {
+function newAppFile(name: string, fields: AppFields, view: WriteView): FileEdit {
   return newFile('app', name, targetFields({}, fields, view.defaults, 'replace'));
 }
 
@@ -32,11 +32,14 @@ function changeApp(name: string, fields: AppChange, view: WriteView): Editing {
   return editApp(file.path, fields, view, 'change');
 }
 
-/** Having all fields, this also repairs an invalid file, a name that two files claim, and a file that is gone. */
+/**
+ * A full update has every field, so it also repairs an invalid file, a name that several files claim, and a missing
+ * file.
+ */
 function* replaceApp(name: string, fields: AppFields, view: WriteView): Editing {
-  const [path, ...twins] = view.desired.pathsOf('app', name);
-  if (path === undefined) return [newApp(name, fields, view)];
-  return [...(yield* editApp(path, fields, view, 'replace')), ...removeFiles(twins)];
+  const [path, ...duplicates] = view.desired.pathsOf('app', name);
+  if (path === undefined) return [newAppFile(name, fields, view)];
+  return [...(yield* editApp(path, fields, view, 'replace')), ...removeFiles(duplicates)];
 }
 
 function editApp(path: string, requested: AppChange, view: WriteView, mode: WriteMode): Editing {
@@ -47,11 +50,11 @@ function editApp(path: string, requested: AppChange, view: WriteView, mode: Writ
 function* deleteApp(name: string, view: WriteView): Editing {
   const groups = new Set([...view.desired.groupsListing(name), ...view.applied.groupsListing(name)]);
   const edits = removeFiles(view.desired.pathsOf('app', name));
-  for (const group of groups) edits.push(...(yield* leaveGroup(name, group, view)));
+  for (const group of groups) edits.push(...(yield* removeFromGroup(name, group, view)));
   return edits;
 }
 
-function* leaveGroup(app: string, group: string, view: WriteView): Editing {
+function* removeFromGroup(app: string, group: string, view: WriteView): Editing {
   const file = view.desired.group(group);
   if (file === undefined) return [];
   if (file.content === undefined) throw blocked(view.desired.problemsOf('device_group', group));
@@ -61,6 +64,6 @@ function* leaveGroup(app: string, group: string, view: WriteView): Editing {
 }
 
 function blockedBy(name: string, { desired }: WriteView): Error {
-  const gone = `the file of app "${name}" is gone, but a device group still lists the app; write all its fields, or delete the app`;
-  return blocked(desired.problemsOf('app', name), gone);
+  const fileIsGone = `the file of app "${name}" is gone, but a device group still lists the app; write all its fields, or delete the app`;
+  return blocked(desired.problemsOf('app', name), fileIsGone);
 }

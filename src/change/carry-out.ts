@@ -7,21 +7,21 @@ import { writeRefusal } from './preconditions.ts';
 import { settleFor } from './settle.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
-/** How often a write is tried when the branch moves meanwhile. */
+/** How many times a write is tried while the branch keeps moving. */
 const MAX_ATTEMPTS = 5;
 
 /** Drafts, publishes and confirms a batch of writes, and answers each caller. Never rejects. */
 export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
-  let waiting = batch;
+  let remaining = batch;
   try {
-    for (let attempt = 1; waiting.length > 0 && attempt <= MAX_ATTEMPTS; attempt++) {
-      waiting = await tryOnce(waiting, dependencies);
+    for (let attempt = 1; remaining.length > 0 && attempt <= MAX_ATTEMPTS; attempt++) {
+      remaining = await tryOnce(remaining, dependencies);
     }
-    if (waiting.length === 0) return;
+    if (remaining.length === 0) return;
     const message = `the branch moved ${MAX_ATTEMPTS} times during this write; try again`;
-    rejectAll(waiting, new HoldfastError('conflict', message));
+    rejectAll(remaining, new HoldfastError('conflict', message));
   } catch (error) {
-    rejectAll(waiting, error);
+    rejectAll(remaining, error);
   }
 }
 
@@ -29,12 +29,12 @@ function rejectAll(requests: readonly QueuedWrite[], error: unknown): void {
   for (const { reject } of requests) reject(error);
 }
 
-/** One attempt on the present head. Resolves to the requests that have to be tried again. */
+/** Makes one attempt on the current head. Resolves to the requests that must be tried again. */
 async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<QueuedWrite[]> {
   const base = await settleFor(batch, dependencies);
   if (base === null) return [];
-  // A write that fixes a file decides whether the next one may be made.
-  if (base.isRefused && batch.length > 1) return oneByOne(batch, dependencies);
+  // Whether a write is allowed on a refused head depends on which files the writes before it fix.
+  if (base.isRefused && batch.length > 1) return tryOneByOne(batch, dependencies);
   const outcomes = await draftOn(base.head, batch, dependencies);
   if (outcomes === null) return batch;
   const drafted: DraftedWrite[] = [];
@@ -45,15 +45,15 @@ async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): 
     else drafted.push({ request, draft: outcome.draft });
   }
   if (drafted.length === 0) return [];
-  const left = await rejectOvertaken(drafted, dependencies.store);
-  // Those that are left were drafted on top of what was just rejected.
-  if (left.length < drafted.length) return left;
+  const accepted = await rejectOutdated(drafted, dependencies.store);
+  // Drafts build on one another: without the rejected ones, the others must be drafted again.
+  if (accepted.length < drafted.length) return accepted;
   return publish(base.head, drafted, dependencies);
 }
 
 /**
- * Drafts on this head; null where a pass read another one meanwhile, also if a later pass took that back: the drafts
- * are void.
+ * Drafts the writes on this head. Resolves to null if a pass read another head meanwhile, even if a later pass read
+ * this one again: then the drafts are void.
  */
 async function draftOn(
   { revision }: Head,
@@ -66,30 +66,30 @@ async function draftOn(
   return reading?.revision === revision && passes.reading() === reading ? outcomes : null;
 }
 
-async function oneByOne(
+async function tryOneByOne(
   batch: readonly QueuedWrite[],
   dependencies: WriterDependencies,
 ): Promise<QueuedWrite[]> {
-  const again: QueuedWrite[] = [];
-  for (const request of batch) again.push(...(await tryOnce([request], dependencies)));
-  return again;
+  const retries: QueuedWrite[] = [];
+  for (const request of batch) retries.push(...(await tryOnce([request], dependencies)));
+  return retries;
 }
 
 /**
- * Rejects the writes whose `If-Match` held when they were drafted and does not any more: a restart raises an id without a
- * commit. Resolves to the other ones.
+ * Rejects the writes whose `If-Match` held when they were drafted but no longer holds: a restart raises an id without a
+ * commit. Resolves to the other requests.
  */
-async function rejectOvertaken(drafted: readonly DraftedWrite[], store: ObjectReads): Promise<QueuedWrite[]> {
-  const left: QueuedWrite[] = [];
+async function rejectOutdated(drafted: readonly DraftedWrite[], store: ObjectReads): Promise<QueuedWrite[]> {
+  const accepted: QueuedWrite[] = [];
   for (const { request } of drafted) {
     const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
-    if (refusal === null) left.push(request);
+    if (refusal === null) accepted.push(request);
     else request.reject(refusal);
   }
-  return left;
+  return accepted;
 }
 
-/** Publishes the drafts and confirms them. Resolves to the requests that have to be tried again. */
+/** Publishes the drafts and confirms them. Resolves to the requests that must be tried again. */
 async function publish(
   base: Head,
   drafted: DraftedWrite[],
@@ -103,50 +103,52 @@ async function publish(
   try {
     revisions = await publishing;
   } catch (error) {
-    return publishRefused(error, drafted, dependencies);
+    return handlePublishFailure(error, drafted, dependencies);
   }
   await confirm(drafted, revisions, dependencies);
   return [];
 }
 
-/** Throws what is in the way of every write; otherwise as `publish`. */
-async function publishRefused(
+/**
+ * Rejects or retries the writes of a failed publish, and resolves as `publish` does. Rethrows what blocks every write.
+ */
+async function handlePublishFailure(
   error: unknown,
   drafted: DraftedWrite[],
   dependencies: WriterDependencies,
 ): Promise<QueuedWrite[]> {
   const requests = drafted.map(({ request }) => request);
   if (kindOf(error) === 'moved-on') return requests;
-  // The status is to show this, too. And where it is not known whether the commits arrived, a pass finds out.
+  // A pass shows the failure in the status, and finds out whether commits of an unknown outcome have arrived.
   if (kindOf(error) === 'unavailable') void dependencies.reconciler.look();
-  // All that wait would meet it, each for as long as a lock is waited for.
+  // Tried one by one, each write of the batch would wait for the same lock and fail as well.
   if (error instanceof RepositoryConflict) throw error;
-  // What is wrong with one of several drafts must not keep the others back.
-  if (kindOf(error) === 'conflict' && requests.length > 1) return oneByOne(requests, dependencies);
-  for (const [index, { reject }] of requests.entries()) reject(ownFailure(error, index));
+  // A conflict of one write must not block the others of the batch.
+  if (kindOf(error) === 'conflict' && requests.length > 1) return tryOneByOne(requests, dependencies);
+  for (const [index, { reject }] of requests.entries()) reject(withOwnCommit(error, index));
   return [];
 }
 
 /**
- * The first commit of a branch without one, for the reconciler, which can see it before the publisher is done; null if
- * none was made. One of which it is not known whether it arrived counts as made.
+ * Resolves to the root commit that starts a new branch; null if none was made. A commit of an unknown outcome counts as
+ * made. The reconciler needs it, because a pass can see the commit before the publisher is done.
  */
 function rootOf(publishing: Promise<readonly string[]>): Promise<string | null> {
   return publishing.then(
     ([first]) => first ?? null,
-    (error: unknown) => commitsIn(error)?.[0] ?? null,
+    (error: unknown) => unconfirmedCommits(error)?.[0] ?? null,
   );
 }
 
-/** If it is not known whether the commits of a batch were published, each caller learns of its own one. */
-function ownFailure(error: unknown, index: number): unknown {
-  const commits = commitsIn(error);
+/** If it is unknown whether a batch was published, names the commit of this caller in place of all commits. */
+function withOwnCommit(error: unknown, index: number): unknown {
+  const commits = unconfirmedCommits(error);
   if (commits === undefined) return error;
   const { kind, message } = error as HoldfastError;
   return new HoldfastError(kind, message, { revision: commits[index], applied: false }, error);
 }
 
-/** The commits of which it is not known whether they were published; undefined where nothing was. */
-function commitsIn(error: unknown): readonly string[] | undefined {
+/** Returns the commits of a publish whose outcome is unknown; undefined if nothing was published. */
+function unconfirmedCommits(error: unknown): readonly string[] | undefined {
   return error instanceof HoldfastError ? (error.details as { commits?: string[] }).commits : undefined;
 }

@@ -6,16 +6,16 @@ import type { Draft } from './draft.ts';
 import { passWithin } from './patience.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
-/** A request and the commit that is to carry it out. */
+/** A request and the commit that was drafted for it. */
 export interface DraftedWrite {
   request: QueuedWrite;
   draft: Draft;
 }
 
 /**
- * Waits until a pass has applied the published commits of a batch, as it would apply a person's push, and answers each
- * caller. A commit that the applied head does not contain was taken back, or the branch was switched meanwhile: its
- * caller learns that it is not applied.
+ * Waits until a pass has applied the published commits of a batch, as it applies any push, and answers each caller. If
+ * the applied head does not contain a commit, which was reset away or is on a branch that is no longer followed, its
+ * caller gets an error.
  */
 export async function confirm(
   drafted: DraftedWrite[],
@@ -27,7 +27,7 @@ export async function confirm(
   const confirmOne = async ({ request }: DraftedWrite, index: number): Promise<void> => {
     const revision = revisions[index] as string;
     const failure = outcome.ok
-      ? await whyNotIn(revision, outcome.report.head.revision, revisions, reader)
+      ? await whyNotApplied(revision, outcome.report.head.revision, revisions, reader)
       : outcome.error;
     if (failure === null) await answer(request, revision, store);
     else request.reject(notApplied(revision, failure));
@@ -36,8 +36,8 @@ export async function confirm(
 }
 
 /**
- * Answers the caller of a write that is done with the object as it is in the store now, so it must be called before a
- * later write begins. `revision` is the commit, which is applied by now; null if none was needed.
+ * Answers the caller of a completed write with the object as it is in the store now, so it must run before a later
+ * write begins. `revision` is the applied commit; null if none was needed.
  */
 export async function answer(
   { write, resolve, reject }: QueuedWrite,
@@ -46,8 +46,8 @@ export async function answer(
 ): Promise<void> {
   try {
     const object = await storedObject(store, write.kind, write.name);
-    const isThere = object.value !== null || write.op === 'delete';
-    if (revision === null || isThere) return resolve({ revision, object });
+    const isLost = object.value === null && write.op !== 'delete';
+    if (revision === null || !isLost) return resolve({ revision, object });
     const message = 'the commit is applied, but a later commit has deleted the object';
     reject(new HoldfastError('conflict', message, { revision, applied: true }));
   } catch (error) {
@@ -59,14 +59,16 @@ export async function answer(
 
 function notApplied(revision: string, failure: unknown): HoldfastError {
   const message = `the commit is published, but not applied yet: ${messageOf(failure)}`;
-  // Where STRICT refuses the head: the problems that are left.
+  // If STRICT refuses the head, the problems that remain.
   const problems = failure instanceof HoldfastError ? failure.details['problems'] : undefined;
   const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
   return new HoldfastError('unavailable', message, details, failure);
 }
 
-/** Why a commit counts as not applied although a pass has applied `head`; null if `head` contains it. */
-async function whyNotIn(
+/**
+ * Resolves to the error for a commit that `head`, which is applied, does not contain; null if it contains the commit.
+ */
+async function whyNotApplied(
   revision: string,
   head: string | null,
   revisions: readonly string[],

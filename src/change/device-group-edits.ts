@@ -6,7 +6,7 @@ import { absent, blocked, present, unknownApps } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { DeviceGroupWrite } from './write.ts';
 
-/** The edits of files that carry out a write to a device group; none if the file says it already. */
+/** Returns the file edits that carry out a write to a device group; none if the file already has its content. */
 export function* deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): Editing {
   const { name } = write;
   if (write.op === 'create') return createGroup(name, write.fields, view);
@@ -24,21 +24,21 @@ function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEd
 
 function* replaceGroup(name: string, fields: DeviceGroup, view: WriteView): Editing {
   refuseUnknownApps(fields, view);
-  const [path, ...twins] = view.desired.pathsOf('device_group', name);
+  const [path, ...duplicates] = view.desired.pathsOf('device_group', name);
   if (path === undefined) return [newFile('device_group', name, fields)];
-  const edits = [...(yield* editFile(path, view, () => fields)), ...removeFiles(twins)];
+  const edits = [...(yield* editFile(path, view, () => fields)), ...removeFiles(duplicates)];
   if (edits.length === 0) refuseUnapplied(name, fields, view);
   return edits;
 }
 
-/** If the file says it already, but something else is applied, the answer is what keeps the file from being applied. */
+/** For a file that already has the content: refuses the write if problems keep that content from being applied. */
 function refuseUnapplied(name: string, fields: DeviceGroup, view: WriteView): void {
   if (sameValue(view.applied.group(name), fields)) return;
   const problems = problemsAt('device_group', name, view);
   if (problems.length > 0) throw blocked(problems);
 }
 
-/** Only apps that do not exist. One that exists and cannot be listed yet is a problem that the plan reports. */
+/** Refuses apps that do not exist. An app that exists but cannot be listed yet is a problem that the plan reports. */
 function refuseUnknownApps({ apps }: DeviceGroup, view: WriteView): void {
   const unknown = apps.filter((app) => !exists('app', app, view));
   if (unknown.length > 0) throw unknownApps(unknown);

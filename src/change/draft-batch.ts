@@ -9,22 +9,22 @@ import { writeRefusal } from './preconditions.ts';
 import { filesOf, type WriteView } from './view.ts';
 import type { WriteRequest, WriterDependencies } from './write.ts';
 
-/** How many writes are made ready at once, and files of one write read. */
+/** How many writes are gathered at once, and how many files of one write are read at once. */
 const PORTION = 8;
 
-/** The commit for a request, null if the files say it already; or the error that refuses it. */
+/** The draft for a request, null if the files already have its content; or the error that refuses the request. */
 export type DraftOutcome = { draft: Draft | null } | { error: unknown };
 
-/** A request with all that has to be waited for before it is drafted. */
+/** A request with everything that is read from git and the store before it is drafted. */
 interface GatheredRequest extends WriteRequest {
   texts: Map<string, string>;
-  /** What `If-Match` refuses it for, or why that is not known; else null. */
+  /** The error of an `If-Match` that does not hold or cannot be checked; else null. */
   refusal: unknown;
 }
 
 /**
- * Drafts one commit for each request, in their order: the first on the head, each other one on the draft before it.
- * Gives way to others on its way. Nothing is committed, and the desired state stays as it is; where a pass changes it
+ * Drafts one commit for each request, in order: the first on the head, each later one on top of the draft before it.
+ * Lets other work run in between. Commits nothing and leaves the desired state unchanged; if a pass changes that
  * meanwhile, the drafts are void.
  */
 export async function draftAll(
@@ -42,7 +42,7 @@ export async function draftAll(
     for (const request of gathered) {
       const outcome = await draftOne(request, desired, pace, dependencies);
       outcomes.push(outcome);
-      // The delete of an app, which alone can change many files, is never followed by another write.
+      // Nothing is drafted on the last one, nor on the delete of an app, which is always alone and can change many files.
       if ('draft' in outcome && outcomes.length < requests.length)
         desired.apply(outcome.draft?.changes ?? []);
     }
@@ -59,17 +59,18 @@ async function gather(
   await inLanes(PORTION, filesOf(request.write, desired), async (path) => {
     const blob = desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
-    if ('bytes' in found) texts.set(path, textOf(found.bytes));
+    if ('bytes' in found) texts.set(path, editableText(found.bytes));
   });
   const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
 }
 
 /**
- * The text to edit. Of a file that cannot be read as text, only comments can stay in an edit: most such files are in the
- * encoding that old editors on Windows write. One with NUL characters, which would be refused again, is as good as empty.
+ * Returns the text to edit. A file that is not UTF-8 is decoded as Windows-1252, as old editors write it, so that an
+ * edit can keep its comments, if nothing else. A file with NUL characters, which would be refused again, counts as
+ * empty.
  */
-function textOf(bytes: Uint8Array): string {
+function editableText(bytes: Uint8Array): string {
   const decoded = decodeText(bytes);
   if (decoded.ok) return decoded.value;
   const text = new TextDecoder('windows-1252').decode(bytes);
@@ -85,16 +86,16 @@ async function draftOne(
   if ('error' in gathered) return gathered;
   const { write, context, texts, refusal } = gathered;
   try {
-    const view = { desired, ...storeSide(reconciler.passes), defaults, texts };
+    const view = { desired, ...appliedSide(reconciler.passes), defaults, texts };
     const draft = await pace.pieces(drafting(write, context, view, { strict, at: now() }));
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {
-    // Of several errors, what is wrong with the request comes first, then If-Match, then the repository.
+    // Errors of the request are reported first, then If-Match, then conflicts in the repository.
     return { error: kindOf(error) === 'conflict' && refusal !== null ? refusal : error };
   }
 }
 
-function storeSide(passes: Pick<PassRunner, 'memory'>): Pick<WriteView, 'applied' | 'faulty'> {
+function appliedSide(passes: Pick<PassRunner, 'memory'>): Pick<WriteView, 'applied' | 'faulty'> {
   const memory = passes.memory();
   if (memory === null) throw new HoldfastError('unavailable', 'the store could not be read');
   return { applied: memory.applied, faulty: [...memory.problems.keys()] };

@@ -15,13 +15,13 @@ import { blocked, fileTooLarge } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
-/** A commit that is to be made, and what it changes in the desired state. */
+/** A commit to be made, and its changes of the desired state. */
 export interface Draft {
   commit: CommitDraft;
   changes: FileChange[];
 }
 
-/** What a draft depends on beside the fleet. */
+/** What a draft depends on besides the fleet. */
 export interface DraftRules {
   /** Whether a commit with any problem is refused whole. */
   strict: boolean;
@@ -30,11 +30,12 @@ export interface DraftRules {
 }
 
 /**
- * Drafts the commit for a write: edits the texts, reads them back, and plans what would change. Null if the files say
- * it already. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot be carried out.
+ * Drafts the commit for a write: edits the texts of its files, parses the result, and plans what would change. Returns
+ * null if the files already have the content. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot
+ * be carried out.
  *
- * In pieces, for callers that give way to others: thousands of groups can list an app. The view stays as it is; where
- * that changes meanwhile, the draft is void.
+ * Works in pieces, for callers that let other work run in between: thousands of groups can list an app. Leaves the view
+ * unchanged; if something else changes it meanwhile, the draft is void.
  */
 export function* drafting(
   write: Write,
@@ -43,10 +44,10 @@ export function* drafting(
   rules: DraftRules,
 ): Generator<undefined, Draft | null, undefined> {
   const before = rules.strict ? yield* fleetErrors(view, []) : [];
-  if (before.length > 0) refuseClaimed(write, before, view);
+  if (before.length > 0) refuseUnappliedFile(write, before, view);
   const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
-    // The files say it, but it is not applied: the head is refused.
+    // The files have the content, but it is not applied, because the head is refused.
     if (before.length > 0) throw blocked(before);
     return null;
   }
@@ -54,14 +55,17 @@ export function* drafting(
   const { changes, touched } = yield* applyEdits(edits, after);
   const plan = yield* planning(touched, after.desired, after.applied);
   refuseProblems(plan, touched, after);
-  if (rules.strict) refuseLeftovers(write, before, yield* fleetErrors(after, touched));
+  if (rules.strict) refuseRemaining(write, before, yield* fleetErrors(after, touched));
   const trailers = after.desired.isEmpty ? [ALLOW_EMPTY] : [];
   const message = yield* commitMessage(write, context, plan, trailers);
   const author = { name: context.user, email: context.email };
   return { commit: { edits, message, author, at: rules.at }, changes };
 }
 
-/** Reads the edited texts back, and brings the state of the view to what they say. */
+/**
+ * Parses the edited texts and applies them to the desired state of the view. `touched`: keys of objects that may
+ * differ.
+ */
 function* applyEdits(edits: readonly FileEdit[], view: WriteView) {
   const changes: FileChange[] = [];
   const touched = new Set<string>();
@@ -74,7 +78,7 @@ function* applyEdits(edits: readonly FileEdit[], view: WriteView) {
   return { changes, touched };
 }
 
-/** Reads an edited text back as if it came from a commit. */
+/** Parses an edited text as if it came from a commit. */
 function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange {
   if (text === null) return { path, file: null };
   if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw fileTooLarge();
@@ -86,8 +90,9 @@ function changeOf({ path, text }: FileEdit, { defaults }: WriteView): FileChange
 }
 
 /**
- * Refuses an edit that the plan could not apply: the reply would promise what devices never see. Problems of objects
- * that the edit does not touch, such as a group that names this app and a missing one, block only those objects.
+ * Refuses an edit that the plan holds back, because the reply would promise content that devices never see. Problems of
+ * objects that the edit does not touch, such as a group that lists this app and a missing one, block only those
+ * objects.
  */
 function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: WriteView): void {
   const problems = [...touched].flatMap((key) => {
@@ -98,25 +103,25 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
 }
 
 /**
- * With STRICT, refuses an edit that leaves problems, because the commit would be refused whole. One exception: a full
- * update or a delete after which fewer problems are left. So many bad files can be fixed one by one, and the revision
- * is applied with the last of them.
+ * With STRICT, refuses an edit after which problems remain, because the whole commit would be refused. One exception: a
+ * full update or a delete that leaves fewer problems than before. So bad files can be fixed one by one, and the
+ * revision is applied once the last one is fixed.
  */
-function refuseLeftovers({ op }: Write, before: readonly Problem[], after: readonly Problem[]): void {
-  const isMending = (op === 'replace' || op === 'delete') && after.length < before.length;
-  if (after.length > 0 && !isMending) throw blocked(after);
+function refuseRemaining({ op }: Write, before: readonly Problem[], after: readonly Problem[]): void {
+  const isRepair = (op === 'replace' || op === 'delete') && after.length < before.length;
+  if (after.length > 0 && !isRepair) throw blocked(after);
 }
 
 /**
- * With STRICT, refuses to create an object that has a valid file at a head that is refused. It was never applied, so
- * "exists already" would be wrong: what keeps it from being applied is the answer.
+ * With STRICT, refuses to create an object that has a valid file which is not applied, because the head is refused. The
+ * error lists the problems of the head, `before`: that the object exists already would be wrong.
  */
-function refuseClaimed({ op, kind, name }: Write, before: readonly Problem[], view: WriteView): void {
+function refuseUnappliedFile({ op, kind, name }: Write, before: readonly Problem[], view: WriteView): void {
   if (op !== 'create' || view.applied.has(kind, name) || !exists(kind, name, view)) return;
   if (problemsAt(kind, name, view).length === 0) throw blocked(before);
 }
 
-/** Every problem for which STRICT refuses the state. `touched` are the keys of objects that were edited. */
+/** Returns every problem for which STRICT refuses this state. `touched` has the keys of the edited objects. */
 function* fleetErrors(
   { desired, applied, faulty }: WriteView,
   touched: Iterable<string>,
@@ -138,9 +143,9 @@ function* commitMessage(
     yield;
   }
   const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
-  // There is no step for an object that was never applied, nor for an edit that devices do not notice.
-  const otherwise = write.op === 'delete' ? 'delete' : 'fix the file';
-  const subject = sentences[own] ?? subjectLine(write, [otherwise]);
+  // The delete of an object that was never applied has no step, nor has an edit that changes nothing for devices.
+  const withoutStep = write.op === 'delete' ? 'delete' : 'fix the file';
+  const subject = sentences[own] ?? subjectLine(write, [withoutStep]);
   const others = sentences.filter((_, index) => index !== own);
   const paragraphs = [
     subject,
@@ -152,10 +157,7 @@ function* commitMessage(
   return `${paragraphs.join('\n\n')}\n`;
 }
 
-/** Keeps what users send from adding lines, and thereby trailers, to a message. */
+/** Keeps text that clients send from adding lines, and thereby trailers, to a commit message. */
 function oneLine(text: string): string {
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, 200);
+  return text.replace(/\p{Cc}+/gu, ' ');
 }

@@ -1,13 +1,15 @@
 import type { App, AppChange, AppDefaults } from '../desired/app.ts';
 import { type Fields, sameValue } from '../desired/values.ts';
 
-/** What becomes of the fields that a write does not name: `change` keeps them, `replace` sets them to their defaults. */
+/**
+ * How a write treats the fields that it does not name: `change` keeps them, `replace` resets them to their defaults.
+ */
 export type WriteMode = 'change' | 'replace';
 
 /**
- * The fields that an app's file is to have, given those it has and those that the write names. They are as close to the
- * file as can be: a default is written only where the file has another value now, and a value that says the same as
- * before stays as it is written.
+ * Returns the fields that an app's file has after a write, from the fields that it has now (`file`) and those that the
+ * write names. Stays as close to the file as possible: a default is written only to replace another value, and a value
+ * that is equal to the requested one stays as it is written.
  */
 export function targetFields(
   file: Fields,
@@ -27,7 +29,7 @@ export function targetFields(
   return target;
 }
 
-/** The value of a field that the file has; undefined to remove the field. */
+/** Returns the new value of a field that the file has; undefined removes the field. */
 function keptValue(value: unknown, requested: unknown, fallback: unknown, mode: WriteMode): unknown {
   if (requested !== undefined) return sameValue(value, requested) ? value : requested;
   return mode === 'replace' && !sameValue(value, fallback) ? undefined : value;

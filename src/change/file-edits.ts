@@ -6,23 +6,23 @@ import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
 import type { FileEdit } from '../source/source.ts';
 import type { WriteView } from './view.ts';
 
-/** Work on edits that stops between its pieces, so that a caller with others to serve can give way there. */
+/** Makes edits in pieces, so that the caller can let other work run in between. */
 export type Editing = Generator<undefined, FileEdit[], undefined>;
 
-/** The file of a new object. */
+/** Returns the edit that adds the file of a new object. */
 export function newFile(kind: Kind, name: string, fields: Fields): FileEdit {
   return { path: newFilePath(kind, name), text: renderYaml(fields) };
 }
 
-/** The removal of files. */
+/** Returns the edits that remove these files. */
 export function removeFiles(paths: readonly string[]): FileEdit[] {
   return paths.map((path) => ({ path, text: null }));
 }
 
 /**
- * The smallest edit of a file after which it has the fields that `targetOf` makes of those it has now, valid or not; no
- * edit if it has them already. Of a file that cannot be read, the fields that can be stay; if none can, it is replaced,
- * below the comments at its top.
+ * Returns the smallest edit after which a file has the fields that `targetOf` returns for its present fields, whether
+ * those are valid or not; no edit if the file has them already. If the file cannot be parsed, the fields that can be
+ * read are kept; if there are none, everything below the comments at its top is replaced.
  */
 export function* editFile(
   path: string,
@@ -30,15 +30,13 @@ export function* editFile(
   targetOf: (fields: Fields) => Fields,
 ): Editing {
   const text = texts.get(path) ?? '';
-  // What was read goes with the edit of its file: a tree takes a hundred times the memory of its text.
+  // Kept for this edit only: a parsed tree takes a hundred times the memory of its text.
   const read = readOnce(new Map([[text, yield* readingYaml(text)]]));
   yield;
   const readable = read(text).ok ? text : (salvageYaml(text, read) ?? text);
   const fields = fieldsOf(readable, read);
   const edited =
-    fields === null
-      ? headed(text, renderYaml(targetOf({})), read)
-      : editYaml(readable, targetOf(fields), read);
+    fields === null ? withHeader(text, renderYaml(targetOf({}))) : editYaml(readable, targetOf(fields), read);
   yield;
   return edited === text ? [] : [{ path, text: edited }];
 }
@@ -50,10 +48,9 @@ function fieldsOf(text: string, read: ReadYaml): Fields | null {
   return isMapValue(value) ? value : null;
 }
 
-/** A new text below the comments that an unreadable one begins with, unless those are what cannot be read. */
-function headed(old: string, text: string, read: ReadYaml): string {
+/** Returns the new text below the comments that the unreadable one begins with. */
+function withHeader(old: string, text: string): string {
   const header = /^\ufeff?(?:[ \t]*(?:#[^\n]*|\r?)\n)*/.exec(old)?.[0] ?? '';
   const eol = header.endsWith('\r\n') ? '\r\n' : '\n';
-  const whole = header + text.replaceAll('\n', eol);
-  return read(whole).ok ? whole : text;
+  return header + text.replaceAll('\n', eol);
 }

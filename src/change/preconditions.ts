@@ -7,8 +7,8 @@ import { absent, present } from './refusals.ts';
 import type { WriteRequest, WriterDependencies } from './write.ts';
 
 /**
- * The refusal of a request about an object that is neither in the store nor in a file, or, if `isNew`, that creates one
- * which is in the store; null if there is nothing to refuse, as far as is known now.
+ * Resolves to the error of a request about an object that is neither in the store nor in a file, or, if `isNew`, of a
+ * request that creates an object which is in the store; null if there is no such error in the state of the last pass.
  */
 export async function existenceRefusal(
   { store, reconciler }: Pick<WriterDependencies, 'reconciler'> & { store: ObjectReads },
@@ -22,8 +22,8 @@ export async function existenceRefusal(
 }
 
 /**
- * The `moved-on` error of a write whose `If-Match` does not name its object as it is; null if the write may go on.
- * Callers report it only after everything that is wrong with the request itself (docs/api.md has the order).
+ * Resolves to the `moved-on` error of a write whose `If-Match` does not match the object in the store; null if it
+ * matches or there is none. Callers report it only after all errors of the request itself (docs/api.md has the order).
  */
 export async function writeRefusal(
   { write, context }: WriteRequest,

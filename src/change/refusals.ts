@@ -4,27 +4,27 @@ import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { KIND_NOUNS } from '../plan/describe.ts';
 
-/** The rejection of a call for an object that does not exist. The detail is the body of the reply. */
+/** Returns the error of a request about an object that does not exist. The detail is the body of the reply. */
 export function absent(kind: Kind, name: string): HoldfastError {
   return new HoldfastError('absent', `there is no ${KIND_NOUNS[kind]} "${name}"`, {
     [existsDetail(kind)]: false,
   });
 }
 
-/** The rejection of a create for a name that is taken. */
+/** Returns the error of a create whose name is taken. */
 export function present(kind: Kind, name: string): HoldfastError {
   const message = `there is a ${KIND_NOUNS[kind]} "${name}" already`;
   return new HoldfastError('present', message, { [existsDetail(kind)]: true });
 }
 
-/** The rejection of a group that lists apps which do not exist; `details.apps` names them. */
+/** Returns the error of a group that lists apps which do not exist; `details.apps` names them. */
 export function unknownApps(names: readonly string[]): HoldfastError {
   const message = `there is no app ${names.map((name) => `"${name}"`).join(', ')}`;
   return new HoldfastError('absent', message, { [existsDetail('app')]: false, apps: names });
 }
 
 /**
- * The rejection of a write that the state of the repository does not allow: because of `problems`, or, if there are
+ * Returns the error of a write that the state of the repository does not allow: because of `problems`, or, if there are
  * none, for the reason `otherwise`.
  */
 export function blocked(
@@ -38,7 +38,7 @@ export function blocked(
   return new HoldfastError('conflict', message, problems.length > 0 ? { problems } : {});
 }
 
-/** The rejection of an object that no file may hold. */
+/** Returns the error of a write that would make a file too large to be read again. */
 export function fileTooLarge(): HoldfastError {
   return new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
 }

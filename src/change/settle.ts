@@ -4,13 +4,18 @@ import { passWithin } from './patience.ts';
 import { existenceRefusal, writeRefusal } from './preconditions.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
-/** Where writes begin. `isRefused`: STRICT refuses this head, and the store is at an earlier revision. */
+/**
+ * The head that writes are drafted on. `isRefused`: STRICT refuses this head, and the store is at an earlier revision.
+ */
 export interface Base {
   head: Head;
   isRefused: boolean;
 }
 
-/** Brings the store to the head. If that fails, rejects every write of the batch, and resolves to null. */
+/**
+ * Brings the store to the head, and resolves to it. If that fails, rejects every write of the batch, and resolves to
+ * null.
+ */
 export async function settleFor(
   batch: readonly QueuedWrite[],
   dependencies: WriterDependencies,
@@ -18,15 +23,15 @@ export async function settleFor(
   try {
     return await settle(dependencies);
   } catch (error) {
-    for (const request of batch) request.reject((await earlierRefusal(request, dependencies)) ?? error);
+    for (const request of batch) request.reject((await requestRefusal(request, dependencies)) ?? error);
     return null;
   }
 }
 
 /**
- * Brings the store to the head, so that a write sees every earlier one and every push. A head that STRICT refuses for its
- * files is a base, too, since writes can fix the files. Rejects also while the store is down, which a pass that finds
- * nothing new does not notice, so that no commit is made which could not be applied.
+ * Brings the store to the head, so that a write sees every earlier write and push. A head that STRICT refuses because
+ * of its files is a base, too, since writes can fix the files. Pings the store, because a pass that finds nothing new
+ * does not notice when the store is down: then no commit must be made, as it could not be applied.
  */
 async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Base> {
   const outcome = await passWithin(patience, reconciler.reconcile());
@@ -39,10 +44,11 @@ async function settle({ reconciler, store, patience }: WriterDependencies): Prom
 }
 
 /**
- * The refusal of a write that comes before a failure of the repository or the store (docs/api.md has the order): for an
- * object that does not exist, or an `If-Match` that does not hold. Null if there is none, or it cannot be known.
+ * Resolves to the error of the request itself, which is reported before a failure of the repository or the store
+ * (docs/api.md has the order): whether the object exists does not fit the write, or its `If-Match` does not hold. Null
+ * if there is no such error, or the store cannot be read.
  */
-async function earlierRefusal(
+async function requestRefusal(
   request: QueuedWrite,
   dependencies: WriterDependencies,
 ): Promise<HoldfastError | null> {

@@ -6,18 +6,21 @@ import type { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { Write } from './write.ts';
 
-/** The fleet at the head of the branch, as far as drafting a write needs it. */
+/** What drafting a write needs to know about the fleet at the head of the branch. */
 export interface WriteView {
   desired: DesiredState;
   applied: AppliedState;
   /** Keys of the objects that had problems with other objects at the last pass. */
   faulty: readonly string[];
   defaults: AppDefaults;
-  /** Texts of the files that the write may edit (`filesOf`), by path. */
+  /** Texts of the files that the write can edit (`filesOf`), by path. */
   texts: ReadonlyMap<string, string>;
 }
 
-/** Paths of the files that a write may edit: to delete an app, also those of the groups that list it. */
+/**
+ * Returns the paths of the files that a write can edit; for the delete of an app, also those of the groups that list
+ * it.
+ */
 export function filesOf(write: Write, desired: DesiredState): string[] {
   const own = [...desired.pathsOf(write.kind, write.name)];
   if (!isAppDelete(write)) return own;
@@ -35,7 +38,10 @@ export function exists(kind: Kind, name: string, { desired, applied }: WriteView
   return applied.has(kind, name) || desired.pathsOf(kind, name).length > 0;
 }
 
-/** What keeps an object's files from being applied: problems in them, and between them and others. */
+/**
+ * Returns the problems that keep an object's files from being applied: those in the files, and those with other
+ * objects.
+ */
 export function problemsAt(kind: Kind, name: string, { desired, applied }: WriteView): Problem[] {
   const key = keyOf(kind, name);
   return [...desired.problemsOf(kind, name), ...(makePlan([key], desired, applied).problems.get(key) ?? [])];

@@ -5,24 +5,24 @@ import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader } from '../source/source.ts';
 import type { AtRevision, ObjectReads, Reachable, StoredApp, StoredGroup } from '../store/store.ts';
 
-/** A change of one app's configuration that is asked for. The fields were checked against the schemas. */
+/** A requested change of one app. Its fields have been checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
   | { op: 'create'; fields: AppFields }
-  /** All fields at once; those that are left out go back to their defaults. */
+  /** Sets all fields; those that are left out are reset to their defaults. */
   | { op: 'replace'; fields: AppFields }
-  /** Some fields; the others keep their values. */
+  /** Sets some fields; the others keep their values. */
   | { op: 'change'; fields: AppChange }
   | { op: 'delete' }
 );
 
-/** A change of one device group that is asked for. */
+/** A requested change of one device group. */
 export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
   | { op: 'create'; fields: DeviceGroup }
   | { op: 'replace'; fields: DeviceGroup }
   | { op: 'delete' }
 );
 
-/** A change of the configuration that is asked for, of one object. */
+/** A requested change of one object. */
 export type Write = AppWrite | DeviceGroupWrite;
 
 /** Who requests a write, and under which condition. */
@@ -30,7 +30,7 @@ export interface WriteContext {
   user: string;
   email: string;
   requestId: string;
-  /** The tags of which the object must have one now (`If-Match`); null allows any object. */
+  /** Tags (`If-Match`) of which the object must have one; null if any state of the object will do. */
   ifMatch: readonly string[] | null;
 }
 
@@ -40,14 +40,14 @@ export interface WriteRequest {
   context: WriteContext;
 }
 
-/** What the store has of the object of a write. */
+/** The stored form of a write's object. */
 type StoredOf<W extends Write> = W extends AppWrite ? StoredApp : StoredGroup;
 
-/** What became of a write. */
+/** The result of a write. */
 export interface Written<W extends Write = Write> {
   /** The commit that was made for it; null if nothing had to change. */
   revision: string | null;
-  /** The object as this write left it in the store, whatever writes follow; null after a delete. */
+  /** The object as this write left it in the store, without the effects of later writes; null after a delete. */
   object: AtRevision<StoredOf<W> | null>;
 }
 
@@ -57,18 +57,18 @@ export interface Writer {
    * Resolves when the write is committed, published and applied. Rejects as
    * - `absent`, `present` or `invalid`: the request cannot be carried out;
    * - `moved-on`: `If-Match` does not hold;
-   * - `conflict`: a person has to look at the repository;
-   * - `unavailable`: it may work later.
+   * - `conflict`: someone has to change something in the repository first;
+   * - `unavailable`: the same request can succeed later.
    *
-   * Nothing was changed then, unless the error has `details.revision`: that commit is published. `details.applied` says
-   * whether it is applied already, or will be by the next pass.
+   * A rejected write has changed nothing, unless the error has `details.revision`: that commit is published, or may be.
+   * `details.applied` says whether it is applied already; otherwise a later pass applies it.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
-  /** Waits for the writes that have begun; rejects those that have not, and all that come later. */
+  /** Waits for writes that have begun; rejects writes that are still waiting, and all later ones. */
   close(): Promise<void>;
 }
 
-/** What a writer works with. */
+/** What a writer depends on. */
 export interface WriterDependencies {
   reconciler: Reconciler;
   reader: Reader;
@@ -84,7 +84,7 @@ export interface WriterDependencies {
   patience: number;
 }
 
-/** A request in the writer, and how to answer its caller. */
+/** A request in the writer, and the functions that answer its caller. */
 export interface QueuedWrite extends WriteRequest {
   resolve(written: Written): void;
   reject(error: unknown): void;

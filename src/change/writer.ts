@@ -5,23 +5,23 @@ import { carryOut } from './carry-out.ts';
 import { isAppDelete } from './view.ts';
 import type { QueuedWrite, Write, WriteContext, Writer, WriterDependencies, Written } from './write.ts';
 
-/** How many writes share one publish at most. */
+/** How many writes can share one publish. */
 const MAX_BATCH = 64;
 
 /** A write that has not begun. */
-interface Waiting extends QueuedWrite {
-  /** Ends the wait. */
+interface WaitingWrite extends QueuedWrite {
+  /** Refuses the write once it has waited too long. */
   timer: NodeJS.Timeout;
 }
 
 /**
- * One queue for all writes. Writes that wait at the same time are taken as a batch: one commit each, one publish for
- * all of them. A batch begins when the one before it is applied, so each write sees all earlier writes and pushes. A
- * write whose turn does not come within `patience` is refused: its client has often given up by then, and would not
- * learn that it was made.
+ * Creates the writer, which has one queue for all writes. Writes that wait at the same time form a batch: one commit
+ * each, one publish for all. A batch begins when the one before it is applied, so each write sees all earlier writes
+ * and pushes. A write that is still waiting after `patience` is refused: its client has often given up by then, and
+ * would not learn that it was made.
  */
 export function createWriter(dependencies: WriterDependencies): Writer {
-  const queue: Waiting[] = [];
+  const queue: WaitingWrite[] = [];
   let working: Promise<void> | null = null;
   let isClosed = false;
 
@@ -38,13 +38,13 @@ export function createWriter(dependencies: WriterDependencies): Writer {
       if (isClosed) return reject(shuttingDown());
       const giveUp = (): void => {
         queue.splice(queue.indexOf(waiting), 1);
-        reject(tooLate(dependencies.patience));
+        reject(waitedTooLong(dependencies.patience));
       };
       const timer = setTimeout(giveUp, dependencies.patience);
-      const waiting: Waiting = {
+      const waiting: WaitingWrite = {
         write: wanted,
         context,
-        resolve: resolve as Waiting['resolve'],
+        resolve: resolve as WaitingWrite['resolve'],
         reject,
         timer,
       };
@@ -55,14 +55,14 @@ export function createWriter(dependencies: WriterDependencies): Writer {
 
   const close = async (): Promise<void> => {
     isClosed = true;
-    for (const { reject } of begin(queue, queue.length)) reject(shuttingDown());
+    for (const { reject } of dequeue(queue, queue.length)) reject(shuttingDown());
     await working;
   };
 
   return { write, close };
 }
 
-function tooLate(patience: number): HoldfastError {
+function waitedTooLong(patience: number): HoldfastError {
   const message = `other writes were still in progress after ${patience / 1000} seconds, so this one was not started; try again`;
   return new HoldfastError('unavailable', message);
 }
@@ -72,8 +72,8 @@ function shuttingDown(): HoldfastError {
 }
 
 /**
- * Waits as long as each turn of the event loop brings more writes, because a publish costs about as much as fifty
- * commits. A write that comes alone waits for one turn.
+ * Waits while each turn of the event loop brings more writes, because a publish costs about as much as fifty commits. A
+ * single write waits for one turn.
  */
 async function waitForMore(queue: readonly QueuedWrite[]): Promise<void> {
   for (let seen = 0; seen < Math.min(queue.length, MAX_BATCH); ) {
@@ -83,10 +83,10 @@ async function waitForMore(queue: readonly QueuedWrite[]): Promise<void> {
 }
 
 /**
- * Takes writes from the front of the queue that may share a publish: each is about another object. The delete of an app
- * goes alone, because it edits the files of groups, too.
+ * Takes writes that can share a publish from the front of the queue: each is about a different object. The delete of an
+ * app is always a batch of its own, because it also edits the files of groups.
  */
-function takeBatch(queue: Waiting[]): QueuedWrite[] {
+function takeBatch(queue: WaitingWrite[]): QueuedWrite[] {
   const keys = new Set<string>();
   for (const { write } of queue) {
     const key = keyOf(write.kind, write.name);
@@ -95,11 +95,11 @@ function takeBatch(queue: Waiting[]): QueuedWrite[] {
     keys.add(key);
     if (isAppDelete(write)) break;
   }
-  return begin(queue, keys.size);
+  return dequeue(queue, keys.size);
 }
 
-/** Takes so many writes from the front; their wait is over. */
-function begin(queue: Waiting[], count: number): QueuedWrite[] {
+/** Takes the first `count` writes from the queue and stops their timers. */
+function dequeue(queue: WaitingWrite[], count: number): QueuedWrite[] {
   const taken = queue.splice(0, count);
   for (const { timer } of taken) clearTimeout(timer);
   return taken;

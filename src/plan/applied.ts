@@ -5,7 +5,7 @@ import { GroupsByApp } from '../desired/groups-by-app.ts';
 import { KINDS, type Kind, keyOf } from '../desired/name.ts';
 import type { Step } from './step.ts';
 
-/** What devices are told now: the contents that were applied last, without their ids. */
+/** The content of every applied object, without its ids: what devices are served. */
 export class AppliedState {
   readonly #contents: Readonly<Record<Kind, Map<string, Content>>> = {
     app: new Map(),
@@ -34,12 +34,12 @@ export class AppliedState {
     return this.content('device_group', name) as DeviceGroup | undefined;
   }
 
-  /** Names of the groups whose applied content lists this app. */
+  /** Returns the names of the groups whose applied content lists this app. */
   groupsListing(app: string): Iterable<string> {
     return this.#groupsByApp.of(app);
   }
 
-  /** Keys of all applied objects. */
+  /** Returns the keys of all applied objects. */
   keys(): string[] {
     return KINDS.flatMap((kind) => Array.from(this.#contents[kind].keys(), (name) => keyOf(kind, name)));
   }
@@ -53,7 +53,7 @@ export class AppliedState {
     for (const app of membersOf(content)) this.#groupsByApp.add(app, name);
   }
 
-  /** Does to this state what applying the steps does to the store. */
+  /** Applies the steps to this state, as the store applies them. */
   applySteps(steps: readonly Step[]): void {
     for (const { kind, name, after } of steps) this.set(kind, name, after);
   }

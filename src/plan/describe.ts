@@ -10,21 +10,22 @@ export const KIND_NOUNS: Readonly<Record<Kind, string>> = { app: 'app', device_g
 
 const MAX_SUBJECT = 72;
 
-/** One line of a described step: what is removed (`-`), what is added (`+`), or a heading of such lines. */
+/** One line of a diff: a removed line (`-`), an added line (`+`), or a heading above such lines (a space). */
 export interface PlanLine {
   mark: '+' | '-' | ' ';
+  /** Levels, from 1. */
   indent: number;
   text: string;
 }
 
-/** One sentence for a commit's subject or a log line: `app web: container_image 1.0 -> 1.1`. */
+/** Returns one sentence for a commit's subject or a log line: `app web: container_image 1.0 -> 1.1`. */
 export function summarizeStep(step: Step): string {
   return subjectLine(step, summaries(step));
 }
 
 /**
- * One sentence about an object, short enough for a commit's subject: with the first of `texts` that fits, or with the
- * last one and a name that is cut.
+ * Returns a sentence about an object, such as `app web: delete`, of at most 72 characters. It ends with the first of
+ * `texts` that fits; if none fits, with the last one after a shortened name.
  */
 export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: readonly string[]): string {
   const noun = KIND_NOUNS[kind];
@@ -36,7 +37,7 @@ export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: 
   );
 }
 
-/** Texts that tell what a step does, from the fullest to the shortest. */
+/** Returns descriptions of a step, from the most detailed to the shortest. */
 function summaries(step: Step): string[] {
   if (step.before === null) return ['create'];
   if (step.after === null) return ['delete'];
@@ -53,25 +54,25 @@ function summaries(step: Step): string[] {
   ];
 }
 
-/** Names of the top-level fields in which two contents of one kind differ, in the order of the fields. */
+/** Returns the names of the top-level fields in which two contents of one kind differ, in the order of `after`. */
 export function changedFields(before: Content, after: Content): string[] {
   const fields = Object.keys(after) as (keyof Content)[];
   return fields.filter((field) => !sameValue(before[field], after[field]));
 }
 
-/** Without the values of lists and maps, which are long, and which in env_vars can be secrets. */
+/** Leaves out the values of lists and maps: they are long, and those of `env_vars` can be secrets. */
 function summarizeField(field: string, before: unknown, after: unknown): string {
   if (field === 'container_image') return `${field} ${imageChange(String(before), String(after))}`;
   return typeof after === 'boolean' ? `${field} ${before} -> ${after}` : field;
 }
 
-/** Only the tags, if the rest of the reference stays the same. */
+/** Shows only the tags if the rest of the image reference is unchanged. */
 function imageChange(before: string, after: string): string {
   const [oldName, oldTag] = splitTag(before);
   const [newName, newTag] = splitTag(after);
   return oldName === newName && oldTag !== '' && newTag !== ''
-    ? `${show(oldTag)} -> ${show(newTag)}`
-    : `${show(before)} -> ${show(after)}`;
+    ? `${formatValue(oldTag)} -> ${formatValue(newTag)}`
+    : `${formatValue(before)} -> ${formatValue(after)}`;
 }
 
 function splitTag(image: string): [string, string] {
@@ -80,9 +81,9 @@ function splitTag(image: string): [string, string] {
 }
 
 function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
-  const [old, now] = [new Set(before.apps), new Set(after.apps)];
-  const added = after.apps.filter((app) => !old.has(app));
-  const removed = before.apps.filter((app) => !now.has(app));
+  const [oldApps, newApps] = [new Set(before.apps), new Set(after.apps)];
+  const added = after.apps.filter((app) => !oldApps.has(app));
+  const removed = before.apps.filter((app) => !newApps.has(app));
   const parts = [
     ...(added.length > 0 ? [`add ${added.join(', ')}`] : []),
     ...(removed.length > 0 ? [`remove ${removed.join(', ')}`] : []),
@@ -90,7 +91,7 @@ function summarizeMembers(before: DeviceGroup, after: DeviceGroup): string {
   return parts.length > 0 ? parts.join('; ') : 'reorder apps';
 }
 
-/** A step as a diff. Unchanged fields are left out; for a create or delete, also those that are empty. */
+/** Returns a step as a diff. Unchanged fields are left out; for a create or delete, empty fields too. */
 export function describeStep(step: Step): PlanLine[] {
   const before = (step.before ?? {}) as Record<string, unknown>;
   const after = (step.after ?? {}) as Record<string, unknown>;
@@ -104,9 +105,10 @@ function diffMaps(
 ): PlanLine[] {
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return keys.flatMap((key) => {
-    const [a, b] = [before[key], after[key]];
-    if (sameValue(a, b) || (isNothing(a) && isNothing(b))) return [];
-    return diffField(key, a, b, indent);
+    const [oldValue, newValue] = [before[key], after[key]];
+    if (sameValue(oldValue, newValue)) return [];
+    if (isAbsentOrEmpty(oldValue) && isAbsentOrEmpty(newValue)) return [];
+    return diffField(key, oldValue, newValue, indent);
   });
 }
 
@@ -114,40 +116,42 @@ function diffField(key: string, before: unknown, after: unknown, indent: number)
   const heading: PlanLine = { mark: ' ', indent, text: `${key}:` };
   if (isList(before) && isList(after)) return [heading, ...diffLists(before, after, indent + 1)];
   if (isMapValue(before) && isMapValue(after)) return [heading, ...diffMaps(before, after, indent + 1)];
-  return [...sideLines('-', key, before, indent), ...sideLines('+', key, after, indent)];
+  return [...fieldLines('-', key, before, indent), ...fieldLines('+', key, after, indent)];
 }
 
 function diffLists(before: readonly unknown[], after: readonly unknown[], indent: number): PlanLine[] {
-  const gone = before.filter((item) => !after.some((other) => sameValue(item, other)));
-  const come = after.filter((item) => !before.some((other) => sameValue(item, other)));
-  const other = new Set<unknown>([...gone, ...come]);
-  const stay = (items: readonly unknown[]): unknown[] => items.filter((item) => !other.has(item));
-  // What only has another place is shown in whole lists: a line for it alone would tell nothing.
-  const reordered = !sameValue(stay(before), stay(after));
+  const removed = before.filter((item) => !after.some((other) => sameValue(item, other)));
+  const added = after.filter((item) => !before.some((other) => sameValue(item, other)));
+  const changed = new Set<unknown>([...removed, ...added]);
+  const kept = (items: readonly unknown[]): unknown[] => items.filter((item) => !changed.has(item));
+  const isReordered = !sameValue(kept(before), kept(after));
   const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
-    items.map((item) => ({ mark, indent, text: `- ${show(item)}` }));
-  return reordered
+    items.map((item) => ({ mark, indent, text: `- ${formatValue(item)}` }));
+  // Items that only moved have no line of their own, so a new order is shown as two whole lists.
+  return isReordered
     ? [...lines('-', before), ...lines('+', after)]
-    : [...lines('-', gone), ...lines('+', come)];
+    : [...lines('-', removed), ...lines('+', added)];
 }
 
-function sideLines(mark: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
+function fieldLines(mark: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
   if (value === undefined) return [];
   if (isList(value)) {
-    const items = value.map((item): PlanLine => ({ mark, indent: indent + 1, text: `- ${show(item)}` }));
+    const items = value.map(
+      (item): PlanLine => ({ mark, indent: indent + 1, text: `- ${formatValue(item)}` }),
+    );
     return [{ mark, indent, text: `${key}:` }, ...items];
   }
   if (isMapValue(value)) {
     const entries = Object.entries(value).map(
-      ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${show(item)}` }),
+      ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${formatValue(item)}` }),
     );
     return [{ mark, indent, text: `${key}:` }, ...entries];
   }
-  return [{ mark, indent, text: `${key}: ${show(value)}` }];
+  return [{ mark, indent, text: `${key}: ${formatValue(value)}` }];
 }
 
-/** Plain text stays plain; anything that could be misread, or move a terminal's cursor, is written as JSON. */
-function show(value: unknown): string {
+/** Returns plain text unchanged, and anything that could be misread or could control a terminal as JSON. */
+function formatValue(value: unknown): string {
   return typeof value === 'string' && /^[\w./:@%+=,-]+( [\w./:@%+=,-]+)*$/.test(value)
     ? value
     : printable(JSON.stringify(value));
@@ -157,7 +161,6 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** Whether a value is as good as absent. */
-function isNothing(value: unknown): boolean {
+function isAbsentOrEmpty(value: unknown): boolean {
   return value === undefined || isEmpty(value);
 }

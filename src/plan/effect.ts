@@ -4,7 +4,7 @@ import { keyOf } from '../desired/name.ts';
 import type { AppliedView } from './plan.ts';
 import type { AppStep, Step } from './step.ts';
 
-/** What the devices of some groups will do to the containers of an app once a plan is applied. */
+/** What the devices of these groups will do to the containers of an app once a plan is applied. */
 export interface Effect {
   app: string;
   action: 'start' | 'restart' | 'stop';
@@ -12,37 +12,42 @@ export interface Effect {
 }
 
 /**
- * What applying the steps makes devices do. Devices start, restart or stop the containers of an app when its id rises,
- * and start or stop them when the app joins or leaves their group.
+ * Returns what devices will do once the steps are applied. Devices start, restart or stop the containers of an app when
+ * its id rises, and start or stop them when the app joins or leaves their group. `applied` is the state before the
+ * steps.
  */
 export function effectsOf(steps: readonly Step[], applied: AppliedView): Effect[] {
-  const found = new Map<string, Effect>();
+  const effects = new Map<string, Effect>();
   const planned: Planned = new Map(steps.map((step) => [keyOf(step.kind, step.name), step]));
   for (const step of steps) {
-    const moves =
-      step.kind === 'app' ? appMoves(step, planned, applied) : groupMoves(step.name, planned, applied);
-    for (const { app, action, group } of moves) {
+    const found =
+      step.kind === 'app'
+        ? effectsOfAppStep(step, planned, applied)
+        : effectsOfGroupStep(step.name, planned, applied);
+    for (const { app, action, group } of found) {
       const key = `${app}/${action}`;
-      const effect = found.get(key) ?? { app, action, groups: [] };
+      const effect = effects.get(key) ?? { app, action, groups: [] };
       effect.groups.push(group);
-      found.set(key, effect);
+      effects.set(key, effect);
     }
   }
-  return [...found.values()].map((effect) => ({ ...effect, groups: effect.groups.sort() }));
+  return [...effects.values()].map((effect) => ({ ...effect, groups: effect.groups.sort() }));
 }
 
 /** The steps of the plan, by key. */
 type Planned = ReadonlyMap<string, Step>;
 
 /** What the devices of one group will do to the containers of one app. */
-interface Move {
+interface GroupEffect {
   app: string;
   action: Effect['action'];
   group: string;
 }
 
-/** For groups that list the app before and after the plan; `groupMoves` tells of those that it joins or leaves. */
-function appMoves(step: AppStep, planned: Planned, applied: AppliedView): Move[] {
+/**
+ * Covers groups that list the app before and after the plan; `effectsOfGroupStep` covers those that it joins or leaves.
+ */
+function effectsOfAppStep(step: AppStep, planned: Planned, applied: AppliedView): GroupEffect[] {
   const { name } = step;
   if (step.before === null || step.after === null) return [];
   const action = appAction(step.before, step.after);
@@ -60,14 +65,14 @@ function appAction(before: App, after: App): Effect['action'] | null {
   return after.running ? 'start' : 'stop';
 }
 
-function groupMoves(name: string, planned: Planned, applied: AppliedView): Move[] {
+function effectsOfGroupStep(name: string, planned: Planned, applied: AppliedView): GroupEffect[] {
   const before = applied.group(name)?.apps ?? [];
   const after = membersAfter(name, planned, applied);
   const joins = after.filter((app) => !before.includes(app) && appAfter(app, planned, applied)?.running);
   const leaves = before.filter((app) => !after.includes(app) && applied.app(app)?.running);
   return [
-    ...joins.map((app): Move => ({ app, action: 'start', group: name })),
-    ...leaves.map((app): Move => ({ app, action: 'stop', group: name })),
+    ...joins.map((app): GroupEffect => ({ app, action: 'start', group: name })),
+    ...leaves.map((app): GroupEffect => ({ app, action: 'stop', group: name })),
   ];
 }
 

@@ -1,8 +1,11 @@
-/** What is remembered of one kind of id of one name. It is kept for ever, also when the object is deleted. */
+/** The counter of one kind of id of one name. It is kept forever, even after the object is deleted. */
 export interface Counter {
   /** The highest id that was ever given out; 0 for a new name. */
   last: number;
-  /** Lower bound of the next id; 0 except for names that were known when a store started without (or with old) counters. */
+  /**
+   * Lower bound of the next id; 0, except for names that were known when a store started with lost or outdated
+   * counters.
+   */
   floor: number;
 }
 
@@ -12,17 +15,17 @@ export const FRESH_COUNTER: Counter = { last: 0, floor: 0 };
 /** Keeps ids well below 2^53, up to which numbers are exact for every reader of JSON. */
 const MAX_FLOOR = 2 ** 50;
 
-/** The id that comes next. The rules of ids that devices depend on are in docs/ids.md. */
+/** Returns the next id of a counter. docs/ids.md has the rules of ids that devices depend on. */
 export function nextId(counter: Counter): number {
   return Math.max(counter.last + 1, counter.floor);
 }
 
-/** The counter once its next id is given out. */
+/** Returns the counter after its next id is given out. */
 export function raise(counter: Counter): Counter {
   return { last: nextId(counter), floor: counter.floor };
 }
 
-/** What a start without counters, or with old ones, knows of the ids that devices may have seen. */
+/** Bounds of the ids that devices may have seen, as far as a start with lost or outdated counters knows them. */
 export interface KnownPast {
   /** Unix time of the start, in seconds. */
   now: number;
@@ -33,8 +36,8 @@ export interface KnownPast {
 }
 
 /**
- * The floor of every known name after such a start. Ids grow far slower than one a second, so the present time is above
- * every id that was ever served. The other two bounds help when the clock was set back.
+ * Returns the floor of every known name after such a start. Ids rise far more slowly than once a second, so the current
+ * time is above every id that was ever served. The other two bounds help if the clock was set back.
  */
 export function startFloor({ now, newestCommit, highestId }: KnownPast): number {
   const floor = Math.max(now, newestCommit, highestId + 1);

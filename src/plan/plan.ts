@@ -7,36 +7,36 @@ import { wholly } from '../desired/wholly.ts';
 import type { AppliedState } from './applied.ts';
 import { type FileOrigin, orderSteps, type Step } from './step.ts';
 
-/** What planning reads of what the files say. */
+/** The part of the desired state that planning reads. */
 export type DesiredView = Pick<DesiredState, 'app' | 'group' | 'groupsListing'>;
-/** What planning reads of what devices are told. */
+/** The part of the applied state that planning reads. */
 export type AppliedView = Pick<AppliedState, 'app' | 'group' | 'groupsListing'>;
 
-/** What is to change, and what keeps other objects from changing. */
+/** The steps to take, and the problems that keep other objects from changing. */
 export interface Plan {
   steps: Step[];
   /**
-   * Problems between objects, by key. Every object that was looked at has an entry: an empty list means that problems
-   * which were known of it before are solved.
+   * Problems between objects, by the key of the object that they hold back. Every object that was planned has an entry;
+   * an empty list means that its earlier problems are solved.
    */
   problems: Map<string, Problem[]>;
 }
 
 /**
- * Compares the desired with the applied state, for the objects in `keys` and all that depend on them. This is the only
- * planner: the command line, the commits of the API, the status and the apply all use it, so that what is previewed is
- * what is applied.
+ * Compares the desired state with the applied state, for the objects in `keys` and all objects that depend on them.
+ * This is the only planner: the command line, API writes, the status and passes all use it, so that a preview shows
+ * what will be applied.
  *
- * Held back are: an object whose file is invalid; a group that names an app which does not exist or was never valid; and
- * the delete of an app, while the last good content of a group that is held back lists it.
+ * Three kinds of changes are held back: of an object whose file is invalid; of a group that lists an app which does not
+ * exist or was never valid; and the delete of an app that is in the last good list of a group which is held back.
  */
 export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
   return wholly(planning(keys, desired, applied));
 }
 
 /**
- * `makePlan` in pieces, of which none looks at more than one group's list, for callers that give way to others. Neither
- * state may change meanwhile.
+ * `makePlan` in pieces, for callers that let other work run in between. No piece reads more than one group's list.
+ * Neither state may change until the plan is complete.
  */
 export function* planning(
   keys: Iterable<string>,
@@ -46,31 +46,33 @@ export function* planning(
   const steps: Step[] = [];
   const problems = new Map<string, Problem[]>();
   const after = groupsAfter(desired, applied);
-  for (const key of yield* dependents(keys, desired, applied)) {
+  for (const key of yield* withDependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
-    const verdict =
+    const planned =
       kind === 'app' ? yield* planApp(name, desired, applied, after) : planGroup(name, desired, applied);
-    if (verdict.step !== null) steps.push(verdict.step);
-    problems.set(key, verdict.problems);
+    if (planned.step !== null) steps.push(planned.step);
+    problems.set(key, planned.problems);
     yield;
   }
   return { steps: orderSteps(steps), problems };
 }
 
-/** What is to be done about one object. */
-interface Verdict {
+/** The plan for one object. */
+interface ObjectPlan {
   step: Step | null;
   problems: Problem[];
 }
 
-/** The content that a group has once the plan is applied. */
+type ObjectPlanning = Generator<undefined, ObjectPlan, undefined>;
+
+/** Returns the content that a group will have once the plan is applied; undefined if it will not exist. */
 type GroupAfter = (group: string) => DeviceGroup | undefined;
 
 /**
- * The keys, and those of what depends on them: groups whose files list one of the apps, and apps without a file that
- * one of the groups has listed so far.
+ * Returns the keys and those of dependent objects: groups whose files list one of the apps, and apps without a file
+ * that the applied content of one of the groups lists.
  */
-function* dependents(
+function* withDependents(
   keys: Iterable<string>,
   desired: DesiredView,
   applied: AppliedView,
@@ -81,8 +83,8 @@ function* dependents(
     yield;
   }
   for (const group of namesOf(all, 'device_group')) {
-    const gone = applied.group(group)?.apps.filter((app) => desired.app(app) === undefined) ?? [];
-    for (const app of gone) all.add(keyOf('app', app));
+    const withoutFile = applied.group(group)?.apps.filter((app) => desired.app(app) === undefined) ?? [];
+    for (const app of withoutFile) all.add(keyOf('app', app));
     yield;
   }
   return all;
@@ -92,9 +94,12 @@ function namesOf(keys: Iterable<string>, kind: Kind): string[] {
   return Array.from(keys, parseKey).flatMap((key) => (key.kind === kind ? [key.name] : []));
 }
 
-type Planning = Generator<undefined, Verdict, undefined>;
-
-function* planApp(name: string, desired: DesiredView, applied: AppliedView, after: GroupAfter): Planning {
+function* planApp(
+  name: string,
+  desired: DesiredView,
+  applied: AppliedView,
+  after: GroupAfter,
+): ObjectPlanning {
   const file = desired.app(name);
   const before = applied.app(name) ?? null;
   if (file === undefined) return yield* planAppRemoval(name, desired, applied, after);
@@ -107,7 +112,7 @@ function* planAppRemoval(
   desired: DesiredView,
   applied: AppliedView,
   after: GroupAfter,
-): Planning {
+): ObjectPlanning {
   const before = applied.app(name);
   if (before === undefined) return { step: null, problems: [] };
   const holders: string[] = [];
@@ -121,7 +126,7 @@ function* planAppRemoval(
   return { step: null, problems: holders.flatMap((group) => retainedProblem(name, group, desired)) };
 }
 
-/** Not for a group whose valid file still lists the app: `memberProblems` tells that already. */
+/** Returns none for a group whose valid file still lists the app, since `memberProblems` reports that already. */
 function retainedProblem(app: string, group: string, desired: DesiredView): Problem[] {
   const file = desired.group(group);
   if (file === undefined || file.content?.apps.includes(app)) return [];
@@ -129,7 +134,7 @@ function retainedProblem(app: string, group: string, desired: DesiredView): Prob
   return [inFile(file.path, fileProblem('app-retained', message))];
 }
 
-function planGroup(name: string, desired: DesiredView, applied: AppliedView): Verdict {
+function planGroup(name: string, desired: DesiredView, applied: AppliedView): ObjectPlan {
   const file = desired.group(name);
   const before = applied.group(name) ?? null;
   if (file === undefined) {
@@ -144,30 +149,30 @@ function planGroup(name: string, desired: DesiredView, applied: AppliedView): Ve
   return { step: { kind: 'device_group', name, before, after, origin: originOf(file) }, problems };
 }
 
-/** Each group is looked at once, however many apps it loses: every look goes through all of its apps. */
+/** Computes the content of each group at most once, because that checks all of its apps. */
 function groupsAfter(desired: DesiredView, applied: AppliedView): GroupAfter {
-  const known = new Map<string, DeviceGroup | undefined>();
+  const cache = new Map<string, DeviceGroup | undefined>();
   return (group) => {
-    if (!known.has(group)) known.set(group, groupAfter(group, desired, applied));
-    return known.get(group);
+    if (!cache.has(group)) cache.set(group, groupAfter(group, desired, applied));
+    return cache.get(group);
   };
 }
 
 function groupAfter(name: string, desired: DesiredView, applied: AppliedView): DeviceGroup | undefined {
   const file = desired.group(name);
   if (file === undefined) return undefined;
-  const waits =
+  const isHeldBack =
     file.content === undefined || file.content.apps.some((app) => !isAvailable(app, desired, applied));
-  return waits ? applied.group(name) : file.content;
+  return isHeldBack ? applied.group(name) : file.content;
 }
 
-/** Whether a group may name an app: it has a file, and a content, be it the last good one. */
+/** Whether a group can list an app: the app has a file, and the file is valid or was valid before. */
 export function isAvailable(app: string, desired: DesiredView, applied: AppliedView): boolean {
   const file = desired.app(app);
   return file !== undefined && (file.content !== undefined || applied.app(app) !== undefined);
 }
 
-/** The problems of a group that names apps which it may not name. */
+/** Returns a problem for each listed app that is not available. */
 function memberProblems(
   file: DesiredObject<DeviceGroup>,
   group: DeviceGroup,
@@ -177,22 +182,22 @@ function memberProblems(
   return group.apps.flatMap((app, index) => {
     if (isAvailable(app, desired, applied)) return [];
     const position = file.memberPositions[index] ?? { line: 1, column: 1 };
-    const waiting = desired.app(app);
-    if (waiting === undefined) {
-      const message = unknownApp(app, (name) => isAvailable(name, desired, applied));
+    const appFile = desired.app(app);
+    if (appFile === undefined) {
+      const message = unknownAppMessage(app, (name) => isAvailable(name, desired, applied));
       return [inFile(file.path, { ...position, code: 'app-unknown', message })];
     }
-    const message = `app "${app}" was never valid; this group waits until ${waiting.path} is fixed`;
+    const message = `app "${app}" was never valid; this group waits until ${appFile.path} is fixed`;
     return [inFile(file.path, { ...position, code: 'app-waiting', message })];
   });
 }
 
-/** Says what to write instead of a path or a file's name, which people take for the name of an app. */
-function unknownApp(app: string, isThere: (name: string) => boolean): string {
+/** If the list has the path or file name of an app, a common mistake, the message gives the name to write instead. */
+function unknownAppMessage(app: string, isKnown: (name: string) => boolean): string {
   const name = app.replace(/^.*\//, '').replace(/\.ya?ml$/, '');
-  const isPath = app.includes('/') || isThere(name);
+  const isPath = app.includes('/') || isKnown(name);
   if (isPath)
-    return `there is no app "${app}": an app has the name of its file, without folder and extension; ${isThere(name) ? `write "${name}"` : 'remove it from this list'}`;
+    return `there is no app "${app}": an app has the name of its file, without folder and extension; ${isKnown(name) ? `write "${name}"` : 'remove it from this list'}`;
   return NAME_PATTERN.test(app)
     ? `there is no app "${app}"; add apps/${app}.yaml, or remove the name from this list`
     : `there is no app "${app}", and that is not a valid name; remove it from this list`;

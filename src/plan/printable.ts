@@ -1,18 +1,21 @@
 /**
- * Control characters, those that start a line or change the direction of text, and the start of what runners of
- * workflows take for a command wherever it stands in a line: `##[add-mask]`, `##vso[...]`.
+ * Control characters, line separators, characters that change the direction of text, and the start of a workflow
+ * command such as `##[add-mask]` or `##vso[...]`, which CI runners execute wherever it stands in a line of output.
  */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]|#(?=#\w*\[)/gu;
 
 /**
- * A text with escapes in place of characters that could deceive a reader of a terminal, a log or a commit message, or
- * control a terminal or a workflow.
+ * Returns the text with escapes in place of characters that could deceive a reader of a terminal, a log or a commit
+ * message, or control a terminal or a CI runner.
  */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** JSON that says the same and, wherever a workflow prints it, gives no command: in JSON, a `#` is always in a string. */
+/**
+ * Returns equivalent JSON in which a CI runner finds no workflow command. In JSON, a `#` is always in a string, so it
+ * can be written as an escape.
+ */
 export function harmlessJson(json: string): string {
   return json.replace(/#(?=#\w*\[)/g, '\\u0023');
 }

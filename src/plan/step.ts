@@ -11,10 +11,10 @@ export interface FileOrigin {
 interface StepOf<K extends Kind, C> {
   kind: K;
   name: string;
-  /** What devices are told before and after, which is never the same; null if there is no object. */
+  /** The content before and after the step, which always differs; null if the object does not exist. */
   before: C | null;
   after: C | null;
-  /** The file that says `after`; null for a delete. */
+  /** The file that `after` was read from; null for a delete. */
   origin: FileOrigin | null;
 }
 
@@ -27,7 +27,7 @@ export type Step = AppStep | DeviceGroupStep;
 /** What a step does to its object. */
 export type ChangeType = 'create' | 'update' | 'delete';
 
-/** Tells by the contents of a step what it does. */
+/** Returns what a step does to its object. */
 export function changeTypeOf(step: Step): ChangeType {
   if (step.before === null) return 'create';
   return step.after === null ? 'delete' : 'update';
@@ -50,7 +50,7 @@ function rank(step: Step): number {
   return ORDER.findIndex((row) => row.kind === step.kind && row.deletes === deletes);
 }
 
-/** Sorts steps into the order in which they are applied and shown, which is the same for the same steps. */
+/** Returns the steps in the order in which they are applied and shown; equal steps always get the same order. */
 export function orderSteps(steps: readonly Step[]): Step[] {
   return [...steps].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
 }

@@ -38,6 +38,20 @@ describe('the answer to a write', () => {
     });
   });
 
+  it('has no object where nothing had to change, and a commit has deleted the object meanwhile', async () => {
+    const { writer } = await workshop({
+      store: ({ store, commit, reconciler }) => ({
+        app: async (name) => {
+          await commit({ 'apps/web.yaml': null });
+          await reconciler.reconcile();
+          return store.app(name);
+        },
+      }),
+    });
+    const written = await writer.write(setImage('web', '1'), CONTEXT);
+    expect(written).toMatchObject({ revision: null, object: { value: null } });
+  });
+
   it('names the revision where the store fails once it is applied', async () => {
     let isApplied = false;
     const { writer, repository } = await workshop({

@@ -47,6 +47,10 @@ const SOUND: Files = {
 const DANGLING: Files = { ...SOUND, 'device-groups/edge.yaml': 'apps: [web, cron, ghost]\n' };
 const TWINS: Files = { ...SOUND, 'device-groups/x/edge.yaml': 'apps: [web]\n' };
 
+function createApp(name: string): Write {
+  return { kind: 'app', op: 'create', name, fields: { container_image: 'n:1' } };
+}
+
 const setImage: Write = { kind: 'app', op: 'change', name: 'web', fields: { container_image: 'nginx:2' } };
 
 describe('what is wrong elsewhere', () => {
@@ -87,6 +91,52 @@ describe('where STRICT refuses the head for several files', () => {
     const files = { ...TWO_BAD, 'apps/new.yaml': 'container_image: n:1\n' };
     const error = refusal(write, viewOf(files, SOUND), STRICT);
     expect(error.message).toMatch(/^apps\/cron\.yaml:1:\d+: .*[^)] \(and 1 more\)$/);
+  });
+
+  it.each<[string, Write, HoldfastError['kind'], RegExp]>([
+    ['a create of an app that is applied', createApp('web'), 'present', /"web"/],
+    [
+      'a create of an app whose valid file is not applied',
+      createApp('new'),
+      'conflict',
+      /^apps\/cron\.yaml:1:/,
+    ],
+    ['a create of an app whose file is invalid', createApp('odd'), 'conflict', /^apps\/odd\.yaml:1:/],
+    [
+      'a create of a group whose valid file is not applied',
+      { kind: 'device_group', op: 'create', name: 'lab', fields: { apps: [] } },
+      'conflict',
+      /^apps\/cron\.yaml:1:/,
+    ],
+    [
+      'a create of a group of an unknown app',
+      { kind: 'device_group', op: 'create', name: 'more', fields: { apps: ['ghost'] } },
+      'absent',
+      /"ghost"/,
+    ],
+    [
+      'an update to an unknown app of a group whose valid file is not applied',
+      { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: ['ghost'] } },
+      'absent',
+      /"ghost"/,
+    ],
+  ])('%s is refused for what comes first', (_name, write, kind, message) => {
+    const files = {
+      ...SOUND,
+      'apps/cron.yaml': '[',
+      'apps/new.yaml': WEB,
+      'apps/odd.yaml': '[',
+      'device-groups/lab.yaml': 'apps: [web]\n',
+    };
+    const error = refusal(write, viewOf(files, SOUND), STRICT);
+    expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
+  });
+
+  it('names the problems of files and those between objects in one order', () => {
+    const files = { ...DANGLING, 'device-groups/lab.yaml': '[' };
+    const { details } = refusal(setImage, viewOf(files, SOUND), STRICT);
+    const problems = details['problems'] as { file: string }[];
+    expect(problems.map(({ file }) => file)).toEqual(['device-groups/edge.yaml', 'device-groups/lab.yaml']);
   });
 
   it('a delete of an app leaves the file of a group alone that lists it no more, though devices are told so', () => {
@@ -154,7 +204,7 @@ describe('a write that its own files, or those of groups, do not allow', () => {
       { kind: 'app', op: 'delete', name: 'cron' },
       invalid('device-groups/edge.yaml'),
       'conflict',
-      /^device-groups\/edge\.yaml:1:/,
+      /^device-groups\/edge\.yaml:1:2: a closing quote/,
     ],
     ['a delete of what is not there', { kind: 'app', op: 'delete', name: 'new' }, SOUND, 'absent', /"new"/],
     [
@@ -248,6 +298,15 @@ describe('a write that its own files, or those of groups, do not allow', () => {
       { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
       gone('apps/cron.yaml'),
       undefined,
+    ],
+    [
+      'a delete takes an app that was never valid off a group that waits for it',
+      { kind: 'app', op: 'delete', name: 'bad' },
+      waiting,
+      [
+        { path: 'apps/bad.yaml', text: null },
+        { path: 'device-groups/lab.yaml', text: 'apps: []\n' },
+      ],
     ],
     [
       'a delete needs no file of a group that goes, too',

@@ -57,18 +57,11 @@ describe('the queue', () => {
     expect((await work.store.app('web')).value).toMatchObject({ content: { container_image: 'web:5' } });
   });
 
-  it('publishes writes that arrive together in one go: one commit each, in their order', async () => {
+  it('publishes writes that arrive together in one go, up to 64: one commit each, in their order', async () => {
     const work = await workshop();
-    const names = Array.from({ length: 20 }, (_, index) => `new-${index}`);
-    const revisions = await Promise.all(
-      names.map((name) =>
-        work.writer.write(
-          { kind: 'app', op: 'create', name, fields: { container_image: `${name}:1` } },
-          CONTEXT,
-        ),
-      ),
-    );
-    expect(work.published).toEqual([20]);
+    const names = Array.from({ length: 65 }, (_, index) => `new-${index}`);
+    const revisions = await Promise.all(names.map((name) => work.writer.write(create(name), CONTEXT)));
+    expect(work.published).toEqual([64, 1]);
     expect(await subjects(work)).toEqual(names.map((name) => `app ${name}: create`));
     const log = (await work.repository.git('log', '--format=%H', '--reverse')).split('\n').slice(1);
     expect(revisions.map(({ revision }) => revision)).toEqual(log);
@@ -108,6 +101,20 @@ describe('the queue', () => {
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual([...Array(4).fill('fulfilled'), 'rejected']);
     expect((await work.store.group('edge')).value?.content.apps).toEqual([]);
+  });
+
+  it('has the delete of an app see the files of groups that earlier writes have changed', async () => {
+    const work = await workshop();
+    const edge = 'device-groups/edge.yaml';
+    await work.commit({ [edge]: '# Ask Pat\napps: [web]\n' });
+    await Promise.all([
+      work.writer.write(
+        { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
+        CONTEXT,
+      ),
+      work.writer.write({ kind: 'app', op: 'delete', name: 'cron' }, CONTEXT),
+    ]);
+    expect(await work.repository.show(`desired-state/${edge}`)).toBe('# Ask Pat\napps: [web]\n');
   });
 
   it('does not let one that is refused keep others back', async () => {
@@ -245,6 +252,20 @@ it.each<[string, Write, readonly string[] | null, string]>([
   expect([refused.kind, work.published]).toEqual([kind, []]);
 });
 
+it.each<[string, Write, string]>([
+  [
+    'after an unknown app of a group',
+    { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['ghost'] } },
+    'absent',
+  ],
+  ['before an invalid file', setImage('web', '2'), 'moved-on'],
+])('an If-Match that does not match is reported %s', async (_, write, kind) => {
+  const work = await workshop();
+  await work.commit({ [WEB]: '[', 'device-groups/edge.yaml': 'apps: [cron]\n' });
+  const refused = await failure(work.writer.write(write, { ...CONTEXT, ifMatch: ['"0"'] }));
+  expect([refused.kind, work.published]).toEqual([kind, []]);
+});
+
 describe('a branch that moves meanwhile', () => {
   it('gets the write on top, and nothing of either is lost', async () => {
     let moves = 0;
@@ -302,6 +323,36 @@ describe('a branch that moves meanwhile', () => {
       },
     );
     await work.writer.write(setImage('web', '2'), CONTEXT);
+    expect(moments).toEqual([]);
+    expect(await repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
+  });
+
+  it('gets no text of such a commit even if the branch is back before the last write is drafted', async () => {
+    const moments: (() => Promise<unknown>)[] = [];
+    const work = await workshop({
+      reader: ({ source: { reader } }) => ({
+        blob: async (blob, maxBytes) => {
+          const found = await reader.blob(blob, maxBytes);
+          await moments.shift()?.();
+          return found;
+        },
+      }),
+    });
+    const { repository, reconciler, commit } = work;
+    moments.push(
+      async () => {
+        await commit({ [WEB]: 'container_image: web:1\nprivileged: true\n' });
+        await reconciler.reconcile();
+      },
+      async () => {
+        await repository.git('reset', '--quiet', '--hard', 'HEAD~1');
+        await reconciler.reconcile();
+      },
+    );
+    // Eight writes are gathered at once: the text of the last one is read once those before it are drafted.
+    const names = Array.from({ length: 7 }, (_, index) => `new-${index}`);
+    const writes = [setImage('cron', '2'), ...names.map(create), setImage('web', '2')];
+    await Promise.all(writes.map((write) => work.writer.write(write, CONTEXT)));
     expect(moments).toEqual([]);
     expect(await repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
   });

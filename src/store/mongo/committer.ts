@@ -2,58 +2,60 @@ import { Queue } from '../../async/queue.ts';
 import { HoldfastError, kindOf } from '../../errors.ts';
 import type { Change, Documents, Head, HeadId, StagedChange } from './documents.ts';
 
-/** What a write wants: other fields of the head, changes of other documents, and what its caller gets. */
+/** A write to be made: new values of fields of the head, changes of other documents, and the result for the caller. */
 export interface Draft<H extends Head, T> {
-  /** Null: there is nothing to write. */
+  /** Null if there is nothing to write. */
   fields: Partial<H> | null;
   changes: readonly Change[];
   result: T;
 }
 
-/** What committing needs besides the database. */
+/** What a committer needs besides the database. */
 export interface CommitterOptions {
-  /** Makes a random text that no other write has. */
+  /** Returns a random text that identifies one write. */
   newWriter(): string;
-  /** Waits a little longer from attempt to attempt. */
+  /** Waits, longer with each attempt. */
   pause(attempt: number): Promise<void>;
-  /** Characters of changes that a head carries itself; more are staged. */
+  /** How many characters of changes a head carries itself; more are staged. */
   inlineLimit: number;
 }
 
-/** Thrown by reads that meet a document of a later version than their head. */
+/**
+ * Thrown when what was read is not of one moment: a document is newer than the head, or another server has answered.
+ */
 class Overtaken extends Error {}
 
-/** Throws `Overtaken` where one of the documents is younger than the head. */
+/** Throws `Overtaken` if one of the documents is newer than the head. */
 export function requireVersion(head: Head, documents: readonly { version: number }[]): void {
   if (documents.some(({ version }) => version > head.version)) throw new Overtaken('read it again');
 }
 
 /** How many writers a head remembers: after this many more writes, an unknown outcome can still be looked up. */
-const RECENT = 64;
-/** How often a write begins again because another one was faster, and a read because it was overtaken. */
+const RECENT_WRITERS = 64;
+/** How many times a write is tried while other writes are faster, and a read while it is overtaken. */
 const ATTEMPTS = 200;
-/** How often a swap of unknown outcome is asked for again. */
-const SWAPS = 5;
+/** How many times a swap is tried while its outcome is unknown. */
+const SWAP_ATTEMPTS = 5;
 /**
- * How often a head is read again when another server returns one that is older than one read before: about a second. By
- * then a new primary has caught up; if it has not, a backup was restored.
+ * How many times a head is read again if another server returns one that is older than a head read before: about a
+ * second. By then a new primary has caught up; if it has not, a backup was restored.
  */
-const OLDER_HEADS = 40;
+const OLDER_HEAD_READS = 40;
 
 /**
- * Writes and reads that are atomic although they touch several documents (docs/decisions/0007-one-head.md). A write is
- * the replacement of one head document under a guard; the head carries the changes, which are in their places before
- * the next replacement.
+ * Makes writes and reads of several documents atomic (docs/decisions/0007-one-head.md). A write is the guarded
+ * replacement of one document, the head. The head carries the changes of the write, which are copied to their documents
+ * ("settled") before the next replacement.
  */
 export class Committer<H extends Head> {
   readonly #documents: Documents;
   readonly #id: HeadId;
   readonly #options: CommitterOptions;
   readonly #queue = new Queue();
-  /** One settling for each write, whoever asks in this process. */
+  /** The settling in progress, which all callers in this process share. */
   #settling: { writer: string; done: Promise<void> } | null = null;
-  /** The latest head that was read. */
-  #seen = { version: 0, term: 0 };
+  /** The head that was read last, unless it was older than one before it. */
+  #lastHead = { version: 0, term: 0 };
 
   constructor(documents: Documents, id: HeadId, options: CommitterOptions) {
     this.#documents = documents;
@@ -62,19 +64,19 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * The head as it is; its changes may not be in their places yet. After an election it is not older than one read
-   * before, unless a backup was restored.
+   * Reads the head, whose changes may not be settled yet. After an election it is not older than a head read before,
+   * unless a backup was restored.
    */
   async head(): Promise<H> {
     for (let count = 0; ; count += 1) {
       const term = this.#documents.term();
       const head = await this.#documents.readHead<H>(this.#id);
       if (head === null) throw new HoldfastError('unavailable', 'the state document of the store is missing');
-      const isOlder = head.version < this.#seen.version;
-      // Of one server, it is a reply that came late.
-      if (isOlder && term === this.#seen.term) return head;
-      if (!isOlder || count === OLDER_HEADS) {
-        this.#seen = { version: head.version, term };
+      const isOlder = head.version < this.#lastHead.version;
+      // From the same server, it is a reply that arrived late.
+      if (isOlder && term === this.#lastHead.term) return head;
+      if (!isOlder || count === OLDER_HEAD_READS) {
+        this.#lastHead = { version: head.version, term };
         return head;
       }
       await this.#options.pause(count);
@@ -82,14 +84,15 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Runs `work` on the head until its draft is written, or refused by an error of its own. Writes of one process
-   * wait for one another. Rejects as `unavailable` where it is not known whether the write has happened.
+   * Writes the draft that `work` makes from the settled head; runs `work` again if another write was faster. Writes of
+   * one process run one after another. Rejects with the error of `work`, or as `unavailable` if it is unknown whether
+   * the write has happened.
    */
   write<T>(work: (head: H) => Promise<Draft<H, T>>): Promise<T> {
     return this.#queue.run(() =>
-      this.#again(async (head, term) => {
+      this.#retry(async (head, term) => {
         const draft = await work(head);
-        // A draft on documents that are older than the head would give ids again.
+        // A draft from documents that are older than the head would give out the same ids again.
         this.#requireTerm(term);
         return this.#tryWrite(head, draft, term);
       }),
@@ -97,28 +100,31 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Runs `work` on a head whose changes are in their places, again while it throws `Overtaken`, or another server
-   * answered meanwhile. What it has read in another term than the one that it gets is of no use to it any more.
+   * Runs `work` on a settled head; runs it again if it throws `Overtaken` or another server has answered meanwhile. If
+   * `work` keeps what it has read, it must drop what is of another `term` than the one that it gets.
    */
   read<T>(work: (head: H, term: number) => Promise<T>): Promise<T> {
-    return this.#again(async (head, term) => {
+    return this.#retry(async (head, term) => {
       const value = await work(head, term);
       this.#requireTerm(term);
       return { value };
     });
   }
 
-  /** Waits for the writes that were called before. */
+  /** Waits for all earlier writes. */
   async idle(): Promise<void> {
     await this.#queue.run(() => undefined);
   }
 
-  /** `attempt` resolves to null where another write was faster; it gets the term in which its head was read. */
-  async #again<T>(attempt: (head: H, term: number) => Promise<{ value: T } | null>): Promise<T> {
+  /**
+   * Runs `attempt` on a settled head until it succeeds. `attempt` gets the term in which the head was read, and
+   * resolves to null if another write was faster.
+   */
+  async #retry<T>(attempt: (head: H, term: number) => Promise<{ value: T } | null>): Promise<T> {
     for (let count = 0; count < ATTEMPTS; count += 1) {
       try {
         const term = this.#documents.term();
-        const done = await attempt(await this.#settled(term), term);
+        const done = await attempt(await this.#settledHead(term), term);
         if (done !== null) return done.value;
       } catch (error) {
         if (!(error instanceof Overtaken)) throw error;
@@ -129,12 +135,12 @@ export class Committer<H extends Head> {
     throw new HoldfastError('unavailable', message);
   }
 
-  /** Throws `Overtaken` where not everything since that term was told by one server. */
+  /** Throws `Overtaken` unless one server has answered everything since `term` was read. */
   #requireTerm(term: number): void {
     if (this.#documents.term() !== term) throw new Overtaken('another server answers');
   }
 
-  async #settled(term: number): Promise<H> {
+  async #settledHead(term: number): Promise<H> {
     const head = await this.head();
     if (!head.isSettled) await this.#settle(head, term);
     return head;
@@ -150,37 +156,37 @@ export class Committer<H extends Head> {
       ...fields,
       version: head.version + 1,
       writer,
-      recent: [writer, ...head.recent].slice(0, RECENT),
+      recent: [writer, ...head.recent].slice(0, RECENT_WRITERS),
       isSettled: changes.length === 0,
       changes: isSmall ? changes : null,
     };
-    if (!isSmall) await this.#documents.stage(staged(next, changes));
+    if (!isSmall) await this.#documents.stage(stagedChanges(next, changes));
     if (!(await this.#swap(head.version, next))) return null;
-    // The write has happened. If settling fails, whoever comes next does it.
+    // The write has happened. If settling fails, the next read or write settles it.
     if (!next.isSettled) await this.#settle(next, term).catch(() => undefined);
     return { value: result };
   }
 
-  /** Whether this very write replaced the head. An unknown outcome is looked up before it is asked for again. */
+  /** Resolves to whether this write has replaced the head. Looks up an unknown outcome before it tries again. */
   async #swap(version: number, next: H): Promise<boolean> {
-    let unknown: unknown = new HoldfastError('unavailable', 'the store does not confirm its last write');
-    for (let attempt = 0; attempt < SWAPS; attempt += 1) {
+    let failure: unknown = new HoldfastError('unavailable', 'the store does not confirm its last write');
+    for (let attempt = 0; attempt < SWAP_ATTEMPTS; attempt += 1) {
       try {
         if (await this.#documents.swapHead(version, next)) return true;
       } catch (error) {
         if (kindOf(error) !== 'unavailable') throw error;
-        unknown = error;
+        failure = error;
       }
-      const fate = fateOf(await this.head(), version, next.writer);
-      if (fate !== 'open') return fate === 'won';
+      const outcome = outcomeOf(await this.head(), version, next.writer);
+      if (outcome !== 'open') return outcome === 'won';
       await this.#options.pause(attempt);
     }
-    throw unknown;
+    throw failure;
   }
 
   /**
-   * Brings the changes of a head to their places; once at a time for each write. Again does no harm, and nothing says
-   * that it is not needed: a database that was restored can be at a write that was settled before.
+   * Copies the changes of a head to their documents. Calls for the same write share one run, but only while it is in
+   * progress: a restored database can need it again for a write that was settled before, and to repeat it does no harm.
    */
   async #settle(head: Head, term: number): Promise<void> {
     if (this.#settling?.writer !== head.writer) {
@@ -194,7 +200,8 @@ export class Committer<H extends Head> {
 
   async #settleNow({ version, writer, changes }: Head, term: number): Promise<void> {
     const found = changes ?? (await this.#documents.staged(writer));
-    // What is not there any more was settled by somebody else; what is not there yet would be lost.
+    // Staged changes that are gone were settled by another manager; those that a new primary does not show yet would be
+    // lost.
     if (changes === null) this.#requireTerm(term);
     await this.#documents.put(found);
     await this.#documents.settleHead(this.#id, version);
@@ -202,18 +209,18 @@ export class Committer<H extends Head> {
   }
 }
 
-/** What became of a write that was to follow `version`, as a later read of the head shows. */
-function fateOf({ version: now, recent }: Head, version: number, writer: string): 'won' | 'lost' | 'open' {
+/** Returns the outcome of a write that was to follow `version`, as a later read of the head shows it. */
+function outcomeOf({ version: now, recent }: Head, version: number, writer: string): 'won' | 'lost' | 'open' {
   if (recent.includes(writer)) return 'won';
   if (now === version) return 'open';
-  if (now <= version + RECENT) return 'lost';
+  if (now <= version + RECENT_WRITERS) return 'lost';
   throw new HoldfastError(
     'unavailable',
     'it is unknown whether the store made the change; check before you repeat it',
   );
 }
 
-function staged(head: Head, changes: readonly Change[]): StagedChange[] {
+function stagedChanges(head: Head, changes: readonly Change[]): StagedChange[] {
   const { _id, version, writer } = head;
   return changes.map((change, index) => ({
     _id: `${writer}/${index}`,

@@ -13,24 +13,24 @@ import { describeServer, type ServerInfo } from './server-info.ts';
 
 export interface ConnectionOptions {
   uri: string;
-  /** Where `uri` was given, for what people are told. */
+  /** Where `uri` was given, for error messages. */
   place: AddressPlace;
   database: string;
-  /** Makes what is missing in the database; rejects as `invalid` where it must not be touched. */
+  /** Creates what is missing in the database; rejects as `invalid` if the database must not be used. */
   prepare(db: Db): Promise<void>;
-  /** Called each time that the database was reached and prepared. */
+  /** Called each time the database has been reached and prepared. */
   onServer(info: ServerInfo): void;
   /** Milliseconds without a server, after which a new client looks for one; by default ten seconds. */
   renewAfter?: number;
-  /** From its abort on nobody waits for the database: calls that are under way reject as `unavailable`. */
+  /** Once it is aborted, no call waits for the database: calls in progress reject as `unavailable`. */
   enough?: AbortSignal | undefined;
 }
 
 /**
- * Limits of the driver, so that nothing hangs. A call that finds no primary gives up after 5 s: a planned step-down
- * is over by then, and a device's poll is not. A write that a majority does not confirm within 10 s is told
- * as unknown; a silent connection is dropped after 20 s, which is above everything that a healthy server needs.
- * Whether servers are back is asked every second.
+ * Limits of the driver, so that nothing hangs. A call that finds no primary fails after 5 s: a planned step-down is
+ * over by then, and a device that polls still waits. A write that a majority does not confirm within 10 s has an
+ * unknown outcome. A silent connection is dropped after 20 s, which is longer than a healthy server ever needs. Servers
+ * are checked every second.
  */
 const LIMITS: MongoClientOptions = {
   appName: 'holdfast',
@@ -42,47 +42,50 @@ const LIMITS: MongoClientOptions = {
   maxPoolSize: 20,
 };
 
-/** Said here, so that nothing in the URI can weaken it: an acknowledged write survives the loss of a minority. */
+/** Set here, so that the URI cannot weaken it: an acknowledged write survives the loss of a minority of the members. */
 const SAFETY: DbOptions = {
   readPreference: 'primary',
   readConcern: new ReadConcern('majority'),
   writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
 };
 
-/** Milliseconds between two tries to reach a database that was never reached. */
-const TRY_AGAIN = 1000;
+/** Milliseconds between two attempts to open a database that was never reached. */
+const RETRY_AFTER = 1000;
 
 /**
- * Milliseconds without a server, after which a new client looks for one beside the old: when all connections break at
- * once, the driver's own watch can wait for an answer for ever (seen with 7.8.0 on a busy machine).
+ * Milliseconds without a server, after which a new client looks for one as well: when all connections break at once,
+ * the driver's monitor can wait forever for an answer (seen with 7.8.0 on a busy machine).
  */
 const RENEW_AFTER = 10_000;
 
-const TAKES_WRITES = new Set<string>(['Standalone', 'RSPrimary', 'Mongos', 'LoadBalancer']);
+const WRITABLE_TYPES = new Set<string>(['Standalone', 'RSPrimary', 'Mongos', 'LoadBalancer']);
 
-/** A client that has reached its database, and found it in order. */
+/** A connected client, and its database, which has been prepared. */
 interface Opened {
   client: MongoClient;
   db: Db;
 }
 
-/** The database at an address: connected and prepared by the first call that can, watched from then on. */
+/**
+ * The connection to a database. The first call that reaches the database prepares it; its servers are monitored from
+ * then on.
+ */
 export class Connection {
   readonly #options: ConnectionOptions;
   #opening: Promise<Opened> | null = null;
   #renewal: Promise<void> | null = null;
-  /** The client whose view of the servers counts. */
-  #watched: MongoClient | null = null;
+  /** The client whose view of the servers is used. */
+  #monitored: MongoClient | null = null;
   #isClosed = false;
   #hasServer = false;
-  /** Why, where a call has found no server since there was one. */
+  /** The error of a call that has found no server; null once there is a server again. */
   #away: HoldfastError | null = null;
-  /** When that began, or a new client was tried last. */
+  /** When the servers went away, or when a new client was last tried. */
   #awayAt = 0;
-  /** What `term` counts the changes of. */
+  /** The writable servers and their elections; `term` counts how often they change. */
   #writable = '';
   #term = 0;
-  /** How to end each wait for the database. */
+  /** Rejects each call that waits for the database. */
   readonly #waits = new Set<(error: HoldfastError) => void>();
 
   constructor(options: ConnectionOptions) {
@@ -91,21 +94,21 @@ export class Connection {
   }
 
   /**
-   * Another number as soon as commands can go to another server than before, or to one that was elected again. Behind a
-   * `mongos` nobody is told of elections.
+   * A number that changes as soon as commands can go to another server, or to one that was elected again. Elections
+   * behind a `mongos` are not visible.
    */
   get term(): number {
     return this.#term;
   }
 
-  /** Resolves when the database was reached and prepared. Rejects as `invalid` where it must not be touched. */
+  /** Connects and prepares the database. Rejects as `invalid` if the database must not be used. */
   async open(): Promise<void> {
     await this.#wait(this.#database());
   }
 
   /**
-   * Runs a command. While no server takes writes, only the first call waits for one; the others reject at
-   * once, so that what can be served from memory is served without a delay.
+   * Runs a command. While no server takes writes, only the first call waits for one and all later calls reject at once,
+   * so that replies which can be served from memory are not delayed.
    */
   run<T>(command: (db: Db) => Promise<T>): Promise<T> {
     return this.#wait(this.#run(command));
@@ -131,7 +134,7 @@ export class Connection {
     }
   }
 
-  /** As `call`, but not after the abort: the driver's own limits are longer than a process that ends has time. */
+  /** Settles as `call` does, or rejects at the abort: a process that ends has no time for the driver's own limits. */
   #wait<T>(call: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#options.enough?.aborted === true) reject(closedError());
@@ -158,14 +161,14 @@ export class Connection {
     return (await this.#opening).db;
   }
 
-  /** After a failure the same error answers for a while, and then it is tried anew. */
+  /** After a failure, calls get the same error for a while before the next attempt. */
   async #connect(): Promise<Opened> {
     try {
       return await this.#openClient();
     } catch (error) {
       setTimeout(() => {
         this.#opening = null;
-      }, TRY_AGAIN).unref();
+      }, RETRY_AFTER).unref();
       throw openError(error, this.#options.place);
     }
   }
@@ -175,7 +178,7 @@ export class Connection {
     let seen: TopologyDescription | null = null;
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       seen = newDescription;
-      if (this.#watched === client) this.#follow(newDescription);
+      if (this.#monitored === client) this.#noteServers(newDescription);
     });
     try {
       await client.connect();
@@ -183,8 +186,8 @@ export class Connection {
       const info = await describeServer(db);
       await this.#options.prepare(db);
       this.#options.onServer(info);
-      this.#watched = client;
-      if (seen !== null) this.#follow(seen);
+      this.#monitored = client;
+      if (seen !== null) this.#noteServers(seen);
       return { client, db };
     } catch (error) {
       await client.close().catch(() => undefined);
@@ -209,27 +212,29 @@ export class Connection {
     });
   }
 
-  /** Puts a new client in the place of the old one, once it has found a server. */
+  /** Replaces the old client by a new one, if the new one finds a server. */
   async #renew(): Promise<void> {
     const old = await this.#opening?.catch(() => null);
     const opened = await this.#openClient().catch(() => null);
     if (opened === null) return;
     this.#opening = Promise.resolve(opened);
-    // It may be waiting for what never comes.
+    // Not awaited: the old client can hang.
     void old?.client.close().catch(() => undefined);
   }
 
-  #follow({ servers }: TopologyDescription): void {
-    const writable = [...servers.values()].filter(({ type }) => TAKES_WRITES.has(type));
-    this.#hasServer = writable.length > 0;
+  #noteServers(description: TopologyDescription): void {
+    const servers = [...description.servers.values()].filter(({ type }) => WRITABLE_TYPES.has(type));
+    this.#hasServer = servers.length > 0;
     if (this.#hasServer) this.#away = null;
-    const now = writable.map(({ address, electionId }) => `${address} ${electionId?.toHexString()}`).join();
-    if (now !== this.#writable) this.#term += 1;
-    this.#writable = now;
+    const writable = servers
+      .map(({ address, electionId }) => `${address} ${electionId?.toHexString()}`)
+      .join();
+    if (writable !== this.#writable) this.#term += 1;
+    this.#writable = writable;
   }
 }
 
-/** Once the manager runs, a database that must not be touched is one that cannot be used now. */
+/** Once the manager runs, a database that must not be used counts as one that cannot be reached. */
 function asUnavailable(error: unknown): never {
   if (!(error instanceof HoldfastError) || error.kind !== 'invalid') throw error;
   throw new HoldfastError('unavailable', error.message, error.details, error);

@@ -18,17 +18,17 @@ import { reportDocument } from './reports.ts';
 import {
   COLLECTIONS,
   createIndexes,
-  newFleet,
-  newReports,
+  newFleetHead,
+  newReportsHead,
   refuseNewer,
   SCHEMA_VERSION,
   type SchemaDocument,
 } from './schema.ts';
 
-/** Reports that were copied; others may have put theirs there already. */
+/** Selects copied reports: other programs may have put theirs into the collection already. */
 const OURS = { 'holdfast.body': { $exists: true } };
 
-/** A database that is being filled. */
+/** A database that `store copy` fills. */
 export class MongoTarget extends MongoContents implements ContentsTarget {
   async begin(head: ContentsHead): Promise<void> {
     const copyingFrom = JSON.stringify(head);
@@ -85,16 +85,16 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
     return this.#put(COLLECTIONS.reports, documents);
   }
 
-  /** The version of the head is above the ids of all entries, which are versions too. */
+  /** The head gets the highest id of an operation as its version, because the ids of operations are versions. */
   async finish(head: ContentsHead): Promise<void> {
     const version = (await this.reached()).operations.last ?? 0;
-    const fleet: FleetHead = { ...newFleet(head.fleet), ...head, version };
+    const fleet: FleetHead = { ...newFleetHead(head.fleet), ...head, version };
     await this.connection.run(async (db) => {
       const heads = db.collection<{ _id: string }>(COLLECTIONS.state);
       await heads.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });
       await heads.replaceOne(
         { _id: 'reports' },
-        { ...newReports(), lastOid: head.lastOid },
+        { ...newReportsHead(), lastOid: head.lastOid },
         { upsert: true },
       );
       const isDone = { $unset: { copying: '', copyingFrom: '' } } as const;
@@ -102,14 +102,14 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
     });
   }
 
-  /** In order, one after the other: where it is interrupted, no row is there that follows one that is not. */
+  /** Inserts in order, so that an interruption leaves no gap in the rows. */
   async #put(collection: string, documents: Document[]): Promise<void> {
     await this.connection.run(async (db) => {
       try {
         await db.collection(collection).insertMany(documents, { ordered: true });
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
-        // A command of a run that was killed has come to its end after all.
+        // A command of an earlier run that was killed has been executed after all.
         await db.collection(collection).bulkWrite(documents.map(replacing), { ordered: true });
       }
     });
@@ -124,7 +124,9 @@ function schema(db: Db): Collection<SchemaDocument> {
   return db.collection<SchemaDocument>(COLLECTIONS.state);
 }
 
-/** Makes the database the copy of this fleet, which is what it is already where a copy goes on. */
+/**
+ * Marks a new database as an unfinished copy of this fleet. Rejects as `invalid` if the database is not such a copy.
+ */
 async function claim(db: Db, fleet: string): Promise<SchemaDocument> {
   try {
     await schema(db).insertOne({ _id: 'schema', version: SCHEMA_VERSION, copying: fleet });

@@ -12,8 +12,8 @@ import { MongoDocuments } from './mongo-documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
 /**
- * Everything in a database, for reading. Heads must be settled, and no manager may be at work.
- * Documents that are no reports by the rules of the API are left out.
+ * Reads everything in a database. Its heads must be settled, and no manager must be running. Documents that are not
+ * reports by the rules of the API are left out.
  */
 export class MongoContents implements Contents {
   protected readonly connection: Connection;
@@ -60,7 +60,7 @@ export class MongoContents implements Contents {
     return rows.map((row) => operationEntry({ id: row._id, ...row }));
   }
 
-  /** Also those that others put there: pages may be shorter, and only the last one is empty. */
+  /** Includes reports that other programs put there. A page can be shorter than `limit`; only the last one is empty. */
   async reports(after: string | null, limit: number): Promise<ContentsReport[]> {
     for (let from = after ?? '0'.repeat(24); ; ) {
       const rows = await this.connection.run((db) =>

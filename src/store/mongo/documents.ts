@@ -5,86 +5,91 @@ import type { ReportQuery } from '../report.ts';
 import type { HistoryPoint } from '../store.ts';
 
 /**
- * What the store asks of a database, and nothing more: each method is one command, or several where it says so.
- * The driver implements it, and so does the model of a database in the tests.
+ * The commands that the store sends to a database; each method is one command, unless it says otherwise. The driver
+ * implements this interface, and so does the model of a database in the tests.
  *
- * What it may rely on is what MongoDB promises without transactions: a change of one document happens whole,
- * `_id` is unique, and while `term` stays the same, a read sees every change that was acknowledged before. A call that
- * rejects as `unavailable` may have happened.
+ * The store relies only on what MongoDB promises without transactions: a change of one document is atomic, `_id` is
+ * unique, and while `term` stays the same, a read sees every change that was acknowledged before. A call that rejects
+ * as `unavailable` may have happened.
  */
 export interface Documents {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   /**
-   * Another number as soon as another server may answer. A new primary has all that was acknowledged, and guards look
-   * at that; but until it has heard of the other members, reads can show less than the one before it showed.
+   * A number that changes as soon as another server can answer. A new primary has every acknowledged write, and guards
+   * are checked against these; but until it has heard from the other members, reads can show less than the old primary
+   * showed.
    */
   term(): number;
   readHead<H extends Head>(id: HeadId): Promise<H | null>;
-  /** Replaces the head where its version is `version`; resolves to whether it was. */
+  /** Replaces the head if its version is `version`; resolves to whether it did. */
   swapHead<H extends Head>(version: number, next: H): Promise<boolean>;
-  /** Marks the head as settled, where its version is `version`. */
+  /** Marks the head as settled if its version is `version`. */
   settleHead(id: HeadId, version: number): Promise<void>;
 
-  /** The lease; null where nobody has made one. */
+  /** Reads the lease; null if it was never created. */
   readLease(): Promise<LeaseDocument | null>;
-  /** Replaces the lease where its version is `version`; resolves to whether it was. */
+  /** Replaces the lease if its version is `version`; resolves to whether it did. */
   swapLease(version: number, next: LeaseDocument): Promise<boolean>;
 
-  /** Puts changes down that are too many for their head; several commands. */
+  /** Stores changes that are too large for their head; several commands. */
   stage(changes: readonly StagedChange[]): Promise<void>;
+  /** Reads the changes that this writer has staged. */
   staged(writer: string): Promise<Change[]>;
-  /** Drops what was staged for versions up to `version`. */
+  /** Deletes the changes that were staged for versions up to `version`. */
   dropStaged(head: HeadId, version: number): Promise<void>;
   /**
-   * Brings each change to its place: a document only where the one there has a lower version, an entry or a report
-   * only where there is none. Not atomic, in no order.
+   * Writes each change to its document: of an object if the document has a lower version or does not exist, of an
+   * operation or a report if the document does not exist. Not atomic, in no particular order; several commands.
    */
   put(changes: readonly Change[]): Promise<void>;
 
-  /** The documents with these ids that are there; several commands where they are many. */
+  /** Reads the documents with these ids; a missing one is left out. Several commands for many ids. */
   objects(ids: readonly string[]): Promise<ObjectDocument[]>;
-  /** The documents with a version above `version`, not of one moment. */
+  /** Reads the documents with a version above `version`; writes in between can be visible in some of them. */
   objectsSince(version: number, scan?: ObjectScan): Promise<ObjectDocument[]>;
-  /** Entries with an id below `before`, newest first. */
+  /** Reads operations with an id below `before`, newest first. */
   operations(before: number, limit: number): Promise<OperationDocument[]>;
-  /** Reports that match, in ascending order of `_id`, from after `query.after`. */
+  /** Reads the reports that match and follow `query.after`, in ascending order of `_id`. */
   reports(query: ReportQuery, limit: number): Promise<FoundReports>;
-  /** Drops some reports that arrived before `before`; resolves to how many, 0 when there are none left. */
+  /**
+   * Deletes some of the reports that arrived before `before` (Unix milliseconds); resolves to how many, 0 if none is
+   * left.
+   */
   expireSomeReports(before: number): Promise<number>;
   close(): Promise<void>;
 }
 
-/** What a scan of objects leaves out; by default nothing. */
+/** Limits what a scan of objects reads; by default nothing is left out. */
 export interface ObjectScan {
   kind?: Kind;
   /** Only documents with a counter that changed after this id sequence. */
   countersAfter?: number;
-  /** Without contents and origins, which are then not there. */
+  /** Leaves `content` and `origin` out of `stored`. */
   withoutContents?: boolean;
 }
 
 export type HeadId = 'fleet' | 'reports';
 
 /**
- * The one document whose replacement is a write. Its changes belong to the version from that moment on; they are
- * brought to their places afterwards, by whoever comes first.
+ * The document whose replacement is a write. From that moment the changes belong to its version; they are settled, that
+ * is, copied to their documents, before the next read or write.
  */
 export interface Head {
   _id: HeadId;
   /** Counts writes. */
   version: number;
-  /** Who made this version: a random text, made anew for each write. */
+  /** Identifies the write that made this version: a random text. */
   writer: string;
   /** The writers of the last versions, newest first. */
   recent: string[];
-  /** Whether all changes are in their places. */
+  /** Whether all changes have been copied to their documents. */
   isSettled: boolean;
-  /** The changes; null where they are staged under the writer. */
+  /** The changes of this version, none once they are settled; null if they are staged under the writer. */
   changes: Change[] | null;
 }
 
-/** The head of everything that devices are told. */
+/** The head of everything that devices are served. */
 export interface FleetHead extends Head {
   _id: 'fleet';
   /** See `StoreState`. */
@@ -97,7 +102,7 @@ export interface FleetHead extends Head {
   seededFrom: HistoryPoint | null;
   floorOfOthers: number;
   idSequence: number;
-  /** Counters that changed before count as changed at this id sequence. */
+  /** Every counter that changed earlier counts as changed at this id sequence. */
   allChanged: number;
   lastOid: string | null;
 }
@@ -105,16 +110,16 @@ export interface FleetHead extends Head {
 /** The head of the reports that came through the API. */
 export interface ReportsHead extends Head {
   _id: 'reports';
-  /** The highest `_id` that was given to a report; those above it are not all there yet. */
+  /** The highest `_id` that was given to a report; reports above it are of a write that is not complete. */
   lastOid: string | null;
 }
 
-/** Who asks origin by the clock (see `PollLease`). */
+/** Which manager polls origin (see `PollLease`). */
 export interface LeaseDocument {
   _id: 'poll';
   /** Counts renewals and changes of the holder. */
   version: number;
-  /** `id` is a random text of its process, `interval` the milliseconds between its looks. */
+  /** `id` is a random text of its process, `interval` the milliseconds between its polls. */
   holder: { id: string; name: string; interval: number } | null;
 }
 
@@ -126,7 +131,7 @@ export type Change =
 export interface StagedChange {
   _id: string;
   head: HeadId;
-  /** The version that it is to be part of. */
+  /** The version that the change is meant for. */
   version: number;
   writer: string;
   change: Change;
@@ -140,12 +145,12 @@ export interface ObjectDocument extends Omit<ContentsObject, 'key'> {
   version: number;
 }
 
-/** `_id` is the version that it was written with. */
+/** An entry of the operations log; `_id` is the version that it was written with. */
 export interface OperationDocument extends Omit<OperationRow, 'id'> {
   _id: number;
 }
 
-/** A report that came through the API. The fields beside `body` are there to be searched. */
+/** A report that came through the API. The fields besides `body` are there to be searched. */
 export interface ReportDocument {
   /** 24 hex digits. */
   _id: string;
@@ -161,16 +166,13 @@ export interface ReportDocument {
   };
 }
 
-/**
- * The first reports of a query; `isCut` where they have so many bytes that fewer than asked for were read, though there
- * are more.
- */
+/** The first reports of a query. `isCut` if fewer than requested were read because of their size: there can be more. */
 export interface FoundReports {
   rows: FoundReport[];
   isCut: boolean;
 }
 
-/** A report that was found; `isOurs` tells those that came through the API. */
+/** A report of a query; `isOurs` if it came through the API. */
 export interface FoundReport {
   oid: string;
   isOurs: boolean;

@@ -8,10 +8,10 @@ import {
 } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 
-/** Where the address of the database was given, as people are told of it. */
+/** Where the address of the database was given, as messages name it. */
 export type AddressPlace = 'MONGODB_URI' | '--to';
 
-/** What server codes mean for the person who has to act; each follows "the store". */
+/** Error codes of the server in words; each follows "the store". */
 const WORDS: ReadonlyMap<number, string> = new Map([
   [64, 'does not confirm a write by a majority of its members in time'],
   [91, 'is shutting down'],
@@ -22,23 +22,23 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [14_031, 'has no space left on its disk; make room there'],
 ]);
 
-/** What server codes about the user or password mean; each is followed by where the address was given. */
+/** Error codes about the user or password in words; each is followed by where the address was given. */
 const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
   [13, 'denies access to the user of'],
   [18, 'rejects the user or the password of'],
 ]);
 
-/** The server's code for a document whose `_id` is there already. */
+/** The server's code for a document whose `_id` exists already. */
 export const DUPLICATE_KEY = 11_000;
 const INDEX_OPTIONS_CONFLICT = 85;
 
-/** The user's part of a URI. */
+/** User and password in a URI. */
 const CREDENTIALS = /\/\/[^/\s]*@/g;
 
 /**
- * Turns an error of the driver or the server into one of ours. Its kind is `unavailable`, and the call may have
- * happened; it is `invalid` where the address cannot be read. All other errors are returned unchanged. The message has
- * no user and no password; `place` is where the address was given.
+ * Converts an error of the driver or the server into a HoldfastError: `unavailable` (the call may have happened), or
+ * `invalid` if the address cannot be read. Returns all other errors unchanged. The message contains neither user nor
+ * password; `place` is where the address was given.
  */
 export function storeError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof MongoError)) return error;
@@ -47,12 +47,17 @@ export function storeError(error: unknown, place: AddressPlace): unknown {
     return new HoldfastError('invalid', message);
   }
   const code = error instanceof MongoServerError ? (error.codeName ?? String(error.code)) : error.name;
-  return new HoldfastError('unavailable', `the store ${wordsFor(error, place)}`, { code }, plain(error));
+  return new HoldfastError(
+    'unavailable',
+    `the store ${wordsFor(error, place)}`,
+    { code },
+    redactedError(error),
+  );
 }
 
 /**
  * `storeError` for a connection that is being opened. The driver then looks up the servers of a `mongodb+srv` address
- * and reads the files that an address names; errors of the system about these come through it unchanged.
+ * and reads the files that an address names, and passes on system errors of both as they are.
  */
 export function openError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);
@@ -69,12 +74,12 @@ export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoError && error.code === DUPLICATE_KEY;
 }
 
-/** Whether there is an index of these keys already, which somebody else has made. */
-export function isOtherIndex(error: unknown): boolean {
+/** Whether there is an index of these keys already, under another name or with other options. */
+export function isIndexConflict(error: unknown): boolean {
   return error instanceof MongoError && error.code === INDEX_OPTIONS_CONFLICT;
 }
 
-/** Whether no server was found that takes the call: it has not happened. */
+/** Whether no server was found for the call, so that it has not happened. */
 export function isNoServer(error: unknown): boolean {
   return error instanceof MongoServerSelectionError;
 }
@@ -96,7 +101,7 @@ function wordsFor(error: MongoError, place: AddressPlace): string {
   return error instanceof MongoWriteConcernError ? 'does not confirm a write' : 'failed';
 }
 
-/** For the log: the driver's own error carries the topology with it, and may quote the URI. */
-function plain({ name, message }: MongoError): Error {
+/** Returns the error for the log: the driver's own error includes the topology, and can quote the URI. */
+function redactedError({ name, message }: MongoError): Error {
   return Object.assign(new Error(redacted(message)), { name });
 }

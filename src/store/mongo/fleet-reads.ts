@@ -20,17 +20,19 @@ import { type Committer, requireVersion } from './committer.ts';
 import type { Documents, FleetHead, ObjectDocument, ObjectScan, OperationDocument } from './documents.ts';
 import { rowOf } from './working-set.ts';
 
-/** What reads of the fleet work with. */
+/** What reads of the fleet depend on. */
 export interface FleetReadOptions {
   documents: Documents;
   committer: Committer<FleetHead>;
   defaults: AppDefaults;
 }
 
-/** Entries of the operations log that are asked for at once: one, such as a prune of all, can be as large as a page. */
+/**
+ * How many operations are read at once; few, because a single one, such as a prune of all, can be as large as a page.
+ */
 const OPERATIONS_AT_ONCE = 32;
 
-/** Reads of the fleet; each sees exactly one version of the head. */
+/** Reads of the fleet. Each sees exactly one version of the head. */
 export class FleetReads {
   readonly #documents: Documents;
   readonly #committer: Committer<FleetHead>;
@@ -117,17 +119,17 @@ export class FleetReads {
       const page = new OperationPage(limit);
       let end = Math.min(before ?? Number.MAX_SAFE_INTEGER, head.version + 1);
       while (page.room > 0) {
-        const asked = Math.min(page.room, OPERATIONS_AT_ONCE);
-        const found = await this.#documents.operations(end, asked);
+        const count = Math.min(page.room, OPERATIONS_AT_ONCE);
+        const found = await this.#documents.operations(end, count);
         page.fill(entriesOf(found));
-        if (found.length < asked) break;
+        if (found.length < count) break;
         end = found.at(-1)?._id ?? 0;
       }
       return page.entries;
     });
   }
 
-  /** Gives way to other work. */
+  /** Lets other work run in between. */
   async #parse(documents: readonly ObjectDocument[]): Promise<ChangedObjects> {
     const found: ChangedObjects = { objects: [], gone: [] };
     await inTurns(documents, ({ kind, name, stored }) => {
@@ -142,7 +144,7 @@ export class FleetReads {
     return row === undefined ? null : storedGroup(row);
   }
 
-  /** Those of the objects that are applied, in no order. */
+  /** Reads the named objects that are applied, in no particular order. */
   async #rows(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectRow[]> {
     const documents = await this.#documents.objects(names.map((name) => keyOf(kind, name)));
     requireVersion(head, documents);
@@ -150,23 +152,23 @@ export class FleetReads {
   }
 
   /**
-   * All documents of one version of the head that are younger than version `after`. What changed on the way is read
-   * after it, so that a read of everything ends also while others write.
+   * Reads all documents that changed after version `after`, as of one version of the head. If it is overtaken by a
+   * write, it reads only what changed since, so that a read of everything ends even while others write.
    */
   async #scan(scan: ObjectScan = {}, after = -1): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
     const found = new Map<string, ObjectDocument>();
     let since = after;
-    let foundBy = '';
+    let foundUnder = '';
     return this.#committer.read(async (head, term) => {
       const { countersAfter, ...rest } = scan;
       const isFiltered = countersAfter !== undefined && head.allChanged <= countersAfter;
-      // What a new primary has told can be older than the head that the one before it told; a filter has left out what
-      // counts as changed since.
-      const by = `${term} ${isFiltered}`;
-      if (by !== foundBy) {
+      // Starts over in a new term, because documents of a new primary can be older than the head of the old one, and
+      // without the filter, because it has left out documents that count as changed by now.
+      const conditions = `${term} ${isFiltered}`;
+      if (conditions !== foundUnder) {
         found.clear();
         since = after;
-        foundBy = by;
+        foundUnder = conditions;
       }
       const changed = await this.#documents.objectsSince(since, isFiltered ? scan : rest);
       for (const document of changed) found.set(document._id, document);
@@ -178,7 +180,7 @@ export class FleetReads {
   }
 }
 
-/** How far the store has come, as its head says. */
+/** Returns the progress of the store that its head records. */
 export function progressOf(head: FleetHead): Omit<StoreState, 'mark'> {
   const { sequence, attempted, applied, fleet, rules, seededFrom, idSequence } = head;
   return { sequence, attempted, applied, fleet, rules, seededFrom, idSequence };
@@ -188,18 +190,20 @@ function revisionOf({ applied }: FleetHead): string | null {
   return applied?.revision ?? null;
 }
 
-/** The version and its writer: a store that was restored can have the same version again, but never the same writer. */
+/**
+ * Returns the version and its writer: a restored store can get to the same version again, but never by the same writer.
+ */
 function markOf({ version, writer }: FleetHead): string | null {
   return writer === '' ? null : `${version}/${writer}`;
 }
 
-/** The version of a mark; null where the head does not remember its writer any more, or never had it. */
+/** Returns the version of a mark; null if the head no longer remembers its writer, or never had it. */
 function versionOf(mark: string, { recent }: FleetHead): number | null {
   const [version = '', writer = ''] = mark.split('/');
   return recent.includes(writer) ? Number(version) : null;
 }
 
-/** One by one: those that a page has no room for are not parsed. */
+/** Parses entries one by one, so that those for which a page has no room are never parsed. */
 function* entriesOf(documents: readonly OperationDocument[]): Generator<OperationEntry> {
   for (const document of documents) yield operationEntry({ id: document._id, ...document });
 }

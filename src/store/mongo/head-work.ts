@@ -2,7 +2,7 @@ import type { StateWork } from '../rules/work.ts';
 import type { HistoryPoint } from '../store.ts';
 import type { FleetHead } from './documents.ts';
 
-/** The fields of a head that a write changes. */
+/** Collects the fields of the head that a write changes. */
 export class HeadWork implements StateWork {
   readonly #head: FleetHead;
   #fields: Partial<FleetHead> = {};
@@ -11,21 +11,21 @@ export class HeadWork implements StateWork {
     this.#head = head;
   }
 
-  /** What is other than in the head that it started from. */
+  /** The fields that were set. */
   get fields(): Partial<FleetHead> {
     return this.#fields;
   }
 
   get floorOfOthers(): number {
-    return this.#now().floorOfOthers;
+    return this.#current().floorOfOthers;
   }
 
   lastClaim(): { sequence: number; claimed: string | null } {
-    return this.#now();
+    return this.#current();
   }
 
   claim(revision: string): void {
-    this.#set({ sequence: this.#now().sequence + 1, claimed: revision });
+    this.#set({ sequence: this.#current().sequence + 1, claimed: revision });
   }
 
   setAttempted(revision: string, at: number): void {
@@ -33,13 +33,13 @@ export class HeadWork implements StateWork {
   }
 
   nextIdSequence(above = 0): number {
-    const idSequence = Math.max(this.#now().idSequence, above) + 1;
+    const idSequence = Math.max(this.#current().idSequence, above) + 1;
     this.#set({ idSequence });
     return idSequence;
   }
 
   revision(): string | null {
-    return this.#now().applied?.revision ?? null;
+    return this.#current().applied?.revision ?? null;
   }
 
   setApplied(revision: string, at: number, rules: string): void {
@@ -58,12 +58,12 @@ export class HeadWork implements StateWork {
     this.#set({ seededFrom, floorOfOthers: Math.max(this.floorOfOthers, floorOfOthers) });
   }
 
-  /** Every counter counts as changed at this id sequence; none of them is touched. */
+  /** Makes every counter count as changed at this id sequence, without writing any of them. */
   markAllChanged(changed: number): void {
     this.#set({ allChanged: changed });
   }
 
-  #now(): FleetHead {
+  #current(): FleetHead {
     return { ...this.#head, ...this.#fields };
   }
 

@@ -25,7 +25,7 @@ import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
 import { expireSome, findReports, reportToStore } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
 
-/** The database behind the store, by the official driver. */
+/** The database behind the store, accessed through MongoDB's own driver. */
 export class MongoDocuments implements Documents {
   readonly #connection: Connection;
 
@@ -74,8 +74,8 @@ export class MongoDocuments implements Documents {
   }
 
   async stage(changes: readonly StagedChange[]): Promise<void> {
-    for (const part of parts(changes)) {
-      await this.#run((db) => staged(db).insertMany([...part], { ordered: false }));
+    for (const chunk of chunks(changes)) {
+      await this.#run((db) => staged(db).insertMany([...chunk], { ordered: false }));
     }
   }
 
@@ -91,13 +91,13 @@ export class MongoDocuments implements Documents {
   }
 
   async put(changes: readonly Change[]): Promise<void> {
-    for (const part of parts(changes)) await this.#run((db) => putPart(db, part));
+    for (const chunk of chunks(changes)) await this.#run((db) => putChunk(db, chunk));
   }
 
   async objects(ids: readonly string[]): Promise<ObjectDocument[]> {
     const found: ObjectDocument[] = [];
-    for (const part of parts([...new Set(ids)])) {
-      const filter = { _id: { $in: [...part] } };
+    for (const chunk of chunks([...new Set(ids)])) {
+      const filter = { _id: { $in: [...chunk] } };
       found.push(...(await this.#run((db) => objects(db).find(filter).toArray())));
     }
     return found;
@@ -107,7 +107,7 @@ export class MongoDocuments implements Documents {
     const { kind, countersAfter: changed, withoutContents } = scan;
     const filter: Filter<ObjectDocument> = {
       ...(version < 0 ? {} : { version: { $gt: version } }),
-      // By the index of `_id`, where all of a kind stand together: a fleet has many more apps than groups.
+      // By the index of `_id`, in which all objects of a kind are adjacent: a fleet has many more apps than groups.
       ...(kind === undefined ? {} : { _id: { $gte: `${kind}/`, $lt: `${kind}0` } }),
       ...(changed === undefined
         ? {}
@@ -160,15 +160,15 @@ function operations(db: Db): Collection<OperationDocument> {
   return db.collection<OperationDocument>(COLLECTIONS.operations);
 }
 
-/** Documents in one command: a second's work at most, far below the driver's limits. */
-const AT_ONCE = 1000;
+/** Documents in one command: at most a second's work, far below the driver's limits. */
+const CHUNK_SIZE = 1000;
 
-function parts<T>(all: readonly T[]): (readonly T[])[] {
-  const count = Math.ceil(all.length / AT_ONCE);
-  return Array.from({ length: count }, (_, index) => all.slice(index * AT_ONCE, (index + 1) * AT_ONCE));
+function chunks<T>(all: readonly T[]): (readonly T[])[] {
+  const count = Math.ceil(all.length / CHUNK_SIZE);
+  return Array.from({ length: count }, (_, index) => all.slice(index * CHUNK_SIZE, (index + 1) * CHUNK_SIZE));
 }
 
-async function putPart(db: Db, changes: readonly Change[]): Promise<void> {
+async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
   const entries = changes.flatMap((change) => (change.in === 'operations' ? [change.document] : []));
   const reports = changes.flatMap((change) => (change.in === 'reports' ? [change.document] : []));
   const documents = changes.flatMap((change) => (change.in === 'objects' ? [change.document] : []));
@@ -178,17 +178,18 @@ async function putPart(db: Db, changes: readonly Change[]): Promise<void> {
 }
 
 /**
- * Where the document there is not older, the filter finds nothing and the insert that follows meets its `_id`: that
- * refusal is the guard. FerretDB tries nothing more after the first one; there it goes on one by one.
+ * Writes each document, unless the database has it in the same or a later version: then the filter finds nothing, and
+ * the upsert fails on the duplicate `_id`. That failure is the guard. FerretDB stops at the first such failure of a
+ * command; then the documents are written one by one.
  */
 async function putNewer(collection: Collection<ObjectDocument>, documents: ObjectDocument[]): Promise<void> {
   if (documents.length === 0) return;
   const put = (some: AnyBulkWriteOperation<ObjectDocument>[]): Promise<number> =>
-    allowingPresent(some.length, () => collection.bulkWrite(some, { ordered: false }));
-  const operations = documents.map(replacingOlder);
-  const tried = await put(operations);
-  if (tried >= operations.length) return;
-  for (const operation of operations) await put([operation]);
+    ignoringDuplicates(some.length, () => collection.bulkWrite(some, { ordered: false }));
+  const replacements = documents.map(replacingOlder);
+  const tried = await put(replacements);
+  if (tried >= replacements.length) return;
+  for (const replacement of replacements) await put([replacement]);
 }
 
 function replacingOlder(document: ObjectDocument): AnyBulkWriteOperation<ObjectDocument> {
@@ -199,11 +200,11 @@ function replacingOlder(document: ObjectDocument): AnyBulkWriteOperation<ObjectD
 async function insertMissing<D extends Document>(collection: Collection<D>, documents: D[]): Promise<void> {
   if (documents.length === 0) return;
   const insert = () => collection.insertMany(documents as OptionalUnlessRequiredId<D>[], { ordered: false });
-  await allowingPresent(documents.length, insert);
+  await ignoringDuplicates(documents.length, insert);
 }
 
-/** Resolves to how many of `count` changes the server has tried, as far as it tells. */
-async function allowingPresent(count: number, write: () => Promise<unknown>): Promise<number> {
+/** Runs a write of `count` documents. Resolves to how many of them the server has tried, as far as it reports that. */
+async function ignoringDuplicates(count: number, write: () => Promise<unknown>): Promise<number> {
   try {
     await write();
     return count;

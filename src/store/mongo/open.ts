@@ -11,36 +11,36 @@ import type { ServerInfo } from './server-info.ts';
 import { DocumentStore } from './store.ts';
 
 export interface MongoStoreOptions {
-  /** With user and password: never logged, and in no error. */
+  /** Contains user and password: never logged, and never part of an error. */
   uri: string;
   database: string;
-  /** The values that a stored app gets for fields that it lacks because they are younger. */
+  /** Values for fields that a stored app lacks because they were added later. */
   defaults: AppDefaults;
-  /** So many random bytes. */
+  /** Returns `size` random bytes. */
   random(size: number): Uint8Array;
-  /** Called each time that the database was reached and prepared. */
+  /** Called each time the database has been reached and prepared. */
   onServer(info: ServerInfo): void;
-  /** Called when the database cannot be reached at the start; the store tries again with every call. */
+  /** Called if the database cannot be reached at the start; later calls try again. */
   onAway(error: HoldfastError): void;
-  /** From its abort on no call waits for the database: those that are under way reject as `unavailable`. */
+  /** Once it is aborted, no call waits for the database: calls in progress reject as `unavailable`. */
   enough?: AbortSignal;
 }
 
-/** The store, and what managers that share it agree on beside it. */
+/** The store, and the poll lease of the managers that share it. */
 export interface MongoStore {
   store: Store;
-  /** The lease as one manager sees it. */
+  /** Returns the lease as seen by a manager of this name. */
   pollLease(terms: Pick<DocumentLeaseOptions, 'name' | 'interval' | 'elapsed'>): PollLease;
 }
 
 const HOLDER_BYTES = 12;
 const LONGEST_PAUSE = 100;
-/** Far below the 16 MiB that a document may have; a pass of a thousand apps fits in. */
+/** Characters: far below the 16 MiB that a document can have, and enough for a pass with a thousand apps. */
 const INLINE_LIMIT = 1_000_000;
 
 /**
- * Opens the store. Rejects as `invalid` where the URI cannot be read, or a newer version of the product wrote the
- * database. A database that is away now is no reason to fail: every call rejects as `unavailable` until it is there.
+ * Opens the store. Rejects as `invalid` if the URI cannot be read or the database must not be used (see
+ * `prepareSchema`). Resolves even if the database cannot be reached: every call rejects as `unavailable` until it can.
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<MongoStore> {
   const { defaults, random, onAway } = options;
@@ -66,7 +66,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<MongoS
   };
 }
 
-/** Spread at random, so that two managers do not meet again and again. */
+/** Waits for a random time, so that two managers do not collide again and again. */
 async function pause(attempt: number): Promise<void> {
   await wait(Math.random() * Math.min(LONGEST_PAUSE, 2 * (attempt + 1)));
 }

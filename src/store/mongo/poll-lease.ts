@@ -3,51 +3,54 @@ import type { Documents, LeaseDocument } from './documents.ts';
 
 export interface DocumentLeaseOptions {
   documents: Pick<Documents, 'readLease' | 'swapLease'>;
-  /** A random text that no other process has. */
+  /** A random text that identifies this process. */
   id: string;
-  /** What people are told. */
+  /** Names this manager in the status (see `LeaseHolder`). */
   name: string;
-  /** Milliseconds between two looks at origin. */
+  /** Milliseconds between two polls of origin. */
   interval: number;
-  /** Milliseconds that pass on this machine; no other machine's time is compared with it. */
+  /** A clock in milliseconds, which is never compared with that of another machine. */
   elapsed(): number;
 }
 
 /** After this many intervals without a renewal, another manager takes the lease. */
 const PATIENCE = 3;
-/** How often giving up begins again because the lease was changed meanwhile. */
+/** How many times giving up is tried while others change the lease. */
 const ATTEMPTS = 3;
 
-/** The lease in a document of the store: each change of it is guarded by its version, which each renewal raises. */
+/**
+ * The lease in a document of the store. Each change, also a renewal, raises the document's version and is guarded by
+ * it.
+ */
 export class DocumentLease implements PollLease {
   readonly #options: DocumentLeaseOptions;
-  /** The lease as it was seen last. */
+  /** The lease as it was read last. */
   #last: LeaseDocument | null = null;
-  /** Whether the last look failed. */
+  /** Whether the last read failed. */
   #isAway = false;
-  /** The newest version, and since when it has been there by our own time. */
+  /** The newest version, and when we first saw it, by our own clock. */
   #seen: { version: number; since: number } | null = null;
-  /** The version that our last renewal was to replace, as long as nobody knows whether it did, or still will. */
-  #unsure: number | null = null;
+  /** The version that our last renewal was to replace, while it is unknown whether it did, or still will. */
+  #unconfirmed: number | null = null;
 
   constructor(options: DocumentLeaseOptions) {
     this.#options = options;
   }
 
   async isOurTurn(): Promise<boolean> {
-    return this.#look().then(
-      (lease) => lease === null || this.#mayTake(lease),
+    return this.#read().then(
+      (lease) => lease === null || this.#canTake(lease),
       () => true,
     );
   }
 
   async keep(): Promise<void> {
-    await this.#tryKeep().catch(() => undefined);
+    await this.#tryRenew().catch(() => undefined);
   }
 
   async giveUp(): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS && this.#mayHold(); attempt += 1) {
-      // Where the store does not answer, the others wait until the lease counts as left.
+      // If the store does not answer, the other managers wait until the lease has expired.
       if (await this.#tryGiveUp().catch(() => true)) return;
     }
   }
@@ -59,11 +62,11 @@ export class DocumentLease implements PollLease {
       : { name: holder.name, isThisOne: this.#isOurs(this.#last) };
   }
 
-  async #look(): Promise<LeaseDocument | null> {
+  async #read(): Promise<LeaseDocument | null> {
     try {
       const lease = await this.#options.documents.readLease();
       this.#isAway = false;
-      this.#see(lease);
+      this.#note(lease);
       return lease;
     } catch (error) {
       this.#isAway = true;
@@ -71,44 +74,47 @@ export class DocumentLease implements PollLease {
     }
   }
 
-  /** A version that was seen before keeps its time, also after looks that failed. */
-  #see(lease: LeaseDocument | null): void {
+  /** A version keeps the time at which it was first seen, even if reads fail in between. */
+  #note(lease: LeaseDocument | null): void {
     this.#last = lease;
     if (lease === null || lease.version === this.#seen?.version) return;
-    if (this.#unsure !== null && lease.version > this.#unsure) this.#unsure = null;
+    if (this.#unconfirmed !== null && lease.version > this.#unconfirmed) this.#unconfirmed = null;
     this.#seen = { version: lease.version, since: this.#options.elapsed() };
   }
 
-  async #tryKeep(): Promise<void> {
-    const lease = await this.#look();
-    if (lease === null || !this.#mayTake(lease)) return;
+  async #tryRenew(): Promise<void> {
+    const lease = await this.#read();
+    if (lease === null || !this.#canTake(lease)) return;
     const { id, name, interval } = this.#options;
-    this.#unsure = lease.version;
+    this.#unconfirmed = lease.version;
     await this.#swap(lease, { id, name, interval });
   }
 
-  /** Whether there is nothing more to do. A new version is a fence: a renewal that is still on its way finds another one. */
+  /**
+   * Resolves to whether nothing more needs to be done. The new version is a fence, too: a renewal that is still on its
+   * way no longer finds the version that it replaces.
+   */
   async #tryGiveUp(): Promise<boolean> {
-    const lease = await this.#look();
+    const lease = await this.#read();
     return lease === null || !this.#mayHold() || this.#swap(lease, null);
   }
 
   async #swap({ _id, version }: LeaseDocument, holder: LeaseDocument['holder']): Promise<boolean> {
     const next = { _id, version: version + 1, holder };
     const isSwapped = await this.#options.documents.swapLease(version, next);
-    if (isSwapped) this.#see(next);
+    if (isSwapped) this.#note(next);
     return isSwapped;
   }
 
-  #mayTake(lease: LeaseDocument): boolean {
+  #canTake(lease: LeaseDocument): boolean {
     if (lease.holder === null || this.#isOurs(lease)) return true;
-    // Managers may have different intervals: nobody loses the lease for asking less often than another one would.
+    // Intervals can differ: a holder must not lose the lease because it polls less often than this manager would.
     const patience = PATIENCE * Math.max(lease.holder.interval, this.#options.interval);
     return this.#options.elapsed() - (this.#seen?.since ?? Number.POSITIVE_INFINITY) >= patience;
   }
 
   #mayHold(): boolean {
-    return this.#isOurs(this.#last) || this.#unsure !== null;
+    return this.#isOurs(this.#last) || this.#unconfirmed !== null;
   }
 
   #isOurs(lease: LeaseDocument | null): boolean {

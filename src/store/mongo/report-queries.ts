@@ -3,22 +3,22 @@ import type { ReportQuery } from '../report.ts';
 import type { FoundReport, FoundReports, ReportDocument } from './documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
-/** How many reports one portion of an expiry drops. */
+/** How many reports one call of `expireSome` deletes at most. */
 const EXPIRE_AT_ONCE = 1000;
 
-/** Bytes of reports after which only one more is read: a report has up to a megabyte, and a page up to a thousand reports. */
+/** After this many bytes only one more report is read: a report can have a megabyte, and a page a thousand reports. */
 const MAX_BYTES = 4_194_304;
 
 const LOWEST = '0'.repeat(24);
 
-/** A report as the collection holds it; what others put there has no `holdfast`. */
+/** A report that came through the API, as the collection holds it. Reports of other programs have no `holdfast`. */
 type Stored = Omit<ReportDocument, '_id'> & { _id: ObjectId };
 
 export function reportToStore({ _id, ...report }: ReportDocument): Stored {
   return { ...report, _id: new ObjectId(_id) };
 }
 
-/** The first `limit` reports of a query. Documents whose `_id` is no ObjectId are none. */
+/** Finds the first `limit` reports of a query. Documents whose `_id` is not an ObjectId are left out. */
 export async function findReports(db: Db, query: ReportQuery, limit: number): Promise<FoundReports> {
   const cursor = db.collection(COLLECTIONS.reports).find(filterOf(query)).sort({ _id: 1 }).limit(limit);
   const rows: FoundReport[] = [];
@@ -32,8 +32,8 @@ export async function findReports(db: Db, query: ReportQuery, limit: number): Pr
 }
 
 /**
- * Drops some of the reports that arrived before `before` (Unix milliseconds). One that others put there arrived when
- * its `_id` was made: the reporter makes it, not the device.
+ * Deletes some of the reports that arrived before `before` (Unix milliseconds), and resolves to how many. A report of
+ * another program arrived when its `_id` was made: the reporter makes it, not the device.
  */
 export async function expireSome(db: Db, before: number): Promise<number> {
   const collection = db.collection(COLLECTIONS.reports);

@@ -7,7 +7,7 @@ import { ReportIntake, type ReportList } from '../report-intake.ts';
 import type { Committer } from './committer.ts';
 import type { Documents, FleetHead, FoundReport, ReportDocument, ReportsHead } from './documents.ts';
 
-/** What reports work with. */
+/** What reports depend on. */
 export interface ReportsOptions {
   documents: Documents;
   committer: Committer<ReportsHead>;
@@ -15,7 +15,7 @@ export interface ReportsOptions {
   random(size: number): Uint8Array;
 }
 
-/** The reports of the API and those that others put into the same collection. */
+/** The reports that came through the API, and those that other programs put into the same collection. */
 export class Reports {
   readonly #options: ReportsOptions;
   readonly #intake = new ReportIntake((take) => this.#write(take));
@@ -28,12 +28,14 @@ export class Reports {
     return this.#intake.insert(reports, at);
   }
 
-  /** Resolves when all lists that came before are written, or have failed. */
+  /** Resolves when all earlier lists are written or have failed. */
   idle(): Promise<void> {
     return this.#intake.idle();
   }
 
-  /** One page, which large reports end early; what others put there and cannot be read as a report is passed over. */
+  /**
+   * Returns one page, shorter if reports are large. Skips documents of other programs that cannot be read as reports.
+   */
   async page(query: ReportQuery): Promise<ReportPage> {
     const { committer } = this.#options;
     return committer.read(async ({ lastOid }) => {
@@ -47,13 +49,13 @@ export class Reports {
     return dropAll(() => this.#options.documents.expireSomeReports(before));
   }
 
-  /** In a later turn of the event loop, so that all lists of this one are in the batch. */
+  /** Waits for a later turn of the event loop, so that all lists of this turn are in the batch. */
   async #write(take: () => readonly ReportList[]): Promise<void> {
     const { committer, fleet, random } = this.#options;
     await setImmediate();
     const lists = take();
     const rows = lists.flatMap(({ reports, at }) => reports.map((report) => ({ report, at, body: '' })));
-    // Once, although a write that another manager overtakes begins again.
+    // Done once: the write below starts over if another manager is faster.
     await inTurns(rows, (row) => {
       row.body = JSON.stringify(row.report);
     });
@@ -70,8 +72,8 @@ export class Reports {
   }
 
   /**
-   * The first `limit` that can be read; at least two where large ones end the search early. `isEnd` tells that nothing comes after
-   * them.
+   * Finds the first `limit` reports that can be read; fewer, but at least two, if large ones end the search early.
+   * `isEnd` if no report follows them.
    */
   async #search(
     query: ReportQuery,
@@ -93,7 +95,7 @@ export class Reports {
   }
 }
 
-/** Ours above the head's last id are of a list that is not complete yet: the page ends before them. */
+/** Leaves out everything from the first report of ours above the head's last id on: its list is not complete yet. */
 function beforeIncomplete(rows: FoundReport[], lastOid: string | null): FoundReport[] {
   const end = rows.findIndex(({ isOurs, oid }) => isOurs && oid > (lastOid ?? ''));
   return end === -1 ? rows : rows.slice(0, end);

@@ -1,9 +1,9 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import type { FleetHead, LeaseDocument, ReportsHead } from './documents.ts';
-import { isDuplicateKey, isOtherIndex } from './errors.ts';
+import { isDuplicateKey, isIndexConflict } from './errors.ts';
 
-/** The names of the collections. That of the reports is the one that the Kafka reporter of Nebula fills. */
+/** The names of the collections. Nebula's Kafka reporter fills that of the reports, too. */
 export const COLLECTIONS = {
   state: 'state',
   objects: 'objects',
@@ -12,7 +12,7 @@ export const COLLECTIONS = {
   reports: 'nebula_reports',
 } as const;
 
-/** Raised by every change of what documents mean. */
+/** Raised with every change of the meaning of documents. */
 export const SCHEMA_VERSION = 1;
 
 const FLEET_BYTES = 16;
@@ -20,8 +20,8 @@ const FLEET_BYTES = 16;
 type Index = [keys: IndexSpecification, options: CreateIndexesOptions];
 
 /**
- * Everything unique is an `_id`, whose index is always there. These only spare work; those of reports serve an
- * equality first and give reports in their order.
+ * These indexes only save work: everything unique is an `_id`, which always has an index. Those of reports select by
+ * one field and return reports in the order of `_id`.
  */
 const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   [COLLECTIONS.objects]: [[{ version: 1 }, { name: 'holdfast_version' }]],
@@ -40,23 +40,23 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
 export interface SchemaDocument {
   _id: string;
   version: number;
-  /** The fleet that is being copied into this database; no manager may use it until that is finished. */
+  /** The fleet that is being copied into this database, which no manager can use until the copy is finished. */
   copying?: string;
-  /** The head that it is copied from, as JSON. */
+  /** The head of the store that is copied, as JSON. */
   copyingFrom?: string;
 }
 
 /**
- * Makes what is missing: indexes, the two heads, the lease, the version of the schema. Any number of managers may do so
- * at once: each step does nothing where it was done. Rejects as `invalid`, and changes nothing, where a newer version
- * of the product has been here.
+ * Creates what is missing: indexes, the two heads, the lease, the version of the schema. Several managers can do so at
+ * the same time: each step does nothing if it is already done. Rejects as `invalid`, and changes nothing, if a newer
+ * version of the product has used the database, or a copy into it is unfinished.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
   const state = db.collection<SchemaDocument>(COLLECTIONS.state);
   refuseUnusable(await state.findOne({ _id: 'schema' }));
   await createIndexes(db);
-  await createOnce(db, newFleet(Buffer.from(random(FLEET_BYTES)).toString('hex')));
-  await createOnce(db, newReports());
+  await createOnce(db, newFleetHead(Buffer.from(random(FLEET_BYTES)).toString('hex')));
+  await createOnce(db, newReportsHead());
   await createOnce(db, newLease());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
   refuseUnusable(await state.findOne({ _id: 'schema' }));
@@ -68,12 +68,12 @@ export async function createIndexes(db: Db): Promise<void> {
   }
 }
 
-/** An index that others have made of the same keys serves as well. */
+/** Accepts an index of the same keys that someone else has created. */
 async function createIndex(db: Db, name: string, [keys, options]: Index): Promise<void> {
   try {
     await db.collection(name).createIndex(keys, options);
   } catch (error) {
-    if (!isOtherIndex(error)) throw error;
+    if (!isIndexConflict(error)) throw error;
   }
 }
 
@@ -85,7 +85,7 @@ function refuseUnusable(schema: SchemaDocument | null): void {
   throw new HoldfastError('invalid', message);
 }
 
-/** Throws `invalid` where a newer version of the product has been here. */
+/** Throws `invalid` if a newer version of the product has used the database. */
 export function refuseNewer(version: number): void {
   if (version <= SCHEMA_VERSION) return;
   const message =
@@ -104,8 +104,8 @@ async function createOnce(db: Db, document: { _id: string; version: number }): P
 
 const NEW_HEAD = { version: 0, writer: '', recent: [], isSettled: true, changes: [] };
 
-/** The head of a store without anything; `fleet` is the identity of its fleet. */
-export function newFleet(fleet: string): FleetHead {
+/** Returns the head of an empty store; `fleet` is the identity of its fleet. */
+export function newFleetHead(fleet: string): FleetHead {
   return {
     ...NEW_HEAD,
     _id: 'fleet',
@@ -123,11 +123,11 @@ export function newFleet(fleet: string): FleetHead {
   };
 }
 
-export function newReports(): ReportsHead {
+export function newReportsHead(): ReportsHead {
   return { ...NEW_HEAD, _id: 'reports', lastOid: null };
 }
 
-/** A lease that nobody holds. */
+/** Returns a lease that no manager holds. */
 export function newLease(): LeaseDocument {
   return { _id: 'poll', version: 0, holder: null };
 }

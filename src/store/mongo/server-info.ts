@@ -1,19 +1,19 @@
 import { type Db, type Document, MongoServerError } from 'mongodb';
 
-/** What answers at `MONGODB_URI`. */
+/** The server at `MONGODB_URI`. */
 export interface ServerInfo {
   /** `MongoDB`, or the name of a product that speaks its protocol. */
   product: string;
   version: string;
   topology: 'replica set' | 'sharded cluster' | 'standalone server';
-  /** What the operator has to know; each a sentence. */
+  /** What the operator should know, one sentence each. */
   warnings: string[];
 }
 
-/** The oldest MongoDB that this store is made for. */
+/** The oldest supported major version of MongoDB. */
 const OLDEST = 6;
 
-/** Asks the server what it is. */
+/** Asks the server for its product, version and topology. */
 export async function describeServer(db: Db): Promise<ServerInfo> {
   const build = await db.command({ buildInfo: 1 });
   const hello = await greet(db);
@@ -25,7 +25,7 @@ export async function describeServer(db: Db): Promise<ServerInfo> {
 
 const COMMAND_NOT_FOUND = 59;
 
-/** Some imitations know the command by its old name only. */
+/** Some compatible products know the command only by its old name. */
 async function greet(db: Db): Promise<Document> {
   try {
     return await db.command({ hello: 1 });
@@ -35,7 +35,7 @@ async function greet(db: Db): Promise<Document> {
   }
 }
 
-/** Others imitate MongoDB's version, but not the storage engines that it lists. */
+/** Compatible products report a version of MongoDB, too, but not the storage engines that it lists. */
 function productOf(build: Document): string {
   if (build['ferretdbVersion'] !== undefined || build['ferretdb'] !== undefined) return 'FerretDB';
   const engines: unknown = build['storageEngines'];

@@ -30,24 +30,24 @@ import { FleetReads } from './fleet-reads.ts';
 import { Reports } from './reports.ts';
 import { WorkingSet } from './working-set.ts';
 
-/** What the store is made of. */
+/** What the store depends on. */
 export interface DocumentStoreOptions {
   documents: Documents;
-  /** The values that a stored app gets for fields that it lacks because they are younger. */
+  /** Values for fields that a stored app lacks because they were added later. */
   defaults: AppDefaults;
-  /** So many random bytes. */
+  /** Returns `size` random bytes. */
   random(size: number): Uint8Array;
-  /** Waits a little longer from attempt to attempt. */
+  /** Waits, longer with each attempt. */
   pause(attempt: number): Promise<void>;
-  /** Characters of changes that a head carries itself; more are staged. */
+  /** How many characters of changes a head carries itself; more are staged. */
   inlineLimit: number;
 }
 
 const WRITER_BYTES = 12;
 
 /**
- * The store that many managers share (docs/decisions/0007-one-head.md). It caches nothing, so every call sees what
- * others did.
+ * The store that several managers can share (docs/decisions/0007-one-head.md). It caches nothing, so every call sees
+ * the writes of other managers.
  */
 export class DocumentStore implements Store {
   readonly #options: DocumentStoreOptions;
@@ -90,7 +90,7 @@ export class DocumentStore implements Store {
     return this.#write([], (work) => claimHead(work, expected, revision, at));
   }
 
-  /** A pass that was overtaken reads no objects: they can be all there are. */
+  /** Checks the sequence first: an overtaken pass need not read its objects, which can be the whole fleet. */
   apply(batch: ApplyBatch): Promise<GivenId[]> {
     const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => keyOf(kind, name));
     const check = (head: FleetHead): void => requireSequence(head, batch.sequence);
@@ -182,8 +182,8 @@ export class DocumentStore implements Store {
   }
 
   /**
-   * Loads the objects that the rules may touch, lets the rules change them, and writes what they changed. `check` throws
-   * where the head alone refuses the write.
+   * Loads the objects that the rules can touch, runs the rules on them, and writes the changes. `check` throws if the
+   * head alone shows that the write must be refused.
    */
   #write<T>(
     touched: readonly string[] | 'groups',
@@ -199,20 +199,20 @@ export class DocumentStore implements Store {
       const result = await rules(work);
       const { fields } = work.state;
       const changes = work.changes();
-      const isNothing = changes.length === 0 && Object.keys(fields).length === 0;
-      return { fields: isNothing ? null : fields, changes, result };
+      const isUnchanged = changes.length === 0 && Object.keys(fields).length === 0;
+      return { fields: isUnchanged ? null : fields, changes, result };
     };
     return this.#call(() => this.#fleet.write(write));
   }
 
-  /** The objects with these keys, or all groups. */
+  /** Reads the objects with these keys, or all groups. */
   #load(keys: readonly string[] | 'groups'): Promise<ObjectDocument[]> {
     return keys === 'groups'
       ? this.#documents.objectsSince(-1, { kind: 'device_group' })
       : this.#documents.objects(keys);
   }
 
-  /** Every call goes through here: rejects once closed. */
+  /** Runs every call of the store; rejects once the store is closed. */
   async #call<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw closedError();
     return call();

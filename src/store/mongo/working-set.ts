@@ -19,13 +19,13 @@ import { HeadWork } from './head-work.ts';
 /** What a working set starts from. */
 export interface WorkingSetOptions {
   head: FleetHead;
-  /** Every document that the work may touch; one that is missing here is none. */
+  /** Every document that the work can touch; a document that is not among them does not exist. */
   documents: readonly ObjectDocument[];
   newOid: NewOid;
   defaults: AppDefaults;
 }
 
-/** Documents in memory, and what the rules change in them: the changes of one write. */
+/** Documents in memory on which the rules work. Collects the changes of one write. */
 export class WorkingSet implements Work {
   readonly state: HeadWork;
   readonly objects: ObjectWork;
@@ -49,7 +49,7 @@ export class WorkingSet implements Work {
     this.operations = { add: (entry) => this.#log(entry) };
   }
 
-  /** The changes so far, each with the version that they will be part of. */
+  /** Returns the changes so far, with the version that the write will make. */
   changes(): Change[] {
     const objects = [...this.#touched].map((id): Change => {
       const document = this.#documents.get(id) as ObjectDocument;
@@ -63,7 +63,7 @@ export class WorkingSet implements Work {
   }
 
   #objectWork(): ObjectWork {
-    const keep = (kind: Kind, name: string, oid: string, object: ObjectContent): void => {
+    const setStored = (kind: Kind, name: string, oid: string, object: ObjectContent): void => {
       const { content, hash, origin } = object;
       this.#change(kind, name, { stored: { oid, content, hash, origin } });
     };
@@ -74,8 +74,9 @@ export class WorkingSet implements Work {
           .filter(({ kind, stored }) => kind === 'device_group' && stored !== null)
           .map(({ name }) => name)
           .sort(),
-      insert: keep,
-      update: (kind, name, object) => keep(kind, name, this.#find(kind, name)?.stored?.oid ?? '', object),
+      insert: setStored,
+      update: (kind, name, object) =>
+        setStored(kind, name, this.#find(kind, name)?.stored?.oid ?? '', object),
       setOrigin: (kind, name, origin) => {
         const stored = this.#find(kind, name)?.stored ?? null;
         if (stored !== null) this.#change(kind, name, { stored: { ...stored, origin } });
@@ -97,16 +98,16 @@ export class WorkingSet implements Work {
       part(kind, name) ?? { ...FRESH_COUNTER, floor: this.state.floorOfOthers, hash: null };
     const put = (kind: CounterKind, name: string, counter: KeptCounter, changed: number): void => {
       const { last, floor, hash } = counter;
-      const kept = { last, floor, hash, changed };
-      if (kind === 'prune') this.#change('device_group', name, { prune: kept });
-      else this.#change(kind, name, { own: kept });
+      const stored = { last, floor, hash, changed };
+      if (kind === 'prune') this.#change('device_group', name, { prune: stored });
+      else this.#change(kind, name, { own: stored });
     };
     return {
       get,
       put,
       handOverHash: (kind, name) => {
-        const kept = part(kind, name);
-        if (kept !== null) put(kind, name, { ...kept, hash: null }, kept.changed);
+        const stored = part(kind, name);
+        if (stored !== null) put(kind, name, { ...stored, hash: null }, stored.changed);
       },
       markSomeChanged: (changed) => {
         this.state.markAllChanged(changed);
@@ -127,7 +128,7 @@ export class WorkingSet implements Work {
   }
 }
 
-/** The object of a document as the rules know it. */
+/** Returns the object of a document as the rules read it; undefined if the object is not applied. */
 export function rowOf(document: ObjectDocument | undefined): ObjectRow | undefined {
   if (document === undefined || document.stored === null) return undefined;
   const { name, own, prune, stored } = document;

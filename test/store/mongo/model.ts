@@ -15,7 +15,7 @@ import type {
   OperationDocument,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleet, newLease, newReports } from '../../../src/store/mongo/schema.ts';
+import { newFleetHead, newLease, newReportsHead } from '../../../src/store/mongo/schema.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
@@ -50,8 +50,8 @@ interface Contents {
 export class ModelDatabase {
   #primary: Contents = {
     heads: new Map<string, Head>([
-      ['fleet', newFleet('f')],
-      ['reports', newReports()],
+      ['fleet', newFleetHead('f')],
+      ['reports', newReportsHead()],
     ]),
     objects: new Map(),
     operations: new Map(),
@@ -272,6 +272,7 @@ export async function drain(scheduler: Scheduler): Promise<void> {
 export function calmStore(
   database: ModelDatabase,
   wrap: (documents: Documents) => Documents = (documents) => documents,
+  inlineLimit = 1_000_000,
 ): Store {
   const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
   const documents = new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
@@ -280,6 +281,6 @@ export function calmStore(
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
     pause: () => Promise.resolve(),
-    inlineLimit: 1_000_000,
+    inlineLimit,
   });
 }

@@ -14,8 +14,9 @@ export const layers = {
   },
   faults: { may: ['errors'], pure: [], promise: 'points at which tests let the process die' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
+  suggest: { may: [], pure: [], promise: 'the name that a misspelt one probably stands for' },
   config: {
-    may: ['errors', 'settings'],
+    may: ['errors', 'settings', 'suggest'],
     pure: ['node:util'],
     promise: '(env, argv) to settings, or every problem at once',
   },
@@ -50,7 +51,7 @@ export const layers = {
     promise: 'the manager API, served from the store',
   },
   cli: {
-    may: ['errors', 'settings', 'config', 'desired', 'plan', 'source'],
+    may: ['errors', 'settings', 'suggest', 'config', 'desired', 'plan', 'source'],
     promise: 'validate, plan, import, store copy, help',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },

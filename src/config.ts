@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from './errors.ts';
 import { type Config, SETTINGS, type Setting, type SettingName } from './settings.ts';
+import { closestName } from './suggest.ts';
 
 /** Either all settings, or all problems found in them: each is a sentence that names the flag or variable. */
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
@@ -81,7 +82,7 @@ function parseFlags(argv: readonly string[]): Flags {
   for (const token of tokens) {
     if (token.kind === 'positional') problems.push(strayArgument(argv, token.index));
     if (token.kind !== 'option') continue;
-    const problem = flagProblem(token, values);
+    const problem = flagProblem(token, argv[token.index] ?? '', values);
     if (problem !== null) problems.push(problem);
     else values.set(token.name, token.value ?? '');
   }
@@ -94,8 +95,15 @@ interface FlagToken {
   value?: string | undefined;
 }
 
-function flagProblem({ name, rawName, value }: FlagToken, earlier: Flags['values']): string | null {
-  if (!Object.hasOwn(FLAGS, name)) return `${rawName} is not a flag; --help lists them`;
+function flagProblem(
+  { name, rawName, value }: FlagToken,
+  argument: string,
+  earlier: Flags['values'],
+): string | null {
+  if (!Object.hasOwn(FLAGS, name)) {
+    const closest = closestName(argument, Object.keys(FLAGS));
+    return `${rawName} is not a flag; ${closest === null ? '--help lists them' : `did you mean --${closest}?`}`;
+  }
   if (value === undefined) return `${rawName} needs a value`;
   return earlier.has(name) ? `${rawName} is given twice` : null;
 }

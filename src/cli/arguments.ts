@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { closestName } from '../suggest.ts';
 import { UsageError } from './io.ts';
 import { FORMATS, type Format } from './report.ts';
 
@@ -62,7 +63,7 @@ function checkOption(
   const option = known.find((one) => one.name === name);
   if (option === undefined)
     throw new UsageError(
-      `${rawName} is not an option of ${command}, which takes ${takenBy(known)}${hintFor(rawName)}`,
+      `${rawName} is not an option of ${command}, which takes ${takenBy(known)}${hintFor(rawName, known)}`,
     );
   const isGiven = value !== undefined && (inlineValue === true || !value.startsWith('-'));
   if (option.value !== undefined && !isGiven)
@@ -79,9 +80,12 @@ function shown({ name, value }: CommandOption): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** Many other programs have an option of that name. */
-function hintFor(rawName: string): string {
-  return rawName === '--json' ? '; JSON is --format json' : '';
+function hintFor(rawName: string, known: readonly CommandOption[]): string {
+  // Many other programs have this option.
+  if (rawName === '--json') return '; JSON is --format json';
+  const names = known.map(({ name }) => name);
+  const closest = closestName(rawName, names);
+  return closest === null ? '' : `; did you mean --${closest}?`;
 }
 
 function isFormat(text: unknown): text is Format {

@@ -1,5 +1,6 @@
 import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
+import { closestName } from '../suggest.ts';
 import { helpText } from './help.ts';
 import { importFleet } from './import.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
@@ -47,8 +48,17 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
   if (command === 'import') return importFleet(args, io);
   if (command === 'store') return storeCopy(args, io, options.copyStore);
   if (command === 'serve') return serve(settingsFrom(io, args));
-  const what = command === undefined ? '' : `"${command}" is not a command; `;
-  throw new UsageError(`${what}name a command: serve, validate, plan, import or store`);
+  throw unknownCommand(command);
+}
+
+const COMMANDS = ['serve', 'validate', 'plan', 'import', 'store', 'help', '--version'];
+
+function unknownCommand(command: string | undefined): UsageError {
+  const list = 'name a command: serve, validate, plan, import or store';
+  if (command === undefined) return new UsageError(list);
+  const closest = closestName(command, COMMANDS);
+  const hint = closest === null ? list : `did you mean ${closest}?`;
+  return new UsageError(`"${command}" is not a command; ${hint}`);
 }
 
 function say(io: CommandIo, text: string): ExitCode {

@@ -90,7 +90,7 @@ const code = await runCommand(process.argv.slice(2), {
     env: process.env,
     readFile: (path) => readFileSync(path, 'utf8'),
     write: output.write,
-    complain: (text) => void process.stderr.write(text),
+    writeError: (text) => void process.stderr.write(text),
     isTerminal: process.stderr.isTTY === true,
     hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },

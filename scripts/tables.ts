@@ -1,4 +1,4 @@
-import { SETTINGS, type Setting, type SettingName } from '../src/settings.ts';
+import { SETTING_NAMES, SETTINGS, type Setting } from '../src/settings.ts';
 
 /** A table of a document that is generated from the code. */
 export interface DocumentTable {
@@ -26,7 +26,7 @@ export async function renderedTables(): Promise<DocumentTable[]> {
 }
 
 function settingsTable(): string {
-  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+  const rows = SETTING_NAMES.map((name) => {
     const { fallback, meaning }: Setting<unknown> = SETTINGS[name];
     return `| \`${name}\` | ${shownDefault(fallback)} | ${meaning} |`;
   });

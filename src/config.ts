@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from './errors.ts';
-import { type Config, SETTINGS, type Setting, type SettingName } from './settings.ts';
+import { type Config, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './settings.ts';
 import { closestName } from './suggest.ts';
 
 /** Either all settings, or all problems found in them: each is a sentence that names the flag or variable. */
@@ -34,7 +34,7 @@ export function parseConfig(
   const problems = [...flags.problems];
   const given = new Set<SettingName>();
   const config: Record<string, unknown> = {};
-  for (const name of NAMES) {
+  for (const name of SETTING_NAMES) {
     const reading = readSetting(name, (key) => givenText(key, flags.values, env), readFile);
     if (reading.problem !== null) problems.push(reading.problem);
     if (reading.isGiven) given.add(name);
@@ -44,19 +44,17 @@ export function parseConfig(
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as unknown as Config };
 }
 
-const NAMES = Object.keys(SETTINGS) as SettingName[];
-
 /**
  * Returns the name of the variable that gives a secret by the path of a file, as container platforms provide secrets:
  * `GIT_TOKEN_FILE` for `GIT_TOKEN`. Returns null if the setting is not a secret.
  */
-export function fileOf(name: SettingName): string | null {
+export function fileVariableOf(name: SettingName): string | null {
   const { isSecret }: Setting<unknown> = SETTINGS[name];
   return isSecret === true ? `${name}_FILE` : null;
 }
 
 const FLAGS = Object.fromEntries(
-  NAMES.flatMap((name) => [name, fileOf(name) ?? name]).map((name) => [
+  SETTING_NAMES.flatMap((name) => [name, fileVariableOf(name) ?? name]).map((name) => [
     flagOf(name),
     { type: 'string' as const },
   ]),
@@ -140,11 +138,11 @@ function readSetting(name: SettingName, find: (name: string) => Given | null, re
   const { fallback } = setting;
   const wrong = (problem: string): Reading => ({ value: fallback, isGiven: true, problem });
   const direct = find(name);
-  const file = find(fileOf(name) ?? '');
+  const file = find(fileVariableOf(name) ?? '');
   if (direct !== null && file !== null)
     return wrong(`${direct.place} and ${file.place} are both set; keep one`);
   // If NAME_FILE is itself a setting (GIT_TOKEN_FILE), its file is read where it is used.
-  const isReadHere = file !== null && !Object.hasOwn(SETTINGS, fileOf(name) ?? '');
+  const isReadHere = file !== null && !Object.hasOwn(SETTINGS, fileVariableOf(name) ?? '');
   const given = isReadHere ? readSecret(file, readFile) : direct;
   if (given === null) return { value: fallback, isGiven: false, problem: null };
   if ('problem' in given) return wrong(given.problem);

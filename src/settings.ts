@@ -152,18 +152,21 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+/** The names of all settings, in the order of the help text. */
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
 /** All settings with their values. */
 export type Config = { [N in SettingName]: (typeof SETTINGS)[N]['fallback'] };
 
 /** The names of the settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly SettingName[] = (Object.keys(SETTINGS) as SettingName[]).filter(
+export const SECRET_SETTINGS: readonly SettingName[] = SETTING_NAMES.filter(
   (name) => (SETTINGS[name] as Setting<unknown>).isSecret === true,
 );
 
 /** Returns the settings for the log, with secrets masked. */
 export function shownSettings(config: Config): Record<string, unknown> {
   return Object.fromEntries(
-    (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+    SETTING_NAMES.map((name) => {
       const isMasked = SECRET_SETTINGS.includes(name) && config[name] !== null;
       return [name, isMasked ? '(set)' : config[name]];
     }),

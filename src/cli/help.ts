@@ -1,8 +1,8 @@
-import { fileOf, flagOf } from '../config.ts';
-import { SETTINGS, type Setting, type SettingName } from '../settings.ts';
+import { fileVariableOf, flagOf } from '../config.ts';
+import { SETTING_NAMES, SETTINGS, type Setting } from '../settings.ts';
 
 /** The settings that can be read from a file. */
-const SECRETS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => fileOf(name) !== null);
+const SECRETS = SETTING_NAMES.filter((name) => fileVariableOf(name) !== null);
 
 const USAGE = `holdfast: a manager for container fleets whose configuration lives in git
 
@@ -49,7 +49,7 @@ A secret can be read from a file instead: set NAME_FILE to its path (${SECRETS.j
 const WITHOUT_SETTINGS = ['validate', 'plan', 'import', 'store'];
 
 function settingsText(): string {
-  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+  const rows = SETTING_NAMES.map((name) => {
     const { fallback, meaning, isSecret }: Setting<unknown> = SETTINGS[name];
     return [
       name,

@@ -41,15 +41,14 @@ export default {
     },
     {
       name: 'one-yaml-reader',
-      comment: 'how YAML is read is said in one place',
+      comment: 'only desired/yaml decides how YAML is read',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/desired/yaml/' },
       to: { path: 'node_modules/yaml/' },
     },
     {
       name: 'loaded-on-demand',
-      comment:
-        'what a start does not need is imported by import() where it is needed: it is a third of a start',
+      comment: 'modules that a start does not need are loaded by import(): otherwise they take a third of it',
       severity: 'error',
       from: { path: '^src/', pathNot: `^src/(store/mongo/|service/copy-store\\.ts$)` },
       to: {

@@ -1,23 +1,24 @@
 /**
- * Who may import whom: the one table of layers. The checker (dependency-cruiser.config.mjs) enforces it and
- * docs/architecture.md shows it; a test holds the two together.
+ * The layers of `src/`, and which layers each may import. dependency-cruiser.config.mjs enforces this table and
+ * docs/architecture.md shows it; a test checks that the two agree.
  *
- * `may` lists the folders (or files) of `src/` that the layer may import, besides itself. A layer with
- * `types` may also import those, as types only. A `pure` layer does no I/O and imports only the packages it lists.
+ * `may` lists the folders (or files) of `src/` that the layer may import, besides itself. A layer with `pure` does no
+ * I/O and imports only the packages listed there.
  */
 export const layers = {
   errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
-  async: { may: [], promise: 'queues, lanes and turns: when things run, not what they do' },
+  async: { may: [], promise: 'queues, limits of concurrency, yielding: when tasks run, not what they do' },
   disk: {
     may: ['errors', 'async'],
-    promise: 'small files read in few turns, files that outlive a loss of power',
+    promise: 'fast reads of small files, and writes that survive a loss of power',
   },
-  faults: { may: ['errors'], pure: [], promise: 'points at which tests let the process die' },
+  faults: { may: ['errors'], pure: [], promise: 'points at which tests kill the process' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
+  suggest: { may: [], pure: [], promise: 'the name that a misspelt one probably stands for' },
   config: {
-    may: ['errors', 'settings'],
+    may: ['errors', 'settings', 'suggest'],
     pure: ['node:util'],
-    promise: '(env, argv) to settings, or every problem at once',
+    promise: 'turns (env, argv) into settings, or reports every problem at once',
   },
   desired: {
     may: ['errors'],
@@ -27,7 +28,7 @@ export const layers = {
   plan: {
     may: ['desired'],
     pure: [],
-    promise: 'desired and applied to ordered steps; ids; how to tell people',
+    promise: 'turns desired and applied state into ordered steps; ids; descriptions for people',
   },
   source: {
     may: ['errors', 'async', 'disk', 'faults', 'desired'],
@@ -39,7 +40,7 @@ export const layers = {
   },
   reconcile: {
     may: ['errors', 'async', 'faults', 'desired', 'plan', 'source', 'store'],
-    promise: 'one pass, the loop, the status',
+    promise: 'a pass, when passes run, the status',
   },
   change: {
     may: ['errors', 'async', 'faults', 'desired', 'plan', 'source', 'store', 'reconcile'],
@@ -50,13 +51,13 @@ export const layers = {
     promise: 'the manager API, served from the store',
   },
   cli: {
-    may: ['errors', 'settings', 'config', 'desired', 'plan', 'source'],
+    may: ['errors', 'settings', 'suggest', 'config', 'desired', 'plan', 'source'],
     promise: 'validate, plan, import, store copy, help',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
   program: { may: ['*'], promise: 'the process: argv, signals, exit code' },
   main: {
     may: ['program'],
-    promise: 'what is started: looks at the version of Node, then loads the program',
+    promise: 'the entry point: checks the version of Node, then loads the program',
   },
 };

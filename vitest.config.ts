@@ -6,7 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**', 'test/bench/**'],
     globalSetup: ['test/support/announce.ts', 'test/support/in-memory.ts'],
-    // To load and to warm up the program anew for each file took a fifth of the time. What a file leaves behind fails it.
+    // Loading and warming up the program again for each file took a fifth of the time. test/support/leaks.ts fails a
+    // file that leaves something behind.
     isolate: false,
     // For test/support/memory.ts.
     execArgv: ['--expose-gc'],
@@ -14,9 +15,9 @@ export default defineConfig({
     // Most of the time is spent waiting for git.
     maxWorkers: 3,
     reporters: ['default', new TellMore()],
-    // What passes only then is named at the end, with the reason.
+    // A test that passes only on a retry is named at the end, with the reason.
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
-    // The second that is usual is not enough where a machine stands still for longer.
+    // The default of one second is too short on a machine that can stall for longer.
     expect: { poll: { timeout: 60_000 } },
     testTimeout: 120_000,
     hookTimeout: 120_000,

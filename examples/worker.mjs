@@ -1,4 +1,4 @@
-// What a worker on a device does, without containers: it polls a device group and prints what it would do.
+// A worker without containers: it polls a device group and prints what a worker on a device would do.
 //
 //   HOLDFAST=http://127.0.0.1:8080 CREDENTIALS=user:password node examples/worker.mjs GROUP [SECONDS]
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,39 +15,39 @@ const say = (text) => process.stdout.write(`${text}\n`);
 const seen = { apps: new Map(), group: 0, prune: null };
 
 /** Acts on an app if its id is higher than the one last seen. */
-function follow({ app_name: name, app_id: id, container_image: image, running }) {
+function updateApp({ app_name: name, app_id: id, container_image: image, running }) {
   if (id <= (seen.apps.get(name) ?? 0)) return;
   const verb = seen.apps.has(name) ? 'restart' : 'start';
   seen.apps.set(name, id);
   say(running ? `${name}: pull ${image} and ${verb} (id ${id})` : `${name}: stop (id ${id})`);
 }
 
-function keepOnly(names) {
-  for (const name of [...seen.apps.keys()].filter((one) => !names.includes(one))) {
+function stopAllExcept(names) {
+  for (const name of [...seen.apps.keys()].filter((app) => !names.includes(app))) {
     seen.apps.delete(name);
     say(`${name}: stop, since it left the group`);
   }
 }
 
-/** A response with a lower group id is out of date; another manager may still have it cached. */
-function match({ apps, apps_list: names, device_group_id: id, prune_id: prune }) {
+/** Acts on a response. One with a lower group id is out of date: another manager can still have it in its cache. */
+function applyResponse({ apps, apps_list: names, device_group_id: id, prune_id: prune }) {
   if (id < seen.group) return;
   seen.group = id;
-  for (const app of apps) follow(app);
-  keepOnly(names);
+  for (const app of apps) updateApp(app);
+  stopAllExcept(names);
   if (seen.prune !== null && prune > seen.prune) say(`remove unused images (id ${prune})`);
   seen.prune = Math.max(prune, seen.prune ?? 0);
 }
 
-/** Polls once, and resolves to the ETag of the state that was applied last. Whatever goes wrong, containers keep running. */
+/** Polls once and resolves to the ETag of the response that was applied last. On any error, containers keep running. */
 async function poll(etag) {
   try {
     const reply = await fetch(url, { headers: { authorization, 'if-none-match': etag } });
     if (reply.status === 304) return etag;
     const text = await reply.text();
-    if (reply.status === 403 && JSON.parse(text).device_group_exists === false) keepOnly([]);
+    if (reply.status === 403 && JSON.parse(text).device_group_exists === false) stopAllExcept([]);
     if (reply.status !== 200) throw new Error(`${reply.status} ${text}`);
-    match(JSON.parse(text));
+    applyResponse(JSON.parse(text));
     return reply.headers.get('etag') ?? '';
   } catch (error) {
     say(`nothing new: ${error.cause?.message || error.message}`);

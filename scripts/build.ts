@@ -4,8 +4,11 @@ import { build } from 'esbuild';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 
-/** What uses files beside itself, is not JavaScript, or tolerates no bundler: it is loaded from node_modules. */
-const LOADED = [
+/**
+ * Packages that are not bundled but loaded from node_modules: they read files beside their own, contain native code, or
+ * do not work in a bundle.
+ */
+const EXTERNAL = [
   '@fastify/swagger',
   '@photostructure/sqlite',
   'fastify',
@@ -15,14 +18,14 @@ const LOADED = [
   'yaml',
 ];
 
-/** A package of CommonJS in the bundle asks for Node's own modules by `require`, which an ES module does not have. */
+/** Defines `require`, which ES modules lack: bundled CommonJS packages load Node's own modules with it. */
 const REQUIRE =
   "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
 
 /**
- * Makes `dist/` from `src/`: a few files instead of 250, with what they use of zod and nothing else of it. Finding and
- * reading the others took a quarter of a warm start, and 9 MB of memory (measured, Node 20.20). Types are checked by
- * `npm run check`, not here.
+ * Bundles `src/` into `dist/`: a few files instead of 250, with only those parts of zod that are used. Finding and
+ * reading all files took a quarter of a warm start, and 9 MB of memory (measured, Node 20.20). Types are not checked
+ * here, but by `npm run check`.
  */
 await rm(`${PROJECT}/dist`, { recursive: true, force: true });
 await build({
@@ -30,14 +33,14 @@ await build({
   entryPoints: ['src/main.ts'],
   outdir: 'dist',
   bundle: true,
-  // What is imported when it is needed stays in files of its own.
+  // Modules that are loaded by `import()` stay in files of their own.
   splitting: true,
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
-  external: LOADED,
+  external: EXTERNAL,
   banner: { js: REQUIRE },
-  // `node --enable-source-maps dist/main.js` tells the places in src/.
+  // With `node --enable-source-maps dist/main.js`, stack traces name the lines in src/.
   sourcemap: 'linked',
   sourcesContent: false,
   logLevel: 'warning',

@@ -2,18 +2,18 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { exists, type RunningServer, startLocalServer, startOrSay } from './local-server.ts';
+import { exists, type RunningServer, startLocalServer, startOrReport } from './local-server.ts';
 
 const VERSION = '1.47.0';
 const CACHE = resolve('node_modules/.cache/mongo-java-server');
-/** Milliseconds for the download and for the compiler together. */
+/** Time limit of the download and the compiler together, in milliseconds. */
 const BUILD_LIMIT = 300_000;
 
 const run = promisify(execFile);
 
 /**
- * It stores a change field by field in the very document whose bytes another thread may be writing to a reader. With one
- * thread for all connections every command and its reply are over before the next one begins.
+ * The server changes a document in place, field by field, while another thread can be sending it to a reader. With one
+ * thread for all connections, each command and its reply are finished before the next command starts.
  */
 const ONE_THREAD = '-Dio.netty.eventLoopThreads=1';
 
@@ -32,7 +32,7 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `;
 
-/** What it calls itself by default is too old for the driver. */
+/** The server reports a version of its own, because the default one is too old for the driver. */
 const PROGRAM = `import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.MongoVersion;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
@@ -53,11 +53,11 @@ public class StandIn {
 `;
 
 /**
- * Starts mongo-java-server on a free port of this machine, brought by Maven where it is not in the cache yet. It holds
- * everything in memory. Where it cannot be had, says so in one line and resolves to null.
+ * Starts mongo-java-server, which keeps its data in memory, on a free port of the loopback. The first run downloads it
+ * with Maven. If it cannot be started, prints one line and resolves to null.
  */
 export function startJavaStandIn(): Promise<RunningServer | null> {
-  return startOrSay(`mongo-java-server ${VERSION}, in memory, with one thread`, async () => {
+  return startOrReport(`mongo-java-server ${VERSION}, in memory, with one thread`, async () => {
     const classes = await build();
     return startLocalServer((port) => [
       'java',
@@ -70,10 +70,10 @@ export function startJavaStandIn(): Promise<RunningServer | null> {
   });
 }
 
-/** Resolves to a folder with the program and its libraries. */
+/** Builds the program, unless it is in the cache; resolves to the folder with the program and its libraries. */
 async function build(): Promise<string> {
-  const done = join(CACHE, VERSION);
-  if (await exists(done)) return done;
+  const target = join(CACHE, VERSION);
+  if (await exists(target)) return target;
   await mkdir(CACHE, { recursive: true });
   const work = await mkdtemp(join(CACHE, 'build-'));
   try {
@@ -83,8 +83,8 @@ async function build(): Promise<string> {
     const copy = ['dependency:copy-dependencies', '-DoutputDirectory=.', '-DincludeScope=runtime'];
     await run('mvn', ['--batch-mode', '--quiet', ...copy], options);
     await run('javac', ['-cp', '*', 'StandIn.java'], options);
-    await rename(work, done);
-    return done;
+    await rename(work, target);
+    return target;
   } finally {
     await rm(work, { recursive: true, force: true });
   }

@@ -8,22 +8,23 @@ import { join } from 'node:path';
 /** Milliseconds from the start of a server until it listens. */
 const START_LIMIT = 30_000;
 
-/** A server that runs: its address, and how to end it for good. */
+/** A running server. */
 export interface RunningServer {
   uri: string;
+  /** Ends the server and deletes its data. */
   stop(): Promise<void>;
 }
 
-/** A server that can be killed and started again on what it had on its disk. */
+/** A server that can be killed, and started again with the data that it had on disk. */
 export interface MortalServer extends RunningServer {
   kill(): Promise<void>;
   revive(): Promise<void>;
 }
 
-/** The command that starts a server which listens on this port of the loopback and keeps what it has in this folder. */
+/** Returns the command that starts a server on this port of the loopback, with its data in this folder. */
 type CommandLine = (port: number, folder: string) => readonly [command: string, ...args: string[]];
 
-/** Starts a server on a free port, with a folder that goes when the server is stopped. Rejects when it does not listen. */
+/** Starts a server on a free port, with its data in a temporary folder. Rejects if it does not listen in time. */
 export async function startLocalServer(commandLine: CommandLine): Promise<MortalServer> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-stand-in-'));
   const port = await freePort();
@@ -77,7 +78,7 @@ async function listening(port: number): Promise<void> {
   throw new Error(`nothing listens on port ${port}`);
 }
 
-/** Whether there is a file or folder at the path. */
+/** Reports whether there is a file or folder at the path. */
 export function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
@@ -85,8 +86,8 @@ export function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Starts a server; where it cannot be had, says so in one line and resolves to null. */
-export async function startOrSay<S extends RunningServer>(
+/** Starts a server and prints its address. If that fails, prints the reason in one line and resolves to null. */
+export async function startOrReport<S extends RunningServer>(
   name: string,
   start: () => Promise<S>,
 ): Promise<S | null> {

@@ -2,30 +2,30 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { exists, type MortalServer, startLocalServer, startOrSay } from './local-server.ts';
+import { exists, type MortalServer, startLocalServer, startOrReport } from './local-server.ts';
 
 const VERSION = 'v1.24.2';
 const MODULE = 'github.com/FerretDB/FerretDB';
 const CACHE = resolve('node_modules/.cache/ferretdb');
-/** Milliseconds for the download and for the build together. */
+/** Time limit of the download and the build together, in milliseconds. */
 const BUILD_LIMIT = 420_000;
 
 const run = promisify(execFile);
 
 /**
- * Starts FerretDB on a free port of this machine, built with Go where it is not in the cache yet. Where it cannot be
- * had, says so in one line and resolves to null.
+ * Starts FerretDB on a free port of the loopback. The first run builds it with Go. If it cannot be started, prints one
+ * line and resolves to null.
  */
 export function startStandIn(): Promise<MortalServer | null> {
-  return startOrSay(`FerretDB ${VERSION} with its SQLite backend`, async () => {
+  return startOrReport(`FerretDB ${VERSION} with its SQLite backend`, async () => {
     const binary = await build();
     return startLocalServer((port, folder) => [binary, ...flags(port, folder)]);
   });
 }
 
 /**
- * `go install` refuses this version, whose module lacks a file that its program wants at the start: the text of the
- * version. So a copy of the module gets it, and is built.
+ * Builds FerretDB, unless it is in the cache. `go install` does not work for this version, because its module lacks the
+ * file with the version's name, which the program embeds. So a copy of the module gets that file and is built.
  */
 async function build(): Promise<string> {
   const binary = join(CACHE, `ferretdb-${VERSION}`);
@@ -40,8 +40,8 @@ async function build(): Promise<string> {
     await cp(source, join(work, 'module'), { recursive: true, mode: 0 });
     await run('chmod', ['-R', 'u+w', 'module'], options);
     await writeFile(join(work, 'module/build/version/version.txt'), `${VERSION}\n`);
-    const arguments_ = ['build', '-buildvcs=false', '-o', join(work, 'ferretdb'), './cmd/ferretdb'];
-    await run('go', arguments_, { ...options, cwd: join(work, 'module') });
+    const buildArgs = ['build', '-buildvcs=false', '-o', join(work, 'ferretdb'), './cmd/ferretdb'];
+    await run('go', buildArgs, { ...options, cwd: join(work, 'module') });
     await rename(join(work, 'ferretdb'), binary);
     return binary;
   } finally {

@@ -1,9 +1,9 @@
-import { SETTINGS, type Setting, type SettingName } from '../src/settings.ts';
+import { SETTING_NAMES, SETTINGS, type Setting } from '../src/settings.ts';
 
-/** A table of a document that is made from the code. */
+/** A table of a document that is generated from the code. */
 export interface DocumentTable {
   file: string;
-  /** Name of the marks that the table stands between. */
+  /** The name in the two comments that enclose the table. */
   mark: string;
   table: string;
 }
@@ -14,7 +14,7 @@ interface Layer {
   promise: string;
 }
 
-/** Every table that is made from the code, as it has to stand in its document. */
+/** Resolves to all generated tables, as their documents must contain them. */
 export async function renderedTables(): Promise<DocumentTable[]> {
   const { layers } = (await import(new URL('../layers.config.mjs', import.meta.url).href)) as {
     layers: Record<string, Layer>;
@@ -26,7 +26,7 @@ export async function renderedTables(): Promise<DocumentTable[]> {
 }
 
 function settingsTable(): string {
-  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+  const rows = SETTING_NAMES.map((name) => {
     const { fallback, meaning }: Setting<unknown> = SETTINGS[name];
     return `| \`${name}\` | ${shownDefault(fallback)} | ${meaning} |`;
   });

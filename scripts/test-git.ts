@@ -1,11 +1,11 @@
 /**
- * Runs the tests in which git does the work under the git of the first argument, a path: of a newer version, say, built
- * from its source into a folder of its own. Further arguments go to vitest in the place of the usual files.
+ * Runs the tests that depend on git with another git, such as a newer version built from source. The first argument is
+ * the path of that git. Further arguments go to vitest and replace the default test files.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { basename, delimiter, dirname, resolve } from 'node:path';
 
-const USUAL = [
+const DEFAULT_FILES = [
   'test/source/git',
   'test/origin',
   'test/reconcile',
@@ -20,10 +20,10 @@ if (git === undefined || basename(git) !== 'git') {
   process.stderr.write('which git? npm run test:git -- /path/to/bin/git\n');
   process.exit(2);
 }
-// The programs beside it do origin's part of a transfer.
+// By PATH, git also finds the programs beside it, which do origin's part of a transfer.
 const env = { ...process.env, PATH: `${dirname(resolve(git))}${delimiter}${process.env['PATH'] ?? ''}` };
 process.stdout.write(execFileSync('git', ['version'], { env }));
-const runs = filters.length > 0 ? [filters] : [USUAL, FAULTS];
+const runs = filters.length > 0 ? [filters] : [DEFAULT_FILES, FAULTS];
 for (const files of runs) {
   const code = await run(files);
   if (code !== 0) process.exitCode = code;
@@ -31,8 +31,8 @@ for (const files of runs) {
 
 function run(files: readonly string[]): Promise<number> {
   const child = spawn('npx', ['vitest', 'run', ...files], { env, stdio: 'inherit' });
-  return new Promise((done, reject) => {
+  return new Promise((resolveCode, reject) => {
     child.once('error', reject);
-    child.once('exit', (code) => done(code ?? 1));
+    child.once('exit', (code) => resolveCode(code ?? 1));
   });
 }

@@ -1,8 +1,10 @@
 /**
- * Runs the tests of the MongoDB store: against the server of `MONGODB_URI` where that is set, in databases of their
- * own, and otherwise against one that it starts and ends: `mongod` as a replica set of three (downloaded by the first
- * run); with `--stand-in` FerretDB with its SQLite backend (built with Go by the first run), with `--stand-in java`
- * mongo-java-server (brought by Maven). Further arguments go to vitest.
+ * Runs the tests of the MongoDB store, each in a database of its own. Further arguments go to vitest. The server is
+ *
+ * - with `--stand-in`: FerretDB with its SQLite backend, which the first run builds with Go;
+ * - with `--stand-in java`: mongo-java-server, which the first run downloads with Maven;
+ * - otherwise the one of `MONGODB_URI`, if that is set;
+ * - otherwise a replica set of three `mongod`, which the first run downloads.
  */
 import { spawn } from 'node:child_process';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
@@ -12,15 +14,16 @@ import type { RunningServer } from './local-server.ts';
 import { startStandIn } from './stand-in.ts';
 
 interface Choice {
-  /** What tests are told in `HOLDFAST_TEST_STAND_IN`; null for MongoDB itself. */
+  /** The value of `HOLDFAST_TEST_STAND_IN` for the tests; null for MongoDB itself. */
   standIn: 'ferretdb' | 'java' | null;
-  /** Resolves to null where there is none, after it has been said; that fails only where `mongo` is required. */
+  /** Starts the server. If it is not available, prints the reason and resolves to null. */
   start(): Promise<RunningServer | null>;
   filters: string[];
 }
 
 const choice = choose(process.argv.slice(2).filter((argument) => argument !== ''));
 const server = await choice.start();
+// Without a server the tests are skipped, which is a failure only if `HOLDFAST_TEST_REQUIRE` names `mongo`.
 if (server === null) process.exit(isRequired('mongo') ? 1 : 0);
 try {
   process.exitCode = await runTests(server.uri, choice);
@@ -28,15 +31,15 @@ try {
   await server.stop();
 }
 
-function choose(arguments_: string[]): Choice {
-  const [first, second] = arguments_;
-  if (first !== '--stand-in') return { standIn: null, start: givenOrReplicaSet, filters: arguments_ };
+function choose(args: string[]): Choice {
+  const [first, second] = args;
+  if (first !== '--stand-in') return { standIn: null, start: useMongo, filters: args };
   return second === 'java'
-    ? { standIn: 'java', start: startJavaStandIn, filters: arguments_.slice(2) }
-    : { standIn: 'ferretdb', start: startStandIn, filters: arguments_.slice(1) };
+    ? { standIn: 'java', start: startJavaStandIn, filters: args.slice(2) }
+    : { standIn: 'ferretdb', start: startStandIn, filters: args.slice(1) };
 }
 
-async function givenOrReplicaSet(): Promise<RunningServer> {
+async function useMongo(): Promise<RunningServer> {
   const uri = process.env['MONGODB_URI'];
   return uri === undefined ? startReplicaSet() : { uri, stop: () => Promise.resolve() };
 }

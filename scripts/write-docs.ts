@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { renderedTables } from './tables.ts';
 
-/** Writes the tables of the documents that the code itself knows, between their marks. */
+/** Writes the generated tables into their documents, each between its two marks. */
 for (const { file, mark, table } of await renderedTables()) {
   const url = new URL(`../${file}`, import.meta.url);
   const text = await readFile(url, 'utf8');

@@ -1,57 +1,60 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from './errors.ts';
-import { type Config, SETTINGS, type Setting, type SettingName } from './settings.ts';
+import { type Config, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './settings.ts';
+import { closestName } from './suggest.ts';
 
-/** Either every setting, or every problem of the settings, each a sentence that names its place. */
+/** Either all settings, or all problems found in them: each is a sentence that names the flag or variable. */
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads a file as text; throws, with why it cannot. */
+/** Reads a file as text; throws an error that says why it cannot. */
 type ReadFile = (path: string) => string;
 
-function noFile(): never {
+function refuseFile(): never {
   throw new Error('no files are read here');
 }
 
-/** `GIT_POLL_INTERVAL` to `git-poll-interval`. */
+/** Returns the name of a setting's flag: `git-poll-interval` for `GIT_POLL_INTERVAL`. */
 export function flagOf(name: string): string {
   return name.toLowerCase().replaceAll('_', '-');
 }
 
 /**
- * Reads all settings from the environment and the flags of `serve`; flags win. Pure: nothing but its arguments is
- * looked at. An empty variable counts as unset, and a secret can stand in a file that `NAME_FILE` names. Reports every
- * problem at once.
+ * Reads all settings from the environment and the flags of `serve`; flags win. An empty variable counts as unset. A
+ * secret can be read from the file whose path `NAME_FILE` gives. Reports all problems at once. Pure: the result depends
+ * on the arguments alone.
  */
-export function parseConfig(env: Env, argv: readonly string[], readFile: ReadFile = noFile): ConfigResult {
+export function parseConfig(
+  env: Env,
+  argv: readonly string[],
+  readFile: ReadFile = refuseFile,
+): ConfigResult {
   const flags = parseFlags(argv);
   const problems = [...flags.problems];
   const given = new Set<SettingName>();
   const config: Record<string, unknown> = {};
-  for (const name of NAMES) {
-    const reading = readSetting(name, (one) => givenAs(one, flags.values, env), readFile);
+  for (const name of SETTING_NAMES) {
+    const reading = readSetting(name, (key) => givenText(key, flags.values, env), readFile);
     if (reading.problem !== null) problems.push(reading.problem);
     if (reading.isGiven) given.add(name);
     config[name] = reading.value;
   }
-  problems.push(...problemsBetween(given, config));
+  problems.push(...combinationProblems(given, config));
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as unknown as Config };
 }
 
-const NAMES = Object.keys(SETTINGS) as SettingName[];
-
 /**
- * The name under which a secret is given by the path of a file, as container platforms hand them out; null for other
- * settings.
+ * Returns the name of the variable that gives a secret by the path of a file, as container platforms provide secrets:
+ * `GIT_TOKEN_FILE` for `GIT_TOKEN`. Returns null if the setting is not a secret.
  */
-export function fileOf(name: SettingName): string | null {
+export function fileVariableOf(name: SettingName): string | null {
   const { isSecret }: Setting<unknown> = SETTINGS[name];
   return isSecret === true ? `${name}_FILE` : null;
 }
 
 const FLAGS = Object.fromEntries(
-  NAMES.flatMap((name) => [name, fileOf(name) ?? name]).map((name) => [
+  SETTING_NAMES.flatMap((name) => [name, fileVariableOf(name) ?? name]).map((name) => [
     flagOf(name),
     { type: 'string' as const },
   ]),
@@ -70,14 +73,14 @@ function parseFlags(argv: readonly string[]): Flags {
     allowPositionals: true,
     tokens: true,
   });
-  // `-port=1` is a token for each letter; the first one tells enough.
+  // `-port=1` becomes one token for each letter; only the first is reported.
   const tokens = parsed.tokens.filter(({ index }, position, all) => all[position - 1]?.index !== index);
   const values = new Map<string, string>();
   const problems: string[] = [];
   for (const token of tokens) {
     if (token.kind === 'positional') problems.push(strayArgument(argv, token.index));
     if (token.kind !== 'option') continue;
-    const problem = flagProblem(token, values);
+    const problem = flagProblem(token, argv[token.index] ?? '', values);
     if (problem !== null) problems.push(problem);
     else values.set(token.name, token.value ?? '');
   }
@@ -90,26 +93,34 @@ interface FlagToken {
   value?: string | undefined;
 }
 
-function flagProblem({ name, rawName, value }: FlagToken, before: Flags['values']): string | null {
-  if (!Object.hasOwn(FLAGS, name)) return `${rawName} is not a flag; --help lists them`;
+function flagProblem(
+  { name, rawName, value }: FlagToken,
+  argument: string,
+  earlier: Flags['values'],
+): string | null {
+  if (!Object.hasOwn(FLAGS, name)) {
+    const closest = closestName(argument, Object.keys(FLAGS));
+    return `${rawName} is not a flag; ${closest === null ? '--help lists them' : `did you mean --${closest}?`}`;
+  }
   if (value === undefined) return `${rawName} needs a value`;
-  return before.has(name) ? `${rawName} is given twice` : null;
+  return earlier.has(name) ? `${rawName} is given twice` : null;
 }
 
-/** Says which argument it is instead of showing it where it can be (a part of) a secret. */
+/** Names an argument by its position if it follows a flag, since it can then be (part of) a secret. */
 function strayArgument(argv: readonly string[], index: number): string {
   const isAfterFlag = argv.slice(0, index).some((argument) => argument.startsWith('-'));
   const shown = isAfterFlag ? `argument ${index + 1}` : `"${argv[index]}"`;
   return `${shown} is not expected here; settings are given as --flag VALUE`;
 }
 
-/** A text that was given, and where. */
+/** The text of a setting. */
 interface Given {
   text: string;
+  /** The flag, variable or file that it comes from, as shown in problems. */
   place: string;
 }
 
-function givenAs(name: string, flags: Flags['values'], env: Env): Given | null {
+function givenText(name: string, flags: Flags['values'], env: Env): Given | null {
   const flag = flags.get(flagOf(name));
   if (flag !== undefined) return { text: flag, place: `--${flagOf(name)}` };
   const variable = env[name];
@@ -126,13 +137,13 @@ function readSetting(name: SettingName, find: (name: string) => Given | null, re
   const setting: Setting<unknown> = SETTINGS[name];
   const { fallback } = setting;
   const wrong = (problem: string): Reading => ({ value: fallback, isGiven: true, problem });
-  const itself = find(name);
-  const file = find(fileOf(name) ?? '');
-  if (itself !== null && file !== null)
-    return wrong(`${itself.place} and ${file.place} are both set; keep one`);
-  // A file with a setting of its own is read by whoever uses it.
-  const isRead = file !== null && !Object.hasOwn(SETTINGS, fileOf(name) ?? '');
-  const given = isRead ? readSecret(file, readFile) : itself;
+  const direct = find(name);
+  const file = find(fileVariableOf(name) ?? '');
+  if (direct !== null && file !== null)
+    return wrong(`${direct.place} and ${file.place} are both set; keep one`);
+  // If NAME_FILE is itself a setting (GIT_TOKEN_FILE), its file is read where it is used.
+  const isReadHere = file !== null && !Object.hasOwn(SETTINGS, fileVariableOf(name) ?? '');
+  const given = isReadHere ? readSecret(file, readFile) : direct;
   if (given === null) return { value: fallback, isGiven: false, problem: null };
   if ('problem' in given) return wrong(given.problem);
   const parsed = setting.type.safeParse(given.text);
@@ -143,7 +154,7 @@ function readSetting(name: SettingName, find: (name: string) => Given | null, re
   return wrong(`${given.place} ${parsed.error.issues[0]?.message}${shown}`);
 }
 
-/** What the file says, but for the mark at its beginning and the end of its last line, which editors add. */
+/** Reads a secret from a file, without a byte order mark and the last line break, which editors add. */
 function readSecret({ text: path, place }: Given, readFile: ReadFile): Given | { problem: string } {
   try {
     return { text: readFile(path).replace(/^\ufeff|\r?\n$/g, ''), place: `the file of ${place}` };
@@ -152,13 +163,13 @@ function readSecret({ text: path, place }: Given, readFile: ReadFile): Given | {
   }
 }
 
-/** An address is shown without the part where credentials stand. */
+/** Masks the credentials in an address. */
 function withoutCredentials(text: string): string {
   return text.replace(/^([a-z+]*:?\/\/)[^/]*@/i, '$1***@');
 }
 
-/** What only holds of several settings together. */
-function problemsBetween(given: ReadonlySet<SettingName>, config: Record<string, unknown>): string[] {
+/** Checks the rules that concern more than one setting. */
+function combinationProblems(given: ReadonlySet<SettingName>, config: Record<string, unknown>): string[] {
   const problems: string[] = [];
   for (const account of ['BASIC', 'DEVICE'] as const) {
     const [user, password] = [`${account}_AUTH_USER`, `${account}_AUTH_PASSWORD`] as const;

@@ -1,28 +1,29 @@
 /**
- * The errors that cross a layer. The kind decides what the program does, such as which HTTP status it sends and whether
- * it tries again. The message is for people, and never has a path of the machine, a stack or a secret in it.
+ * The errors that cross a layer. The kind decides how the program reacts, such as which HTTP status it sends and
+ * whether it tries again. The message is for people, and never contains a path of this machine, a stack trace or a
+ * secret.
  */
 
 /** Every kind of error, and what it means for the code that catches it. */
 export type ErrorKind =
-  /** The request or the settings are wrong; they would fail again. */
+  /** The request or the settings are wrong; trying again would fail again. */
   | 'invalid'
   /** The named object does not exist. */
   | 'absent'
-  /** The named object exists already. */
+  /** An object of that name already exists. */
   | 'present'
-  /** What the call was based on has changed meanwhile: the object (`If-Match`), or a ref. */
+  /** The object (`If-Match`) or the ref that the call is based on has changed since the caller read it. */
   | 'moved-on'
-  /** The state of the repository does not allow the change; a person has to look. */
+  /** The state of the repository does not allow the change, and a user must resolve that. */
   | 'conflict'
   /** git, origin or the store cannot be used now; trying again later may work. */
   | 'unavailable'
-  /** The revision is refused, and nothing changes until there is another one. */
+  /** The revision is refused as a whole; nothing changes until there is a new commit. */
   | 'refused'
-  /** A mistake in this program. */
+  /** A bug in this program. */
   | 'internal';
 
-/** An error of a known kind. `details` are facts for the reply or the log, safe to show. */
+/** An error of a known kind. `details` are facts for the reply or the log; they are safe to show. */
 export class HoldfastError extends Error {
   override readonly name = 'HoldfastError';
   readonly kind: ErrorKind;
@@ -35,34 +36,37 @@ export class HoldfastError extends Error {
   }
 }
 
-/** Anything thrown as an error of a known kind; what is not ours is `internal`. */
+/** Returns a HoldfastError as it is, and wraps any other thrown value in one of kind `internal`. */
 export function asHoldfastError(error: unknown): HoldfastError {
   return error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
 }
 
-/** The kind of anything thrown; what is not ours is `internal`. */
+/** Returns the kind of a thrown value: `internal` unless it is a HoldfastError. */
 export function kindOf(error: unknown): ErrorKind {
   return error instanceof HoldfastError ? error.kind : 'internal';
 }
 
-/** The message of anything thrown, for logs. */
+/** Returns the message of a thrown value, for logs. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Why a stopping manager does not do something; no trouble that anybody has to look at. */
+/** The message of an error that only means that the manager is stopping; nobody has to act on it. */
 export const SHUTTING_DOWN = 'the manager is shutting down';
 
-/** Whether something failed because the manager itself has ended it, or did not begin it any more. */
+/** Reports whether an error, or one of its causes, comes from the manager's own shutdown. */
 export function isOfShutdown(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.message === SHUTTING_DOWN || isOfShutdown(error.cause);
 }
 
-/** Of Node and of git, for this process (EMFILE) or for the machine (ENFILE). */
+/** Node's and git's errors for the limit of this process (EMFILE) or of the machine (ENFILE). */
 const NO_DESCRIPTOR = /\bE[MN]FILE\b|too many open files/i;
 
-/** What to do where no more files can be opened, by a text that an error tells; null where it is about something else. */
+/**
+ * Returns the advice for an error that says that no more files can be opened, given its code or message; null for any
+ * other error.
+ */
 export function descriptorTrouble(text: string): string | null {
   return NO_DESCRIPTOR.test(text) ? TOO_FEW_DESCRIPTORS : null;
 }

@@ -1,8 +1,8 @@
 import { HoldfastError } from './errors.ts';
 
 /**
- * The steps of a write and of a pass at which the process can be made to die, in the order in which a write
- * comes by them. Tests name one in `HOLDFAST_FAULT`; nothing else does.
+ * The points of a write and of a pass at which a test can kill the process, in the order in which a write reaches them.
+ * Only tests set `HOLDFAST_FAULT` to one of these names.
  */
 export const FAULT_POINTS = [
   'repository-begun',
@@ -24,17 +24,18 @@ export const FAULT_POINTS = [
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 
-/** Told of every step; dies at the one that was asked for. */
+/** Is called at every fault point, and kills the process at the requested one. */
 export interface Faults {
   pass(point: FaultPoint): void;
 }
 
-/** Nothing is asked for: passing a point does nothing. */
+/** No fault is requested: passing a point does nothing. */
 export const NO_FAULTS: Faults = { pass: () => undefined };
 
 /**
- * Reads `<point>` or `<point>:<n>`: `kill` is called when that point is passed for the n-th time. Unset or empty
- * gives `NO_FAULTS`. Throws `invalid` for anything else: a test must not pass because its point is not there.
+ * Parses `<point>` or `<point>:<n>` and returns faults that call `kill` when that point is passed for the n-th time.
+ * Returns `NO_FAULTS` if the setting is undefined or empty. Throws `invalid` for anything else, so that a test with a
+ * misspelt point does not pass.
  */
 export function createFaults(setting: string | undefined, kill: () => void): Faults {
   if (setting === undefined || setting === '') return NO_FAULTS;
@@ -42,12 +43,12 @@ export function createFaults(setting: string | undefined, kill: () => void): Fau
   if (!FAULT_POINTS.some((known) => known === point)) {
     throw new HoldfastError('invalid', `HOLDFAST_FAULT: there is no point "${setting}"`);
   }
-  let left = Number(count);
+  let remaining = Number(count);
   return {
     pass: (passed) => {
       if (passed !== point) return;
-      left -= 1;
-      if (left === 0) kill();
+      remaining -= 1;
+      if (remaining === 0) kill();
     },
   };
 }

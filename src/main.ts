@@ -1,31 +1,34 @@
 #!/usr/bin/env node
 import packageJson from '../package.json' with { type: 'json' };
 
-/** Exit codes of mistakes in how the program is run, and of what can pass, as in `src/cli/io.ts`. */
+/** The same exit codes as in `src/cli/io.ts`, which must not be imported before the version check. */
 const USAGE = 2;
 const FAILED = 3;
 
-// The program itself is imported after the check: an older Node would end with an error about something that it lacks.
+// The program is imported after the check, because an older Node would fail on syntax or modules that it lacks.
 const needed = packageJson.engines.node.replace('>=', '');
 if (isAtLeast(needed, process.versions.node)) {
-  await import('./program.ts').catch(tellTooManyFiles);
+  await import('./program.ts').catch(reportTooManyFiles);
 } else {
   process.stderr.write(`holdfast: Node ${needed} or newer is needed; this is ${process.versions.node}\n`);
   process.exitCode = USAGE;
 }
 
-/** Its own packages are files, too; what else keeps it from being loaded is for the one who installed it, with its stack. */
-function tellTooManyFiles(error: NodeJS.ErrnoException): void {
+/**
+ * Loading the program opens files, which fails at the limit of open files. Any other error is a fault of the
+ * installation and is rethrown, so that it is shown with its stack.
+ */
+function reportTooManyFiles(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EMFILE' && error.code !== 'ENFILE') throw error;
-  const what = 'the program cannot be loaded: too many files are open';
+  const reason = 'the program cannot be loaded: too many files are open';
   process.stderr.write(
-    `holdfast: ${what}; raise the limit of open files (ulimit -n; LimitNOFILE= in a unit)\n`,
+    `holdfast: ${reason}; raise the limit of open files (ulimit -n; LimitNOFILE= in a unit)\n`,
   );
   process.exitCode = FAILED;
 }
 
-function isAtLeast(least: string, version: string): boolean {
+function isAtLeast(minimum: string, version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number);
-  return major === leastMajor ? minor >= leastMinor : major > leastMajor;
+  const [minimumMajor = 0, minimumMinor = 0] = minimum.split('.').map(Number);
+  return major === minimumMajor ? minor >= minimumMinor : major > minimumMajor;
 }

@@ -10,10 +10,12 @@ import { PRODUCT_VERSION } from './service/version.ts';
 import type { Config } from './settings.ts';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-/** The terminal is closed: both the shell and the system say so, and the second word means nothing. */
+/**
+ * Sent when the terminal closes, by both the shell and the kernel; so a second one is not a request to exit at once.
+ */
 const HANGUP = 'SIGHUP';
 
-/** Runs the manager until a signal comes; a second one that somebody sends ends the process at once. */
+/** Runs the manager until a stop signal arrives; a second SIGTERM or SIGINT exits at once. */
 async function serve(config: Config): Promise<ExitCode> {
   tuneCollector();
   keepShapeOfTicks();
@@ -53,30 +55,33 @@ async function serve(config: Config): Promise<ExitCode> {
   await signalled;
   await service.close();
   logger.info('stopped');
-  if ((await signalled) === HANGUP) await endByHangup();
+  if ((await signalled) === HANGUP) await dieOfHangup();
   return EXIT.ok;
 }
 
-/** As the signal would have ended it: on its way out, Node aborts where it cannot give back a terminal that is closed. */
-async function endByHangup(): Promise<void> {
+/**
+ * Ends the process by the signal itself. A normal exit of Node would abort, since it cannot restore the settings of a
+ * terminal that is closed.
+ */
+async function dieOfHangup(): Promise<void> {
   await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   process.removeAllListeners(HANGUP);
   process.kill(process.pid, HANGUP);
 }
 
 /**
- * Writes results, and keeps why one could not be written. Without a listener the process would end with the first such
- * error, and what the manager does for devices is worth more than its log: where a disk is full or a reader left, lines
- * are lost.
+ * Writes results to standard output and keeps the first error. Both streams get an error listener, because without one
+ * the first failed write would end the process. Serving devices matters more than the log: on a full disk, or when
+ * the reader is gone, lines are lost.
  */
 function openOutput(): { write(text: string): void; failure(): Error | null } {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   let failure: Error | null = null;
-  const keep = (error?: NodeJS.ErrnoException | null): void => {
-    // A reader such as `head` that had enough is none.
+  const onWritten = (error?: NodeJS.ErrnoException | null): void => {
+    // A reader such as `head` that closes the pipe early is not a failure.
     if (error != null && error.code !== 'EPIPE') failure ??= error;
   };
-  return { write: (text) => void process.stdout.write(text, keep), failure: () => failure };
+  return { write: (text) => void process.stdout.write(text, onWritten), failure: () => failure };
 }
 
 const output = openOutput();
@@ -85,7 +90,7 @@ const code = await runCommand(process.argv.slice(2), {
     env: process.env,
     readFile: (path) => readFileSync(path, 'utf8'),
     write: output.write,
-    complain: (text) => void process.stderr.write(text),
+    writeError: (text) => void process.stderr.write(text),
     isTerminal: process.stderr.isTTY === true,
     hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },
@@ -93,7 +98,7 @@ const code = await runCommand(process.argv.slice(2), {
   serve,
   copyStore: async (...copy) => (await import('./service/copy-store.ts')).copyStore(...copy),
 });
-// What was written to a pipe is still on its way: end when it has arrived.
+// Writes to a pipe are asynchronous: exit only after the last one is done.
 process.stdout.write('', () => {
   const failure = output.failure();
   if (failure !== null)

@@ -1,11 +1,14 @@
 import * as z from 'zod';
 
-/** One setting: how its text is read, what it is without one, and what people are told about it. */
+/** One setting. */
 export interface Setting<T> {
+  /** Parses and checks the text that was given. */
   type: z.ZodType<T>;
+  /** The value if the setting is not given. */
   fallback: T;
+  /** Its description in the help text and the README. */
   meaning: string;
-  /** Its value is never shown, logged or put into an error. */
+  /** The value is never shown, logged or put into an error. */
   isSecret?: true;
 }
 
@@ -39,15 +42,15 @@ const Remote = z
 const MongoUri = z
   .string()
   .regex(/^mongodb(\+srv)?:\/\/[^/]/, 'must be a mongodb:// or mongodb+srv:// address');
-/** What git takes (its manual, git-check-ref-format), and no other kind of ref. */
+/** A branch name that git accepts (see git-check-ref-format), but not the full name of a ref. */
 const BRANCH =
   /^(?!refs\/|.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^\s~^:?*[\\\p{Cc}./][^\s~^:?*[\\\p{Cc}]*(?<![./])$/u;
-/** A short name; the full one of a branch is taken too, since nobody means `refs/heads/refs/heads/main`. */
+/** The short name of a branch. `refs/heads/` before it is dropped, since nobody means `refs/heads/refs/heads/main`. */
 const Branch = z
   .string()
   .transform((text) => text.replace(/^refs\/heads\//, ''))
   .pipe(Text.regex(BRANCH, 'must be the name of a branch, such as main'));
-/** What MongoDB allows on every platform. */
+/** The names that MongoDB allows on every platform. */
 const DatabaseName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
@@ -62,7 +65,7 @@ function setting<T>(type: z.ZodType<T>, fallback: NoInfer<T>, meaning: string): 
   return { type, fallback, meaning };
 }
 
-/** A setting that has no value unless it is given one. */
+/** A setting without a default: null if it is not given. */
 function optional<T>(type: z.ZodType<T>, meaning: string): Setting<T | null> {
   return { type, fallback: null, meaning };
 }
@@ -149,18 +152,21 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+/** The names of all settings, in the order of the help text. */
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
 /** All settings with their values. */
 export type Config = { [N in SettingName]: (typeof SETTINGS)[N]['fallback'] };
 
-/** Names of the settings that nobody may be shown. */
-export const SECRET_SETTINGS: readonly SettingName[] = (Object.keys(SETTINGS) as SettingName[]).filter(
+/** The names of the settings whose values are never shown. */
+export const SECRET_SETTINGS: readonly SettingName[] = SETTING_NAMES.filter(
   (name) => (SETTINGS[name] as Setting<unknown>).isSecret === true,
 );
 
-/** The settings as they may be shown: secrets are masked. */
+/** Returns the settings for the log, with secrets masked. */
 export function shownSettings(config: Config): Record<string, unknown> {
   return Object.fromEntries(
-    (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+    SETTING_NAMES.map((name) => {
       const isMasked = SECRET_SETTINGS.includes(name) && config[name] !== null;
       return [name, isMasked ? '(set)' : config[name]];
     }),

@@ -284,8 +284,14 @@ describe('flags', () => {
   const STRAY = 'is not expected here; settings are given as --flag VALUE';
 
   it.each<[string, string[], string[]]>([
-    ['one that is not known', ['--prot=1'], ['--prot is not a flag; --help lists them']],
-    ['the name of a variable', ['--PORT=1'], ['--PORT is not a flag; --help lists them']],
+    ['one that is not known', ['--colour=1'], ['--colour is not a flag; --help lists them']],
+    ['one with a typing mistake', ['--prot=1'], ['--prot is not a flag; did you mean --port?']],
+    ['the name of a variable', ['--GIT_TOKEN=1'], ['--GIT_TOKEN is not a flag; did you mean --git-token?']],
+    [
+      'the name of a file of a secret, with a typing mistake',
+      ['--webhook-secret-flie', '/run/secret'],
+      ['--webhook-secret-flie is not a flag; did you mean --webhook-secret-file?', `argument 2 ${STRAY}`],
+    ],
     [
       'a word of JavaScript',
       ['--constructor=1', '--__proto__=1', '--toString'],
@@ -297,7 +303,7 @@ describe('flags', () => {
     ],
     ['a negated one', ['--no-strict'], ['--no-strict is not a flag; --help lists them']],
     ['a short one', ['-p', '80'], ['-p is not a flag; --help lists them', `argument 2 ${STRAY}`]],
-    ['a long one with one dash', ['-port=80'], ['-p is not a flag; --help lists them']],
+    ['a long one with one dash', ['-port=80'], ['-p is not a flag; did you mean --port?']],
     ['one without a value', ['--host'], ['--host needs a value']],
     ['one twice', ['--port=1', '--port', '2'], ['--port is given twice']],
     ['an argument without a flag', ['desired-state'], [`"desired-state" ${STRAY}`]],

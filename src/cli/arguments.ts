@@ -1,15 +1,17 @@
 import { parseArgs } from 'node:util';
+import { closestName } from '../suggest.ts';
 import { UsageError } from './io.ts';
 import { FORMATS, type Format } from './report.ts';
 
-/** The arguments that `validate`, `plan` and `import` share, and the values of a command's own options. */
+/** The parsed arguments of `validate`, `plan` or `import`. */
 export interface CommandArguments {
   folder: string | undefined;
   format: Format;
+  /** The values of the command's own options. */
   options: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-/** An option of one command: its name, and the word that stands for its value in the help; a switch takes none. */
+/** An option of a command: its name, and the placeholder of its value in the help; a switch has no value. */
 export interface CommandOption {
   name: string;
   value?: string;
@@ -32,7 +34,7 @@ export function parseCommand(
 }
 
 /**
- * Checks each option itself: what Node's parser says of a wrong one is about Node's rules, and not about this command.
+ * Parses leniently and then checks each option, because the errors of Node's parser do not say what the command takes.
  */
 function parse(
   command: string,
@@ -59,29 +61,32 @@ function checkOption(
   command: string,
   known: readonly CommandOption[],
 ): void {
-  const option = known.find((one) => one.name === name);
+  const option = known.find((candidate) => candidate.name === name);
   if (option === undefined)
     throw new UsageError(
-      `${rawName} is not an option of ${command}, which takes ${takenBy(known)}${hintFor(rawName)}`,
+      `${rawName} is not an option of ${command}, which takes ${usageList(known)}${hintFor(rawName, known)}`,
     );
-  const isGiven = value !== undefined && (inlineValue === true || !value.startsWith('-'));
-  if (option.value !== undefined && !isGiven)
-    throw new UsageError(`${rawName} needs a value: ${shown(option)}`);
+  const hasValue = value !== undefined && (inlineValue === true || !value.startsWith('-'));
+  if (option.value !== undefined && !hasValue)
+    throw new UsageError(`${rawName} needs a value: ${usageOf(option)}`);
   if (option.value === undefined && value !== undefined) throw new UsageError(`${rawName} takes no value`);
 }
 
-function takenBy(known: readonly CommandOption[]): string {
-  const last = known.slice(-1).map(shown);
-  return `${['[FOLDER]', ...known.slice(0, -1).map(shown)].join(', ')} and ${last}`;
+function usageList(known: readonly CommandOption[]): string {
+  const last = known.slice(-1).map(usageOf);
+  return `${['[FOLDER]', ...known.slice(0, -1).map(usageOf)].join(', ')} and ${last}`;
 }
 
-function shown({ name, value }: CommandOption): string {
+function usageOf({ name, value }: CommandOption): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** Many other programs have an option of that name. */
-function hintFor(rawName: string): string {
-  return rawName === '--json' ? '; JSON is --format json' : '';
+function hintFor(rawName: string, known: readonly CommandOption[]): string {
+  // Many other programs have this option.
+  if (rawName === '--json') return '; JSON is --format json';
+  const names = known.map(({ name }) => name);
+  const closest = closestName(rawName, names);
+  return closest === null ? '' : `; did you mean --${closest}?`;
 }
 
 function isFormat(text: unknown): text is Format {

@@ -8,22 +8,22 @@ import { makePlan } from '../plan/plan.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { loadEntries } from './fleet.ts';
 
-/** How many commits are looked through for the last good content of what is invalid. */
+/** How many commits are searched for the last valid content of an invalid file. */
 const MAX_COMMITS = 100;
 
-/** What a manager holds that has followed a revision. */
+/** The state of a manager that has applied a revision. */
 export interface Base {
   applied: AppliedState;
-  /** Files whose objects keep an older content, since they are invalid at the revision. */
+  /** Files that are invalid at the revision, so that their objects keep an older content. */
   invalid: string[];
-  /** Those of them of which no good content was found: nothing is known of their objects. */
+  /** The invalid files without valid content in the searched history: the state of their objects is unknown. */
   unknown: string[];
 }
 
 /**
- * What a manager would hold that has applied this revision; null where it is no commit. An object that is invalid
- * there keeps the content that it had last: the first parents are followed back until it was valid or not there, and
- * from there on each of these commits counts as applied.
+ * Computes the state of a manager that has applied this revision; resolves to null if the revision is not a commit. An
+ * object whose file is invalid keeps its last valid content. To find it, this follows first parents back until the
+ * object was valid or absent, and then replays the commits from there, as if each had been applied.
  */
 export async function baseAt(
   revisions: RevisionReader,
@@ -33,12 +33,12 @@ export async function baseAt(
   const entries = await revisions.entriesAt(revision);
   if (entries === null) return null;
   const state = await loadEntries(new DesiredState(), entries, revisions.blob, defaults);
-  const kept = unsettled(state, [...state.keys()]);
-  const invalid = filesOf(state, kept);
+  const keys = unresolved(state, [...state.keys()]);
+  const invalid = filesOf(state, keys);
   const walk = { state, entries, revision, revisions, defaults };
-  const { newer, missing } = await walkBack(walk, kept);
+  const { forward, missing } = await walkBack(walk, keys);
   const unknown = invalid.filter((path) => missing.has(path));
-  return { applied: walkForward(state, newer), invalid, unknown };
+  return { applied: walkForward(state, forward), invalid, unknown };
 }
 
 interface Walk {
@@ -50,32 +50,32 @@ interface Walk {
 }
 
 /**
- * Takes the state back until nothing is unsettled; `newer` are the changes that lead forward again, those of the latest
- * commit first.
+ * Takes the state back, commit by commit, until these objects are resolved. `forward` has the changes that undo this, a
+ * list for each commit, the latest commit first. `missing` has the files of objects that stay unresolved.
  */
 async function walkBack(
   { state, entries, revision, revisions, defaults }: Walk,
   keys: readonly string[],
-): Promise<{ newer: FileChange[][]; missing: Set<string> }> {
-  const newer: FileChange[][] = [];
+): Promise<{ forward: FileChange[][]; missing: Set<string> }> {
+  const forward: FileChange[][] = [];
   let present = entries;
   let open = keys;
   for (let back = 1; open.length > 0 && back <= MAX_COMMITS; back++) {
     const before = await revisions.entriesAt(`${revision}~${back}`).catch(() => null);
     if (before === null) break;
     const changes = await changesTo(before, present, (entry) => loadFile(entry, revisions.blob, defaults));
-    newer.push(changes.map(({ path }) => ({ path, file: state.file(path) ?? null })));
+    forward.push(changes.map(({ path }) => ({ path, file: state.file(path) ?? null })));
     state.apply(changes);
     present = before;
-    open = unsettled(state, open);
+    open = unresolved(state, open);
   }
-  return { newer, missing: new Set(filesOf(state, open)) };
+  return { forward, missing: new Set(filesOf(state, open)) };
 }
 
-/** Applies the state as it is, and then commit after commit. A commit without any object is refused by managers. */
-function walkForward(state: DesiredState, newer: FileChange[][]): AppliedState {
+/** Applies the state, and then the commits, oldest first. Commits without objects are skipped: managers refuse them. */
+function walkForward(state: DesiredState, forward: FileChange[][]): AppliedState {
   const applied = new AppliedState();
-  for (const changes of [[], ...newer.toReversed()]) {
+  for (const changes of [[], ...forward.toReversed()]) {
     state.apply(changes);
     if (state.isEmpty) continue;
     applied.applySteps(makePlan(new Set([...state.keys(), ...applied.keys()]), state, applied).steps);
@@ -83,8 +83,8 @@ function walkForward(state: DesiredState, newer: FileChange[][]): AppliedState {
   return applied;
 }
 
-/** Which of these objects have a file that says nothing by itself: it is invalid, or names an app that is not there. */
-function unsettled(state: DesiredState, keys: readonly string[]): string[] {
+/** Returns the objects whose files do not determine their content: they are invalid, or name an app that is missing. */
+function unresolved(state: DesiredState, keys: readonly string[]): string[] {
   const { problems } = makePlan(keys, state, new AppliedState());
   return keys.filter((key) => {
     const { kind, name } = parseKey(key);
@@ -100,20 +100,20 @@ function filesOf(state: DesiredState, keys: readonly string[]): string[] {
   });
 }
 
-/** What makes the files of `after` those of `before`. */
+/** Returns the changes that turn the files of `after` into those of `before`. */
 async function changesTo(
   before: readonly TreeEntry[],
   after: readonly TreeEntry[],
   load: (entry: TreeEntry) => ReturnType<typeof loadFile>,
 ): Promise<FileChange[]> {
-  const known = new Map(after.map((entry) => [entry.path, entry]));
+  const added = new Map(after.map((entry) => [entry.path, entry]));
   const changes: FileChange[] = [];
   for (const entry of before) {
-    const same = known.get(entry.path);
-    known.delete(entry.path);
-    if (same?.blob === entry.blob && same.type === entry.type) continue;
+    const later = added.get(entry.path);
+    added.delete(entry.path);
+    if (later?.blob === entry.blob && later.type === entry.type) continue;
     changes.push({ path: entry.path, file: await load(entry) });
   }
-  for (const path of known.keys()) changes.push({ path, file: null });
+  for (const path of added.keys()) changes.push({ path, file: null });
   return changes;
 }

@@ -3,12 +3,12 @@ import { printable } from '../plan/printable.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
 import type { CommandIo } from './io.ts';
 
-/** How much of a commit's id is shown. */
+/** How many digits of a commit's id are shown. */
 const SHORT_ID = 12;
 
 /**
- * Warns where the history of a revision has changes of the folder that the history of `HEAD` lacks. A plan against it
- * shows them as undone, and a reader of a branch's plan would take them for what the branch changes.
+ * Warns if the revision has changes to the folder that `HEAD` lacks. The plan then shows them as undone, and its reader
+ * would take that for a change of the branch.
  */
 export async function warnOfDivergence(
   revisions: RevisionReader,
@@ -17,19 +17,19 @@ export async function warnOfDivergence(
 ): Promise<void> {
   const head = await revisions.entriesAt('HEAD');
   if (head === null) return;
-  const parted = await revisions.commonAncestor(revision, 'HEAD');
-  const common = parted === null ? [] : await revisions.entriesAt(parted);
-  if (parted !== null && isDeepStrictEqual(common, await revisions.entriesAt(revision))) return;
+  const mergeBase = await revisions.commonAncestor(revision, 'HEAD');
+  const entriesAtBase = mergeBase === null ? [] : await revisions.entriesAt(mergeBase);
+  if (mergeBase !== null && isDeepStrictEqual(entriesAtBase, await revisions.entriesAt(revision))) return;
   const name = printable(revision);
-  io.complain(
-    `holdfast: warning: ${parted === null ? unrelated(name, revisions.isShallow) : behind(name, parted)}\n`,
+  io.writeError(
+    `holdfast: warning: ${mergeBase === null ? unrelated(name, revisions.isShallow) : behind(name, mergeBase)}\n`,
   );
 }
 
-function behind(revision: string, parted: string): string {
+function behind(revision: string, mergeBase: string): string {
   return (
     `${revision} has changes that HEAD lacks; the plan shows them as undone. For what this branch alone changes, compare with the ` +
-    `commit where it began: --against ${parted.slice(0, SHORT_ID)} (git merge-base ${revision} HEAD)`
+    `commit where it began: --against ${mergeBase.slice(0, SHORT_ID)} (git merge-base ${revision} HEAD)`
   );
 }
 

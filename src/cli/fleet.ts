@@ -8,29 +8,30 @@ import type { DesiredState } from '../desired/state.ts';
 import type { Step } from '../plan/step.ts';
 import { type CommandIo, settingsFrom } from './io.ts';
 
-/** What commands take from the settings: the folder that is meant, and the defaults of apps. */
+/** The settings that `validate`, `plan` and `import` read. */
 export interface FleetSettings {
+  /** The folder of the desired state. */
   folder: string;
   defaults: AppDefaults;
 }
 
-/** Throws a UsageError with every problem of the settings that commands read. */
+/** Reads these settings; an explicit folder wins over `DESIRED_STATE`. Throws a UsageError with all their problems. */
 export function fleetSettings({ env, readFile }: CommandIo, folder: string | undefined): FleetSettings {
   const { DESIRED_STATE, DEFAULT_NETWORKS } = env;
   const config = settingsFrom({ env: { DESIRED_STATE, DEFAULT_NETWORKS }, readFile });
   return { folder: folder ?? config.DESIRED_STATE, defaults: appDefaults(config.DEFAULT_NETWORKS) };
 }
 
-/** A folder without a place for objects is likely the wrong one, and nothing else would tell a green check from it. */
+/** Warns if a folder has no subfolders for objects: it is probably the wrong one, and would pass every check. */
 export async function warnOfNoFleet(folder: string, io: CommandIo): Promise<void> {
   const names = (await readdir(folder, { withFileTypes: true })).map(({ name }) => name);
   if (names.includes('apps') || names.includes('device-groups')) return;
-  io.complain(
+  io.writeError(
     `holdfast: warning: ${folder} has neither apps/ nor device-groups/, so it contains no objects; is it the right folder?\n`,
   );
 }
 
-/** Reads every entry into a state, and resolves to that. */
+/** Loads the files of these entries into a state; resolves to that state. */
 export async function loadEntries(
   state: DesiredState,
   entries: readonly TreeEntry[],
@@ -44,13 +45,13 @@ export async function loadEntries(
   return state;
 }
 
-/** Problems with their files as the caller can open them: from where the command was run. */
-export function problemsFromHere(folder: string, problems: readonly Problem[]): Problem[] {
+/** Puts the folder before the file of each problem, so that the paths can be opened from the current directory. */
+export function prefixProblems(folder: string, problems: readonly Problem[]): Problem[] {
   return problems.map((problem) => ({ ...problem, file: normalize(join(folder, problem.file)) }));
 }
 
-/** The same for the files of steps. */
-export function stepsFromHere(folder: string, steps: readonly Step[]): Step[] {
+/** Does the same for the files of steps. */
+export function prefixSteps(folder: string, steps: readonly Step[]): Step[] {
   return steps.map((step) => {
     const { origin } = step;
     return origin === null
@@ -59,33 +60,33 @@ export function stepsFromHere(folder: string, steps: readonly Step[]): Step[] {
   });
 }
 
-/** `countFleet` of what has files. */
-export function countObjects(state: DesiredState): string {
+/** Counts the objects of a state: "8 apps and 3 device groups". */
+export function describeObjects(state: DesiredState): string {
   const keys = [...state.keys()];
   const apps = keys.filter((key) => key.startsWith('app/')).length;
-  return countFleet(apps, keys.length - apps);
+  return describeFleet(apps, keys.length - apps);
 }
 
-/** "8 apps and 3 device groups". */
-export function countFleet(apps: number, groups: number): string {
-  return `${count(apps, 'app')} and ${count(groups, 'device group')}`;
+/** Returns a text such as "8 apps and 3 device groups". */
+export function describeFleet(apps: number, groups: number): string {
+  return `${plural(apps, 'app')} and ${plural(groups, 'device group')}`;
 }
 
-/** How many errors there are among problems. */
+/** Returns how many of the problems are errors. */
 export function countErrors(problems: readonly Problem[]): number {
   return problems.filter(({ severity }) => severity === 'error').length;
 }
 
-/** "2 problems, 1 warning"; warnings are named where there are some. */
-export function countProblems(problems: readonly Problem[]): string {
+/** Returns a text such as "2 problems", or "2 problems, 1 warning" if there are warnings. */
+export function describeProblems(problems: readonly Problem[]): string {
   const errors = countErrors(problems);
   const warnings = problems.length - errors;
   return warnings === 0
-    ? count(errors, 'problem')
-    : `${count(errors, 'problem')}, ${count(warnings, 'warning')}`;
+    ? plural(errors, 'problem')
+    : `${plural(errors, 'problem')}, ${plural(warnings, 'warning')}`;
 }
 
-/** "1 problem", "2 problems". */
-function count(number: number, noun: string): string {
+/** Returns "1 problem", "2 problems". */
+function plural(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

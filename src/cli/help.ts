@@ -1,8 +1,8 @@
-import { fileOf, flagOf } from '../config.ts';
-import { SETTINGS, type Setting, type SettingName } from '../settings.ts';
+import { fileVariableOf, flagOf } from '../config.ts';
+import { SETTING_NAMES, SETTINGS, type Setting } from '../settings.ts';
 
-/** Settings that can be given by a file. */
-const SECRETS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => fileOf(name) !== null);
+/** The settings that can be read from a file. */
+const SECRETS = SETTING_NAMES.filter((name) => fileVariableOf(name) !== null);
 
 const USAGE = `holdfast: a manager for container fleets whose configuration lives in git
 
@@ -35,8 +35,8 @@ Exit codes
 `;
 
 /**
- * The help text: commands and exit codes and, unless it is for a command that takes none of them, every setting with
- * its default.
+ * Returns the help text: commands, exit codes, and all settings with their defaults. The settings are left out of the
+ * help for a command that does not take their flags.
  */
 export function helpText(command?: string): string {
   return command === undefined || !WITHOUT_SETTINGS.includes(command) ? USAGE + settingsText() : USAGE;
@@ -45,11 +45,11 @@ export function helpText(command?: string): string {
 const RULES = `Settings are environment variables; flags of serve override them, and an empty variable counts as unset.
 A secret can be read from a file instead: set NAME_FILE to its path (${SECRETS.join(', ')}).`;
 
-/** Commands of which nobody has to read what `serve` takes. */
+/** The commands that do not take the flags of `serve`. */
 const WITHOUT_SETTINGS = ['validate', 'plan', 'import', 'store'];
 
 function settingsText(): string {
-  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+  const rows = SETTING_NAMES.map((name) => {
     const { fallback, meaning, isSecret }: Setting<unknown> = SETTINGS[name];
     return [
       name,

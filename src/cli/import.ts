@@ -9,27 +9,30 @@ import type { DesiredObject, DesiredState } from '../desired/state.ts';
 import { sameValue } from '../desired/values.ts';
 import { changedFields, KIND_NOUNS } from '../plan/describe.ts';
 import { parseCommand } from './arguments.ts';
-import { countFleet, fleetSettings, problemsFromHere } from './fleet.ts';
+import { describeFleet, fleetSettings, prefixProblems } from './fleet.ts';
 import { type ImportedFile, importedFile } from './imported-file.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 import { type ManagerAddress, type ManagerRecords, readManager } from './manager-records.ts';
 import { renderFindings } from './report.ts';
 import { listFolder, loadWorkTree } from './work-tree.ts';
 
-/** `holdfast import --from ADDRESS [FOLDER]`: writes what a running manager has as files of a desired state. */
+/**
+ * Runs `holdfast import --from ADDRESS [FOLDER]`: writes the objects of a running manager as files of a desired state.
+ */
 export async function importFleet(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const {
-    folder: given,
+    folder: folderArgument,
     format,
     options,
   } = parseCommand('import', args, [{ name: 'from', value: 'ADDRESS' }]);
-  const { folder, defaults } = fleetSettings(io, given);
-  const records = await readShowing(managerOf(options['from'] as string | undefined, io), io);
+  const { folder, defaults } = fleetSettings(io, folderArgument);
+  const records = await readWithProgress(managerOf(options['from'] as string | undefined, io), io);
   const state = await readFolder(folder, defaults);
   const imports: Import[] = [];
-  for (const one of importsOf(records, state, defaults)) imports.push(await written(folder, one));
+  for (const planned of planImports(records, state, defaults))
+    imports.push(await writeImport(folder, planned));
   const found = imports.flatMap(({ problems }) => problems).sort(compareProblems);
-  const problems = problemsFromHere(folder, found);
+  const problems = prefixProblems(folder, found);
   const summary = summarize(folder, records, imports);
   io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
   if (format === 'text' && imports.some(({ outcome }) => outcome !== 'not written'))
@@ -37,10 +40,10 @@ export async function importFleet(args: readonly string[], io: CommandIo): Promi
   return problems.length > 0 ? EXIT.problems : EXIT.ok;
 }
 
-/** A slow manager with thousands of apps takes minutes: a terminal shows how far it is. */
-async function readShowing(manager: ManagerAddress, io: CommandIo): Promise<ManagerRecords> {
+/** Reads the manager's records. On a terminal it shows the progress, since a slow manager can take minutes. */
+async function readWithProgress(manager: ManagerAddress, io: CommandIo): Promise<ManagerRecords> {
   const draw = (text: string): void => {
-    if (io.isTerminal) io.complain(`\r\u001b[K${text}`);
+    if (io.isTerminal) io.writeError(`\r\u001b[K${text}`);
   };
   try {
     return await readManager(manager, (kind, done, total) =>
@@ -53,7 +56,7 @@ async function readShowing(manager: ManagerAddress, io: CommandIo): Promise<Mana
 
 function managerOf(from: string | undefined, { env, readFile }: CommandIo): ManagerAddress {
   const base = from?.replace(/\/+$/, '') ?? '';
-  if (!isAddress(base))
+  if (!isHttpAddress(base))
     throw new UsageError(
       'import takes --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
     );
@@ -64,13 +67,13 @@ function managerOf(from: string | undefined, { env, readFile }: CommandIo): Mana
   return { base, credentials: user === null || password === null ? null : { user, password } };
 }
 
-function isAddress(text: string): boolean {
+function isHttpAddress(text: string): boolean {
   return /^https?:\/\/[^\s@?#]+$/i.test(text) && URL.canParse(text);
 }
 
-/** What lies in the folder, whether git ignores it or not. The folder is made where it is not there yet. */
+/** Reads all files of the folder, also those that git ignores. Creates the folder if it does not exist. */
 async function readFolder(folder: string, defaults: AppDefaults): Promise<DesiredState> {
-  await unlessInTheWay(mkdir(folder, { recursive: true }));
+  await tryCreate(mkdir(folder, { recursive: true }));
   return loadWorkTree(folder, await listFolder(folder), defaults, null);
 }
 
@@ -78,62 +81,64 @@ interface Import extends Pick<ImportedFile, 'path' | 'text' | 'problems'> {
   outcome: 'written' | 'unchanged' | 'not written';
 }
 
-function importsOf(records: ManagerRecords, state: DesiredState, defaults: AppDefaults): Import[] {
+function planImports(records: ManagerRecords, state: DesiredState, defaults: AppDefaults): Import[] {
   return KINDS.flatMap((kind) =>
     Array.from(records[kind], ([name, record]) => {
-      if (record === null) return unnameable(kind, name);
-      return beside(importedFile(kind, name, record, defaults, records.app), state.object(kind, name));
+      if (record === null) return invalidName(kind, name);
+      return withOutcome(importedFile(kind, name, record, defaults, records.app), state.object(kind, name));
     }),
   );
 }
 
-function unnameable(kind: Kind, name: string): Import {
-  const why = `${KIND_NOUNS[kind]} ${JSON.stringify(name)} is not written: ${NAME_RULE}`;
+function invalidName(kind: Kind, name: string): Import {
+  const message = `${KIND_NOUNS[kind]} ${JSON.stringify(name)} is not written: ${NAME_RULE}`;
   const path = dirname(newFilePath(kind, 'name'));
-  const problems = [inFile(path, fileProblem('name-invalid', why))];
+  const problems = [inFile(path, fileProblem('name-invalid', message))];
   return { path, text: '', problems, outcome: 'not written' };
 }
 
-/** What becomes of a file, given what lies in the folder under its name. */
-function beside(file: ImportedFile, there: DesiredObject | undefined): Import {
+/** Decides whether a file is to be written, given the object of the same name in the folder. */
+function withOutcome(file: ImportedFile, existing: DesiredObject | undefined): Import {
   if (file.content === undefined) return { ...file, outcome: 'not written' };
-  if (there === undefined) return { ...file, outcome: 'written' };
-  if (there.content !== undefined && sameValue(there.content, file.content))
+  if (existing === undefined) return { ...file, outcome: 'written' };
+  if (existing.content !== undefined && sameValue(existing.content, file.content))
     return { ...file, outcome: 'unchanged' };
-  const problems = [...file.problems, differing(there, file.content)];
+  const problems = [...file.problems, differenceProblem(existing, file.content)];
   return { ...file, problems, outcome: 'not written' };
 }
 
-function differing({ path, content }: DesiredObject, wanted: Content): Problem {
-  const how =
+function differenceProblem({ path, content }: DesiredObject, imported: Content): Problem {
+  const difference =
     content === undefined
       ? 'is not valid'
-      : `differs from the manager in ${changedFields(content, wanted).join(', ')}`;
-  const message = `${how}, and stays as it is; to import the manager's version, move the file away and import again`;
+      : `differs from the manager in ${changedFields(content, imported).join(', ')}`;
+  const message = `${difference}, and stays as it is; to import the manager's version, move the file away and import again`;
   return inFile(path, fileProblem('name-duplicate', message));
 }
 
-/** Writes a file that is to be written, unless something is in its way that is no object. */
-async function written(folder: string, file: Import): Promise<Import> {
-  if (file.outcome !== 'written' || (await unlessInTheWay(writeNew(join(folder, file.path), file.text))))
+/**
+ * Writes a file if that is its outcome. If a link, or anything else that is not an object, has its path, reports that.
+ */
+async function writeImport(folder: string, file: Import): Promise<Import> {
+  if (file.outcome !== 'written' || (await tryCreate(writeNew(join(folder, file.path), file.text))))
     return file;
   const message = `is not written: a link, or something else, is in its place; move that away and import again`;
   const problems = [...file.problems, inFile(file.path, fileProblem('file-unexpected', message))];
   return { ...file, problems, outcome: 'not written' };
 }
 
-/** A commit would have nothing of what lies behind a link. */
+/** Creates a file and its folder. A folder that is a link is refused, since a commit would not contain the file. */
 async function writeNew(path: string, text: string): Promise<void> {
-  const place = dirname(path);
-  await mkdir(place, { recursive: true });
-  if ((await lstat(place)).isSymbolicLink()) throw Object.assign(new Error(place), { code: 'ENOTDIR' });
+  const parent = dirname(path);
+  await mkdir(parent, { recursive: true });
+  if ((await lstat(parent)).isSymbolicLink()) throw Object.assign(new Error(parent), { code: 'ENOTDIR' });
   await writeFile(path, text, { flag: 'wx' });
 }
 
-/** Whether something could be made; false where something else has its name, or that of a folder above. */
-async function unlessInTheWay(making: Promise<unknown>): Promise<boolean> {
+/** Resolves to false if a file or folder cannot be created because its path, or a parent's, is taken. */
+async function tryCreate(creation: Promise<unknown>): Promise<boolean> {
   try {
-    await making;
+    await creation;
     return true;
   } catch (error) {
     if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
@@ -147,10 +152,10 @@ function summarize(
   imports: readonly Import[],
 ): string {
   const outcomes = (['written', 'unchanged', 'not written'] as const).flatMap((outcome) => {
-    const number = imports.filter((one) => one.outcome === outcome).length;
+    const number = imports.filter((file) => file.outcome === outcome).length;
     return number > 0 || outcome === 'written' ? `${number} ${outcome}` : [];
   });
-  return `${folder}: ${countFleet(app.size, device_group.size)}: ${outcomes.join(', ')}`;
+  return `${folder}: ${describeFleet(app.size, device_group.size)}: ${outcomes.join(', ')}`;
 }
 
 function nextSteps(folder: string): string {

@@ -8,10 +8,11 @@ import { fileProblem, inFile, type Problem } from '../desired/problem.ts';
 import { type Fields, isEmpty, isMapValue, sameValue } from '../desired/values.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
 
-/** The file that says what a manager's record says; no `content` where no file can. Problems name the file. */
+/** The file that is made from a manager's record. */
 export interface ImportedFile {
   path: string;
   text: string;
+  /** Undefined if the record has values that a file cannot have; then the problems name them. */
   content: Content | undefined;
   problems: Problem[];
 }
@@ -19,19 +20,19 @@ export interface ImportedFile {
 type Translate = (value: unknown) => unknown;
 
 /**
- * What the public manager of Nebula takes, and hands on to its workers, beside what is taken here. Each becomes what
- * those workers make of it; any other value stays as it is, and is told as a problem.
+ * Translations of values that Nebula's public manager accepts and this one does not. Each value becomes what Nebula's
+ * workers take it for. Any other value is left as it is and becomes a problem.
  */
 const TRANSLATIONS: Readonly<Record<string, Translate>> = {
   starting_ports: (ports) => (Array.isArray(ports) ? ports.flatMap(pairsOf) : ports),
   env_vars: (vars) => {
-    if (isMapValue(vars)) return Object.fromEntries(Object.entries(vars).map(([k, v]) => [k, asPython(v)]));
+    if (isMapValue(vars)) return Object.fromEntries(Object.entries(vars).map(([k, v]) => [k, pythonText(v)]));
     return isEmpty(vars) ? {} : vars;
   },
-  devices: (devices) => (Array.isArray(devices) ? devices.map(bothSides) : devices),
+  devices: (devices) => (Array.isArray(devices) ? devices.map(sourceAndTarget) : devices),
 };
 
-/** A map of several ports as maps of one, each to a text. */
+/** Splits a map of several ports into maps of one port, whose values are texts. */
 function pairsOf(port: unknown): unknown[] {
   if (!isMapValue(port)) return [port];
   return Object.entries(port).map(([host, container]) => ({
@@ -39,17 +40,17 @@ function pairsOf(port: unknown): unknown[] {
   }));
 }
 
-/** The text that containers see. Python writes fractions in ways of its own, so these are left to a person. */
-function asPython(value: unknown): unknown {
+/** Returns the text that containers see. Python has its own ways to write fractions, so those are left to the user. */
+function pythonText(value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   return Number.isSafeInteger(value) ? String(value) : value;
 }
 
-function bothSides(device: unknown): unknown {
+function sourceAndTarget(device: unknown): unknown {
   return typeof device === 'string' && !device.includes(':') ? `${device}:${device}` : device;
 }
 
-/** Makes the file of an object. `apps` has the names of all apps that the manager has. */
+/** Makes the file of an object from its record. `apps` has an entry for each app of the manager. */
 export function importedFile(
   kind: Kind,
   name: string,
@@ -59,44 +60,46 @@ export function importedFile(
 ): ImportedFile {
   const path = newFilePath(kind, name);
   const { container_image, docker_image = container_image, ...others } = record;
-  const said = kind === 'app' ? { container_image: docker_image, ...others } : record;
+  const recorded = kind === 'app' ? { container_image: docker_image, ...others } : record;
   const { apps: members } = record;
-  const ghosts = Array.isArray(members) ? members.filter((app) => !apps.has(app)) : [];
-  const fields = kind === 'app' ? appFields(said, defaults) : { apps: withoutAny(members, ghosts) };
+  const missingApps = Array.isArray(members) ? members.filter((app) => !apps.has(app)) : [];
+  const fields = kind === 'app' ? appFields(recorded, defaults) : { apps: listWithout(members, missingApps) };
   const text = renderYaml(fields);
   const parsed = parseObjectText(kind, text, defaults);
   const problems = [
     ...(parsed.ok ? [] : parsed.problems).map(({ code, message }) =>
       inFile(path, fileProblem(code, message)),
     ),
-    ...unknownFields(kind, said).map((field) => left(path, 'field-unknown', `${field} is not a known field`)),
-    ...ghosts.map((app) => left(path, 'app-unknown', `the manager itself has no app "${app}"`)),
+    ...unknownFields(kind, recorded).map((field) =>
+      omission(path, 'field-unknown', `${field} is not a known field`),
+    ),
+    ...missingApps.map((app) => omission(path, 'app-unknown', `the manager itself has no app "${app}"`)),
   ];
   return { path, text, content: parsed.ok ? parsed.content : undefined, problems };
 }
 
-/** Without fields whose value is the default. */
-function appFields(said: Fields, defaults: AppDefaults): Fields {
+/** Returns the translated fields of an app, without those that have their default. */
+function appFields(recorded: Fields, defaults: AppDefaults): Fields {
   const fields = APP_FIELDS.map(
-    (field) => [field, TRANSLATIONS[field]?.(said[field]) ?? said[field]] as const,
+    (field) => [field, TRANSLATIONS[field]?.(recorded[field]) ?? recorded[field]] as const,
   );
-  const isSaid = (value: unknown, byDefault: unknown): boolean =>
-    value !== undefined && !sameValue(value, byDefault);
-  return Object.fromEntries(fields.filter(([field, value]) => isSaid(value, (defaults as Fields)[field])));
+  const isSet = (value: unknown, fallback: unknown): boolean =>
+    value !== undefined && !sameValue(value, fallback);
+  return Object.fromEntries(fields.filter(([field, value]) => isSet(value, (defaults as Fields)[field])));
 }
 
-/** Each member once, but those that the manager leaves out when it tells devices. */
-function withoutAny(members: unknown, ghosts: readonly unknown[]): unknown {
-  return Array.isArray(members) ? [...new Set(members)].filter((app) => !ghosts.includes(app)) : members;
+/** Returns each member once, without missing apps, which the manager does not send to devices either. */
+function listWithout(members: unknown, missingApps: readonly unknown[]): unknown {
+  return Array.isArray(members) ? [...new Set(members)].filter((app) => !missingApps.includes(app)) : members;
 }
 
-/** Fields that say something and have no place here; an empty one says nothing. */
-function unknownFields(kind: Kind, said: Fields): string[] {
+/** Returns the fields of a record that a file cannot have, unless they are empty. */
+function unknownFields(kind: Kind, recorded: Fields): string[] {
   const known = new Set([...FIELDS[kind], ...Object.values(GIVEN_FIELDS).flat()]);
-  const isSaid = (value: unknown): boolean => value !== null && value !== '' && !isEmpty(value);
-  return Object.keys(said).filter((field) => !known.has(field) && isSaid(said[field]));
+  const isSet = (value: unknown): boolean => value !== null && value !== '' && !isEmpty(value);
+  return Object.keys(recorded).filter((field) => !known.has(field) && isSet(recorded[field]));
 }
 
-function left(path: string, code: 'field-unknown' | 'app-unknown', why: string): Problem {
-  return inFile(path, fileProblem(code, `${why}; it is left out of the file`), 'warning');
+function omission(path: string, code: 'field-unknown' | 'app-unknown', reason: string): Problem {
+  return inFile(path, fileProblem(code, `${reason}; it is left out of the file`), 'warning');
 }

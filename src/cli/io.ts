@@ -1,18 +1,18 @@
 import { parseConfig } from '../config.ts';
 import type { Config } from '../settings.ts';
 
-/** What commands take from the process that they run in. */
+/** What commands need from their process. */
 export interface CommandIo {
   env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file of secrets; throws, with why it cannot. */
+  /** Reads the file of a secret; throws an error that says why it cannot. */
   readFile(path: string): string;
-  /** Results: what another program may read. */
+  /** Writes results to standard output, which another program may read. */
   write(text: string): void;
-  /** What is wrong, for people. */
-  complain(text: string): void;
-  /** Whether complaints go to a terminal, where progress can be drawn. */
+  /** Writes errors, warnings and progress to standard error. */
+  writeError(text: string): void;
+  /** Whether standard error is a terminal, where progress can be drawn. */
   isTerminal: boolean;
-  /** Whether results go to a terminal that shows colours, and its user wants them. */
+  /** Whether standard output is a terminal with colours, and the user wants them. */
   hasColors: boolean;
 }
 
@@ -20,14 +20,12 @@ export interface CommandIo {
 export const EXIT = { ok: 0, problems: 1, usage: 2, failed: 3 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** A command was called in a way that it does not know; the message says what it takes. */
+/** A command line or setting is wrong; the message says what is accepted. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/**
- * Reads the settings from the environment, files of secrets and flags. Throws a UsageError with every problem of them.
- */
+/** Reads the settings from the environment, files of secrets and flags. Throws a UsageError with all their problems. */
 export function settingsFrom(
   { env, readFile }: Pick<CommandIo, 'env' | 'readFile'>,
   flags: readonly string[] = [],

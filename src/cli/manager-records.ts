@@ -3,60 +3,61 @@ import { isMapValue } from '../desired/values.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { printable } from '../plan/printable.ts';
 
-/** A running manager that speaks API v2: where it is, and what lets one in. */
+/** A running manager with API v2. */
 export interface ManagerAddress {
-  /** Without a slash at its end. */
+  /** Its address, without a slash at the end. */
   base: string;
   credentials: { user: string; password: string } | null;
 }
 
-/** What a manager says of each object, by kind and name; null where its name is none here, and it was not asked for. */
+/** A manager's records of objects, by kind and name; null for a name that is not valid here, which is not requested. */
 export type ManagerRecords = Readonly<Record<Kind, ReadonlyMap<string, Record<string, unknown> | null>>>;
 
-/** Where objects of a kind are (contract, 4); their list is called the same. */
-const PLACES: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device_groups' };
+/** The path of each kind (contract, 4), which is also the name of the list in its response. */
+const PATHS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device_groups' };
 
-/** Told how many objects of a kind are read, of how many. */
-export type TellRead = (kind: Kind, done: number, total: number) => void;
+/** Is called after each batch of objects with how many of a kind are read. */
+export type OnRead = (kind: Kind, done: number, total: number) => void;
 
-/** How many objects are asked for at once, and the milliseconds that one reply may take. */
-const AT_ONCE = 8;
+/** How many objects are requested at the same time. */
+const CONCURRENCY = 8;
+/** Time limit of a request, in milliseconds. */
 const TIME_LIMIT = 60_000;
 
 /**
- * Reads every app and device group. Rejects where one of them cannot be read: `invalid` if address or credentials are
- * wrong, `unavailable` if trying again may help.
+ * Reads every app and device group. Rejects if any of them cannot be read: as `invalid` if the address or the
+ * credentials are wrong, as `unavailable` if trying again can help.
  */
-export async function readManager(manager: ManagerAddress, tell: TellRead): Promise<ManagerRecords> {
-  const app = await readKind(manager, 'app', tell);
-  return { app, device_group: await readKind(manager, 'device_group', tell) };
+export async function readManager(manager: ManagerAddress, onRead: OnRead): Promise<ManagerRecords> {
+  const app = await readKind(manager, 'app', onRead);
+  return { app, device_group: await readKind(manager, 'device_group', onRead) };
 }
 
-async function readKind(manager: ManagerAddress, kind: Kind, tell: TellRead): Promise<ManagerRecords[Kind]> {
-  const place = PLACES[kind];
-  const { [place]: names } = await readRecord(manager, place);
+async function readKind(manager: ManagerAddress, kind: Kind, onRead: OnRead): Promise<ManagerRecords[Kind]> {
+  const path = PATHS[kind];
+  const { [path]: names } = await readRecord(manager, path);
   if (!Array.isArray(names) || !names.every((name) => typeof name === 'string'))
-    throw notUnderstood(manager, place);
+    throw unexpectedResponse(manager, path);
   const records = new Map<string, Record<string, unknown> | null>();
-  for (let start = 0; start < names.length; start += AT_ONCE) {
-    const asked = names.slice(start, start + AT_ONCE).map(async (name: string) => {
-      const record = NAME_PATTERN.test(name) ? await readRecord(manager, `${place}/${name}`) : null;
+  for (let start = 0; start < names.length; start += CONCURRENCY) {
+    const batch = names.slice(start, start + CONCURRENCY).map(async (name: string) => {
+      const record = NAME_PATTERN.test(name) ? await readRecord(manager, `${path}/${name}`) : null;
       return [name, record] as const;
     });
-    for (const [name, record] of await Promise.all(asked)) records.set(name, record);
-    tell(kind, records.size, names.length);
+    for (const [name, record] of await Promise.all(batch)) records.set(name, record);
+    onRead(kind, records.size, names.length);
   }
   return records;
 }
 
 async function readRecord(manager: ManagerAddress, path: string): Promise<Record<string, unknown>> {
-  const response = await ask(manager, path);
-  if (response.status !== 200) throw refused(manager, path, response);
+  const response = await request(manager, path);
+  if (response.status !== 200) throw refusal(manager, path, response);
   const text = await response.text().catch((error: Error) => {
-    throw unreachable(manager, error);
+    throw unreachableError(manager, error);
   });
   const record = parsed(text);
-  if (!isMapValue(record)) throw notUnderstood(manager, path);
+  if (!isMapValue(record)) throw unexpectedResponse(manager, path);
   return record;
 }
 
@@ -68,8 +69,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Redirects are not followed: on the way to another server, credentials would be lost. */
-async function ask(manager: ManagerAddress, path: string): Promise<Response> {
+/**
+ * Sends a GET request. Redirects are not followed, because `fetch` drops the credentials on the way to another server.
+ */
+async function request(manager: ManagerAddress, path: string): Promise<Response> {
   const { base, credentials } = manager;
   const token = credentials && Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64');
   const headers: Record<string, string> = token === null ? {} : { authorization: `Basic ${token}` };
@@ -77,32 +80,32 @@ async function ask(manager: ManagerAddress, path: string): Promise<Response> {
   try {
     return await fetch(`${base}/api/v2/${path}`, { headers, redirect: 'manual', signal });
   } catch (error) {
-    throw unreachable(manager, error as Error);
+    throw unreachableError(manager, error as Error);
   }
 }
 
-/** Also in the middle of a reply. */
-function unreachable({ base }: ManagerAddress, error: Error): HoldfastError {
+/** The error for a connection that fails, also in the middle of a response. */
+function unreachableError({ base }: ManagerAddress, error: Error): HoldfastError {
   const { cause = error } = error;
-  const why = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
+  const reason = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
   return new HoldfastError(
     'unavailable',
-    `${base} cannot be reached: ${why}; nothing was written`,
+    `${base} cannot be reached: ${reason}; nothing was written`,
     {},
     error,
   );
 }
 
-/** What is wrong with address or account stays so. */
-const WRONG: Readonly<Record<number, string>> = {
+/** What to check for each status that trying again does not change. */
+const HINTS: Readonly<Record<number, string>> = {
   401: '; BASIC_AUTH_USER and BASIC_AUTH_PASSWORD must be those of an account of that manager',
   403: '; that account may not read it, or it was deleted just now',
   404: '; is there a manager with API v2?',
 };
 
-function refused({ base }: ManagerAddress, path: string, { status, headers }: Response): HoldfastError {
+function refusal({ base }: ManagerAddress, path: string, { status, headers }: Response): HoldfastError {
   const location = headers.get('location');
-  const hint = location === null ? WRONG[status] : `, and redirects to ${shown(location)}`;
+  const hint = location === null ? HINTS[status] : `, and redirects to ${printableLocation(location)}`;
   const kind = hint === undefined ? 'unavailable' : 'invalid';
   return new HoldfastError(
     kind,
@@ -110,12 +113,12 @@ function refused({ base }: ManagerAddress, path: string, { status, headers }: Re
   );
 }
 
-/** An address as that server gave it, which may have a password in it, or orders to a terminal. */
-function shown(location: string): string {
+/** Removes the credentials and escapes the control characters in an address that the server sent. */
+function printableLocation(location: string): string {
   return printable(location.replace(/\/\/[^/?#]*@/, '//'));
 }
 
-function notUnderstood({ base }: ManagerAddress, path: string): HoldfastError {
+function unexpectedResponse({ base }: ManagerAddress, path: string): HoldfastError {
   const message = `${base}/api/v2/${path} is not the response of a manager with API v2; nothing was written`;
   return new HoldfastError('invalid', message);
 }

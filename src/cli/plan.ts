@@ -13,10 +13,10 @@ import { type Base, baseAt } from './base.ts';
 import { warnOfDivergence } from './divergence.ts';
 import {
   countErrors,
-  countProblems,
+  describeProblems,
   fleetSettings,
-  problemsFromHere,
-  stepsFromHere,
+  prefixProblems,
+  prefixSteps,
   warnOfNoFleet,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
@@ -26,40 +26,44 @@ import { listFolder, loadWorkTree, openRepository } from './work-tree.ts';
 const NO_REVISION =
   '--against is empty; if it is the output of a command, as in --against "$(git merge-base …)", that command found no such commit';
 
-/** CI makes such clones, where most revisions that people name are missing. */
-const FETCH_MORE =
+/** CI systems make shallow clones, which lack most revisions. */
+const SHALLOW_HINT =
   '; this clone is shallow: fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
 
-/** `holdfast plan`: what a folder, as it lies on the disk, would change in what a revision has. */
+/** Runs `holdfast plan`: shows how the files in a folder would change the state at a revision. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const {
-    folder: given,
+    folder: folderArgument,
     format,
     options,
   } = parseCommand('plan', args, [{ name: 'against', value: 'REVISION' }, { name: 'exit-code' }]);
-  const { folder, defaults } = fleetSettings(io, given);
-  const { desired, applied } = await readSides(
+  const { folder, defaults } = fleetSettings(io, folderArgument);
+  const { desired, applied } = await readStates(
     folder,
     options['against'] as string | undefined,
     defaults,
     io,
   );
   const keys = new Set([...desired.keys(), ...applied.keys()]);
-  const { steps, problems: between } = makePlan(keys, desired, applied);
-  const found = [...desired.problems(), ...[...between.values()].flat(), ...emptiedProblem(desired, applied)];
-  const problems = problemsFromHere(folder, found.sort(compareProblems));
+  const { steps, problems: planProblems } = makePlan(keys, desired, applied);
+  const found = [
+    ...desired.problems(),
+    ...[...planProblems.values()].flat(),
+    ...emptiedProblem(desired, applied),
+  ];
+  const problems = prefixProblems(folder, found.sort(compareProblems));
   const findings: Findings = {
     problems,
-    steps: stepsFromHere(folder, steps),
+    steps: prefixSteps(folder, steps),
     effects: effectsOf(steps, applied),
     summary: summarize(steps, problems),
   };
   io.write(renderFindings(findings, format, io.hasColors));
-  const isNews = options['exit-code'] === true && steps.length > 0;
-  return countErrors(problems) > 0 || isNews ? EXIT.problems : EXIT.ok;
+  const isChangeReported = options['exit-code'] === true && steps.length > 0;
+  return countErrors(problems) > 0 || isChangeReported ? EXIT.problems : EXIT.ok;
 }
 
-/** The manager refuses a commit that empties the folder, unless its message says that this is meant. */
+/** Warns of a folder without objects: managers refuse a commit that empties it, unless its message confirms that. */
 function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[] {
   if (!desired.isEmpty || applied.isEmpty) return [];
   const message =
@@ -67,8 +71,8 @@ function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[]
   return [inFile('', fileProblem('folder-empty', message), 'warning')];
 }
 
-/** What the folder says, and what a store would hold that has applied this revision and nothing else. */
-async function readSides(
+/** Reads the desired state of the folder, and the state of a manager that has applied the revision. */
+async function readStates(
   folder: string,
   against: string | undefined,
   defaults: AppDefaults,
@@ -98,49 +102,51 @@ async function appliedAt(
     return new AppliedState();
   }
   const base = await baseAt(revisions, against ?? 'HEAD', defaults);
-  // A repository without a commit has nothing to compare with; a name that somebody wrote has to be there.
-  if (base === null && against !== undefined) throw await noCommit(against, revisions);
-  if (base !== null) warnOf(base, against ?? 'HEAD', io);
+  // Without commits, HEAD does not exist and there is nothing to compare with. A named revision must exist.
+  if (base === null && against !== undefined) throw await unknownRevision(against, revisions);
+  if (base !== null) warnOfInvalidFiles(base, against ?? 'HEAD', io);
   if (against !== undefined) await warnOfDivergence(revisions, against, io);
   return base?.applied ?? new AppliedState();
 }
 
-async function noCommit(against: string, revisions: RevisionReader): Promise<HoldfastError> {
-  const found = revisions.isShallow ? null : await revisions.entriesAt(`origin/${against}`).catch(() => null);
-  const remote = found === null ? '' : `; did you mean origin/${against}?`;
-  const what = against === '' ? NO_REVISION : `"${against}" is not a commit of this repository`;
-  const message = what + (revisions.isShallow ? FETCH_MORE : '') + remote + rangeHint(against);
+async function unknownRevision(against: string, revisions: RevisionReader): Promise<HoldfastError> {
+  const remote = revisions.isShallow
+    ? null
+    : await revisions.entriesAt(`origin/${against}`).catch(() => null);
+  const remoteHint = remote === null ? '' : `; did you mean origin/${against}?`;
+  const reason = against === '' ? NO_REVISION : `"${against}" is not a commit of this repository`;
+  const message = reason + (revisions.isShallow ? SHALLOW_HINT : '') + remoteHint + rangeHint(against);
   return new HoldfastError('invalid', message);
 }
 
-/** Whoever knows `git diff main...HEAD` may try the same here. */
+/** Returns a hint for a range such as `main...HEAD`, which `git diff` accepts. */
 function rangeHint(against: string): string {
   const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(against) ?? [];
   if (from === undefined) return '';
   return `; plan takes one commit, not a range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
 }
 
-/** What a manager holds of an invalid file cannot be known for certain: it may not have seen every commit. */
-function warnOf({ invalid, unknown }: Base, revision: string, io: CommandIo): void {
+/** Warns of files whose content at a manager is uncertain: it may not have seen every commit. */
+function warnOfInvalidFiles({ invalid, unknown }: Base, revision: string, io: CommandIo): void {
   if (invalid.length === 0) return;
   const names = (paths: readonly string[]): string => paths.map(printable).join(', ');
-  io.complain(
+  io.writeError(
     `holdfast: warning: ${printable(revision)} has invalid files: ${names(invalid)}. A manager keeps what it applied of them last; ` +
       'the plan takes that from earlier commits, as if each had been applied.\n',
   );
   if (unknown.length === 0) return;
-  io.complain(
+  io.writeError(
     `holdfast: warning: the plan is incomplete: the available history has no valid content of ${names(unknown)}. ` +
       'If a manager has some, its deletion or change is not shown here.\n',
   );
 }
 
 function summarize(steps: readonly Step[], problems: readonly Problem[]): string {
-  const found = problems.length === 0 ? '' : countProblems(problems);
+  const found = problems.length === 0 ? '' : describeProblems(problems);
   if (steps.length === 0) return found === '' ? 'No changes.' : `No changes, ${found}.`;
   const creates = steps.filter(({ before }) => before === null).length;
   const deletes = steps.filter(({ after }) => after === null).length;
   const updates = steps.length - creates - deletes;
-  const told = `Plan: ${creates} to create, ${updates} to update, ${deletes} to delete`;
-  return found === '' ? `${told}.` : `${told}; ${found}.`;
+  const counts = `Plan: ${creates} to create, ${updates} to update, ${deletes} to delete`;
+  return found === '' ? `${counts}.` : `${counts}; ${found}.`;
 }

@@ -8,16 +8,16 @@ import { changeTypeOf, type Step } from '../plan/step.ts';
 export const FORMATS = ['text', 'json', 'github'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** What `validate`, `plan` or `import` found. */
+/** The results of `validate`, `plan` or `import`. */
 export interface Findings {
   problems: readonly Problem[];
   steps: readonly Step[];
   effects: readonly Effect[];
-  /** One line that says how it went. */
+  /** The last line of the text. */
   summary: string;
 }
 
-/** Renders findings for people, for programs, or as annotations of a workflow. */
+/** Renders findings as text, as JSON, or as text with the annotations of a GitHub workflow. */
 export function renderFindings(findings: Findings, format: Format, hasColors: boolean): string {
   if (format === 'json') return `${harmlessJson(JSON.stringify(jsonOf(findings), null, 2))}\n`;
   if (format === 'github')
@@ -40,7 +40,7 @@ function jsonOf({ problems, steps, effects }: Findings): object {
   };
 }
 
-/** The commands of a GitHub workflow; what ends a property or a line has to be escaped. */
+/** Returns a workflow command of GitHub; characters that would end a property or the line are escaped. */
 function annotation({ severity, file, line, column, code, message }: Problem): string {
   const data = (text: string): string => text.replace(/[%\r\n]/g, (char) => `%${hex(char)}`);
   const property = (text: string): string => data(text).replace(/[:,]/g, (char) => `%${hex(char)}`);

@@ -1,5 +1,6 @@
 import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
+import { closestName } from '../suggest.ts';
 import { helpText } from './help.ts';
 import { importFleet } from './import.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
@@ -7,11 +8,11 @@ import { plan } from './plan.ts';
 import { type CopyStore, storeCopy } from './store-copy.ts';
 import { validate } from './validate.ts';
 
-/** What running commands needs beside the terminal. */
+/** What `runCommand` needs. */
 export interface RunOptions {
   io: CommandIo;
   version: string;
-  /** Runs the manager until it is told to stop. */
+  /** Runs the manager until it is stopped. */
   serve(config: Config): Promise<ExitCode>;
   copyStore: CopyStore;
 }
@@ -22,36 +23,45 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
   try {
     return await dispatch(argv, options);
   } catch (error) {
-    io.complain(`holdfast: ${withTrouble(messageOf(error))}\n`);
-    if (error instanceof UsageError) io.complain('Try "holdfast --help".\n');
+    io.writeError(`holdfast: ${withAdvice(messageOf(error))}\n`);
+    if (error instanceof UsageError) io.writeError('Try "holdfast --help".\n');
     const isUsage =
       error instanceof UsageError || (error instanceof HoldfastError && error.kind === 'invalid');
     return isUsage ? EXIT.usage : EXIT.failed;
   }
 }
 
-/** Adds what to do where a message says that too many files are open. */
-function withTrouble(message: string): string {
-  const trouble = descriptorTrouble(message);
-  return trouble === null || message.includes(trouble) ? message : `${message}: ${trouble}`;
+/** Adds advice to a message that says that too many files are open. */
+function withAdvice(message: string): string {
+  const advice = descriptorTrouble(message);
+  return advice === null || message.includes(advice) ? message : `${message}: ${advice}`;
 }
 
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
   const { io, version, serve } = options;
   const [command, ...args] = argv;
   if (argv.includes('--help') || argv.includes('-h') || command === 'help')
-    return say(io, helpText(command === 'help' ? args[0] : command));
-  if (argv.includes('--version') || argv.includes('-v')) return say(io, `${version}\n`);
+    return print(io, helpText(command === 'help' ? args[0] : command));
+  if (argv.includes('--version') || argv.includes('-v')) return print(io, `${version}\n`);
   if (command === 'validate') return validate(args, io);
   if (command === 'plan') return plan(args, io);
   if (command === 'import') return importFleet(args, io);
   if (command === 'store') return storeCopy(args, io, options.copyStore);
   if (command === 'serve') return serve(settingsFrom(io, args));
-  const what = command === undefined ? '' : `"${command}" is not a command; `;
-  throw new UsageError(`${what}name a command: serve, validate, plan, import or store`);
+  throw unknownCommand(command);
 }
 
-function say(io: CommandIo, text: string): ExitCode {
+const COMMANDS = ['serve', 'validate', 'plan', 'import', 'store', 'help', '--version'];
+
+function unknownCommand(command: string | undefined): UsageError {
+  const list = 'name a command: serve, validate, plan, import or store';
+  if (command === undefined) return new UsageError(list);
+  const closest = closestName(command, COMMANDS);
+  const hint = closest === null ? list : `did you mean ${closest}?`;
+  return new UsageError(`"${command}" is not a command; ${hint}`);
+}
+
+function print(io: CommandIo, text: string): ExitCode {
   io.write(text);
   return EXIT.ok;
 }

@@ -6,27 +6,28 @@ import { makePlan } from '../plan/plan.ts';
 import { parseCommand } from './arguments.ts';
 import {
   countErrors,
-  countObjects,
-  countProblems,
+  describeObjects,
+  describeProblems,
   fleetSettings,
-  problemsFromHere,
+  prefixProblems,
   warnOfNoFleet,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { renderFindings } from './report.ts';
 import { listFolder, loadWorkTree, tryRepository } from './work-tree.ts';
 
-/** `holdfast validate`: checks the files of a folder as a commit of them would be checked. */
+/** Runs `holdfast validate`: checks the files of a folder as a manager would check a commit of them. */
 export async function validate(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { folder: given, format } = parseCommand('validate', args, []);
-  const { folder, defaults } = fleetSettings(io, given);
+  const { folder: folderArgument, format } = parseCommand('validate', args, []);
+  const { folder, defaults } = fleetSettings(io, folderArgument);
   const state = await readFolder(folder, defaults, io);
   await warnOfNoFleet(folder, io);
-  const { problems: between } = makePlan(state.keys(), state, new AppliedState());
-  // That an app was never valid only its history can tell. Its own file is a problem already, where it can be mended.
-  const known = [...between.values()].flat().filter(({ code }) => code !== 'app-waiting');
-  const problems = problemsFromHere(folder, [...state.problems(), ...known].sort(compareProblems));
-  const summary = `${folder}: ${countObjects(state)}, ${countProblems(problems)}`;
+  const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState());
+  // `app-waiting` depends on whether the app was ever valid, which its files do not show. The cause is reported anyway,
+  // as a problem of the app's own file.
+  const found = [...planProblems.values()].flat().filter(({ code }) => code !== 'app-waiting');
+  const problems = prefixProblems(folder, [...state.problems(), ...found].sort(compareProblems));
+  const summary = `${folder}: ${describeObjects(state)}, ${describeProblems(problems)}`;
   io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
   return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;
 }

@@ -13,30 +13,30 @@ import { type CommandIo, UsageError } from './io.ts';
 
 const FILES: FileSystem = { readdir, stat, readFile };
 
-/** Milliseconds that one git call may take. */
+/** Time limit of a git command, in milliseconds. */
 const GIT_TIME_LIMIT = 60_000;
 
-/** The repository that a folder lies in; null where it lies in none. To be closed. */
+/** Opens the repository that contains a folder; resolves to null if there is none. The caller must close it. */
 export async function openRepository(folder: string, { env }: CommandIo): Promise<RevisionReader | null> {
   try {
     return await openRevisions(resolve(folder), { env, timeLimit: GIT_TIME_LIMIT });
   } catch (error) {
-    // To a manager such a repository is a wrong setting; here the folder alone is asked for, and git is what failed.
+    // For a manager, such a repository is a wrong setting. Here the user named a folder, and it is git that failed.
     throw new HoldfastError('unavailable', messageOf(error), {}, error);
   }
 }
 
-/** `openRepository` for what can do without: warns where git does not work, and takes the folder for one in no repository. */
+/** Does what `openRepository` does, but if git fails, it warns and resolves to null, as if there were no repository. */
 export async function tryRepository(folder: string, io: CommandIo): Promise<RevisionReader | null> {
   try {
     return await openRepository(folder, io);
   } catch (error) {
-    io.complain(`holdfast: warning: files that git ignores are checked, too: ${messageOf(error)}\n`);
+    io.writeError(`holdfast: warning: files that git ignores are checked, too: ${messageOf(error)}\n`);
     return null;
   }
 }
 
-/** The entries of a folder as it lies on the disk. Throws a UsageError where there is none. */
+/** Lists the files of a folder on the disk. Rejects with a UsageError if there is no such folder. */
 export async function listFolder(folder: string): Promise<TreeEntry[]> {
   return createFolderReader(FILES, folder)
     .list()
@@ -49,8 +49,8 @@ export async function listFolder(folder: string): Promise<TreeEntry[]> {
 }
 
 /**
- * Reads a folder as a commit of all that lies in it would be read: without files that git ignores, and with what a sparse
- * checkout leaves out. In no repository, everything counts.
+ * Loads a folder as if all its files were committed: without files that git ignores, and with files that a sparse
+ * checkout leaves out. Without a repository, it loads every file.
  */
 export async function loadWorkTree(
   folder: string,
@@ -62,7 +62,7 @@ export async function loadWorkTree(
   const state = new DesiredState();
   if (revisions === null) return loadEntries(state, entries, blob, defaults);
   const { isIgnored, kept } = await revisions.unlikeDisk();
-  const there = new Set(entries.map(({ path }) => path));
+  const present = new Set(entries.map(({ path }) => path));
   await loadEntries(
     state,
     entries.filter(({ path }) => !isIgnored(path)),
@@ -71,7 +71,7 @@ export async function loadWorkTree(
   );
   await loadEntries(
     state,
-    kept.filter(({ path }) => !there.has(path)),
+    kept.filter(({ path }) => !present.has(path)),
     revisions.blob,
     defaults,
   );
@@ -79,7 +79,9 @@ export async function loadWorkTree(
   return state;
 }
 
-/** Says of what would be an object that it is none: whoever made the file may not know of the rule. */
+/**
+ * Returns a warning for an ignored file that would define an object, since its author may not know that it is ignored.
+ */
 function ignoredFile({ path, blob }: TreeEntry): { path: string; file: StateFile }[] {
   if (classifyPath(path).role !== 'object') return [];
   const message =

@@ -1,7 +1,7 @@
-/** The two times of a machine. */
+/** The two clocks of a machine. */
 export interface Clock {
-  /** Unix milliseconds: for people and for ids. It can jump, also back. */
+  /** Unix milliseconds, for timestamps and ids. This clock can jump, even backwards. */
   now(): number;
-  /** Milliseconds since some moment, always rising: for how long something lasts. */
+  /** Milliseconds since an arbitrary moment, for measuring durations. This clock never goes back. */
   elapsed(): number;
 }

@@ -16,38 +16,42 @@ import { makeFolder } from './open/data-folder.ts';
 import { checkMongoAddress } from './open/mongo-address.ts';
 
 const FILE = 'store.sqlite';
-const IS_MONGO = /^mongodb(\+srv)?:/;
+const MONGO_SCHEME = /^mongodb(\+srv)?:/;
 
 /**
- * Copies the store of these settings: to the database `MONGODB_DATABASE` of a MongoDB where `to` is its URI, and
- * otherwise into the data folder `to`. Data folders are this process's own meanwhile: a manager that went on would serve
- * ids that the copy lacks. Rejects with a HoldfastError; running it again goes on.
+ * Copies the configured store. If `to` is a MongoDB URI, the target is the database `MONGODB_DATABASE` there; otherwise
+ * it is the data folder `to`. Data folders are locked during the copy, because a manager that kept running would serve
+ * ids that the copy lacks. Rejects with a HoldfastError; running it again continues the copy.
  */
-export async function copyStore(config: Config, to: string, tell: TellCopy): Promise<Copied> {
+export async function copyStore(config: Config, to: string, onProgress: TellCopy): Promise<Copied> {
   const locks: FolderLock[] = [];
   try {
-    await checkSource(config, to);
+    await checkEnds(config, to);
     if (config.MONGODB_URI === null) locks.push(await lock(config.DATA_DIR));
-    if (!IS_MONGO.test(to)) locks.push(await lockTarget(to));
-    return await copyBetween(openSource(config), openTarget(config, to), tell).catch((error: unknown) => {
-      throw storeError(error);
-    });
+    if (!MONGO_SCHEME.test(to)) locks.push(await lockTarget(to));
+    return await copyBetween(openSource(config), openTarget(config, to), onProgress).catch(
+      (error: unknown) => {
+        throw storeError(error);
+      },
+    );
   } finally {
     for (const { release } of locks) release();
   }
 }
 
-async function copyBetween(source: Contents, target: ContentsTarget, tell: TellCopy): Promise<Copied> {
+async function copyBetween(source: Contents, target: ContentsTarget, onProgress: TellCopy): Promise<Copied> {
   try {
-    return await copyContents(source, target, tell);
+    return await copyContents(source, target, onProgress);
   } finally {
     await Promise.all([source.close(), target.close()]);
   }
 }
 
-/** Checks that there is something to copy, and that both ends differ and can be read; nothing is made yet. */
-async function checkSource({ MONGODB_URI, DATA_DIR }: Config, to: string): Promise<void> {
-  if (IS_MONGO.test(to)) await checkMongoAddress(to, '--to');
+/**
+ * Checks that there is a store to copy, that MongoDB addresses are valid, and that both ends differ. Creates nothing.
+ */
+async function checkEnds({ MONGODB_URI, DATA_DIR }: Config, to: string): Promise<void> {
+  if (MONGO_SCHEME.test(to)) await checkMongoAddress(to, '--to');
   if (MONGODB_URI !== null) return checkMongoAddress(MONGODB_URI, 'MONGODB_URI');
   await access(join(resolve(DATA_DIR), FILE)).catch(() => {
     const message = `there is no store in DATA_DIR (${resolve(DATA_DIR)}), and MONGODB_URI is not set`;
@@ -64,7 +68,7 @@ function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): Conten
 }
 
 function openTarget({ MONGODB_DATABASE }: Config, to: string): ContentsTarget {
-  if (IS_MONGO.test(to)) return new MongoTarget(connectTo(to, '--to', MONGODB_DATABASE));
+  if (MONGO_SCHEME.test(to)) return new MongoTarget(connectTo(to, '--to', MONGODB_DATABASE));
   return new SqliteTarget(join(resolve(to), FILE));
 }
 
@@ -78,13 +82,18 @@ async function lock(path: string): Promise<FolderLock> {
   try {
     return await lockFolder(folder, process.pid, Date.now());
   } catch (error) {
-    const what = messageOf(error).replace(/^DATA_DIR/, folder);
-    const reason = what.replace(/; stop that one.*$/, '; stop all managers of this store, and copy again');
+    const message = messageOf(error).replace(/^DATA_DIR/, folder);
+    const reason = message.replace(/; stop that one.*$/, '; stop all managers of this store, and copy again');
     throw new HoldfastError('unavailable', `nothing was copied: ${reason}`, {}, error);
   }
 }
 
 function connectTo(uri: string, place: AddressPlace, database: string): Connection {
-  const nothing = (): Promise<void> => Promise.resolve();
-  return new Connection({ uri, place, database, prepare: nothing, onServer: () => undefined });
+  return new Connection({
+    uri,
+    place,
+    database,
+    prepare: () => Promise.resolve(),
+    onServer: () => undefined,
+  });
 }

@@ -19,14 +19,14 @@ import { createPassLog } from './observability/pass-log.ts';
 import { createRecordLog } from './observability/record-log.ts';
 import type { OpenedStore } from './open/store.ts';
 
-/** Milliseconds that a device waits for the store when there is a last good reply. */
+/** Milliseconds that a poll waits for the store before it is answered with the last good reply, if there is one. */
 const PATIENCE = 1000;
 
-/** What the engine is built of. */
+/** What `buildEngine` needs. */
 export interface EngineParts {
   source: Source;
   store: Store;
-  given: OpenedStore['given'];
+  idReader: OpenedStore['idReader'];
   lease: PollLease | null;
   defaults: AppDefaults;
   logger: Logger;
@@ -36,22 +36,25 @@ export interface EngineParts {
   onProgress: TellProgress;
 }
 
-/** What moves: passes, writes, the record of ids, and the replies that these make. */
+/**
+ * The parts that change the state: passes, writes, the record of ids; and the cache of replies that they invalidate.
+ */
 export interface Engine {
   reconciler: Reconciler;
   recorder: Recorder;
   writer: Writer;
   info: InfoCache;
-  /** Milliseconds that a write, or a request for a pass, waits for it. */
+  /** Milliseconds that a write, or a request to reconcile, waits for its pass. */
   patience: number;
 }
 
+/** Builds these parts and wires them together; starts nothing. */
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, given, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
+  const { source, store, idReader, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
   const onStatus = recordListener(metrics, logger);
-  const recorder = createRecorder({ record, store: given, reader, now, random: Math.random, onStatus });
+  const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, onStatus });
   const info = recordedInfo(recorder, {
     store,
     render: renderInfo,
@@ -74,7 +77,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     onSeeded: () => info.invalidate(null),
     onPass: passListener(recorder, metrics, logger),
   });
-  // Seconds to milliseconds, for a fetch and a push.
+  // In milliseconds; twice the limit, for a fetch and a push.
   const patience = 2 * config.GIT_TIMEOUT * 1000;
   const writer = createWriter({
     reconciler,
@@ -94,11 +97,11 @@ function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDepend
   const log = createRecordLog(logger);
   return (status, error) => {
     log(status, error);
-    metrics.tellRecord(status);
+    metrics.setRecordStatus(status);
   };
 }
 
-/** The cache learns of every id that rises, and so does the record, by the same call. */
+/** Makes the cache of replies. Whatever invalidates it has raised ids, so the recorder is notified by the same call. */
 function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
   const info = createInfoCache(dependencies);
   return {
@@ -110,7 +113,10 @@ function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): 
   };
 }
 
-/** New ids after a loss are recorded at once: until then another loss would find the old ones. */
+/**
+ * Logs and counts each pass and has ids recorded. After a seeding it waits until they are recorded: if the store were
+ * lost again before that, the next one would find only the older record.
+ */
 function passListener(
   recorder: Recorder,
   metrics: ServiceMetrics,

@@ -2,13 +2,14 @@ import type { Logger } from 'pino';
 import { messageOf } from '../errors.ts';
 import type { ReportStore } from '../store/store.ts';
 
-/** The shortest and longest time between two sweeps, in milliseconds. */
+/** The limits of the time between two sweeps, in milliseconds. */
 const SHORTEST_INTERVAL = 1000;
 const LONGEST_INTERVAL = 60_000;
 
 /**
- * Drops reports that arrived longer ago than `lifetime` milliseconds: ten times in that time, but at most each second and
- * at least each minute. Returns a function that stops this. `now` is Unix milliseconds, as arrivals are kept.
+ * Deletes reports that are older than `lifetime` milliseconds, at once and then every tenth of that time, but at most
+ * once a second and at least once a minute. `now` returns Unix milliseconds, the unit of a report's arrival. Returns a
+ * function that ends the sweeps.
  */
 export function startReportExpiry(
   store: ReportStore,
@@ -20,7 +21,7 @@ export function startReportExpiry(
   let isSweeping = false;
 
   const sweep = async (): Promise<void> => {
-    // Millions take longer than an interval, and writes wait for each sweep that is under way.
+    // A sweep of millions of reports outlasts the interval, and other writes wait for every sweep that runs.
     if (isSweeping) return;
     isSweeping = true;
     try {

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
 
 /**
- * Listens; resolves to the address that was taken, where fastify says 127.0.0.1 of one that everybody can reach.
- * Rejects with a HoldfastError that says what to set.
+ * Listens and resolves to the server's real address, as a URL; fastify would report 127.0.0.1 for 0.0.0.0. Rejects with
+ * a HoldfastError that says which setting to change.
  */
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<string> {
   try {
@@ -17,7 +17,7 @@ export async function listen(server: FastifyInstance, host: string, port: number
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
 }
 
-/** The last two are for addresses of IPv6 where there is no IPv6, and for those that hold in one network alone. */
+/** EAFNOSUPPORT is for an IPv6 address on a machine without IPv6, EINVAL for a link-local address without its zone. */
 const NO_ADDRESS = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAFNOSUPPORT', 'EINVAL']);
 
 function reasonOf(error: unknown): string {

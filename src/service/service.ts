@@ -21,27 +21,27 @@ import { openAuthenticator } from './open/accounts.ts';
 import { lockDataFolder, openDataFolder } from './open/data-folder.ts';
 import { openSource } from './open/source.ts';
 import { openStore } from './open/store.ts';
-import { createStopClock, type StopClock, whenOver } from './stop-clock.ts';
+import { createStopClock, onAbort, type StopClock } from './stop-clock.ts';
 import { PRODUCT_VERSION } from './version.ts';
 
-/** What the service takes from the process that it runs in. */
+/** What the service needs from its process. */
 export interface ServiceEnvironment {
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
-  /** Shows a text to the person at the terminal, outside the log. */
+  /** Shows a text to the user at the terminal, outside the log. */
   announce(text: string): void;
-  /** Draws on the terminal; absent without one. */
+  /** Draws on the terminal; null or absent without one. */
   draw?: Draw | null;
-  /** Aborted when the process is told to end, which can be before the service has started. */
+  /** Is aborted when the process is told to stop, which can be before the service has started. */
   stopping?: AbortSignal;
 }
 
 /** A running manager. */
 export interface Service {
-  /** Where it listens: `http://127.0.0.1:8080`. */
+  /** The address that it listens on: `http://127.0.0.1:8080`. */
   address: string;
-  /** Finishes requests in flight, ends the pass, closes the store. */
+  /** Finishes requests in flight, ends the running pass, and closes the store. */
   close(): Promise<void>;
 }
 
@@ -49,8 +49,8 @@ const NOT_RECORDED =
   'the last ids were not recorded in time; the next start records them, and if the store is lost before that, containers restart';
 
 /**
- * Builds every object by hand, in the order in which they need each other, and starts: first the server, so that
- * the last good state is served at once, then the first pass. Rejects with a HoldfastError when it cannot start.
+ * Builds every object, each after those that it needs, and starts them: first the server, so that the last good state
+ * is served at once, then the first pass. Rejects with a HoldfastError if the service cannot start.
  */
 export async function startService(config: Config, environment: ServiceEnvironment): Promise<Service> {
   const { logger } = environment;
@@ -66,50 +66,54 @@ export async function startService(config: Config, environment: ServiceEnvironme
   }
 }
 
-/** The service on a data folder that is its own; passes its address to `tell` as soon as it listens there. */
+/** Starts the service on a locked data folder; passes its address to `recordAddress` as soon as it listens. */
 async function serveFrom(
   data: string,
   config: Config,
   environment: ServiceEnvironment,
-  tell: (address: string) => Promise<void>,
+  recordAddress: (address: string) => Promise<void>,
 ): Promise<Service> {
   const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
-  const { authenticator, settle } = await openAuthenticator(config, data, environment);
+  const { authenticator, settle: keepPassword } = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
   const stop = createStopClock(environment.stopping);
-  const enough = stop.over.calls;
-  const { store, given, lease } = await openStore(config, { data, defaults, logger, elapsed, enough });
-  const opened = await openSource(config, data, {
+  const callDeadline = stop.expired.calls;
+  const opened = await openStore(config, { data, defaults, logger, elapsed, callDeadline });
+  const { store, idReader, lease } = opened;
+  const plainSource = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
     faults,
     mayCreate: async () => (await store.state()).applied === null,
   });
-  const source = readingAhead(opened);
+  const source = readingAhead(plainSource);
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, metrics, clock };
-  const engine = buildEngine(config, { ...shared, source, given, lease, faults, onProgress });
+  const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator };
-  // The one waits for git, the other for nothing.
+  // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
-  await settle();
-  await tell(address);
-  logger.info({ version: PRODUCT_VERSION, address, desiredState: placeOf(config), data }, 'listening');
-  await beginReconciling(engine.reconciler, source, environment.stopping);
-  // Whoever upgrades the program in its place takes its files away; from here on it needs none of them.
+  await keepPassword();
+  await recordAddress(address);
+  logger.info(
+    { version: PRODUCT_VERSION, address, desiredState: desiredStatePath(config), data },
+    'listening',
+  );
+  await startReconciling(engine.reconciler, source, environment.stopping);
+  // An upgrade in place replaces the files of the running program, so everything is loaded by now.
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = startReportExpiry(store, config.REPORT_TTL * 1000, clock.now, logger);
   const running = { server, ...engine, source, lease, store, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
-    stop.begin();
+    stop.start();
     await closeAll(running, stop);
-    stop.end();
+    stop.cancel();
   };
   return { address, close };
 }
@@ -122,43 +126,48 @@ interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {
   logger: Logger;
 }
 
-/** In the order in which they need each other. */
-async function closeAll(running: Running, { over }: StopClock): Promise<void> {
+/** Closes every object before those that it needs. */
+async function closeAll(running: Running, { expired }: StopClock): Promise<void> {
   const { server, writer, reconciler, source, store } = running;
-  // Writes in flight may come to their end; nothing waits for a poll.
-  const letBe = whenOver(over.pushes, () => source.origin?.abandon());
-  // From the beginning: what is closed first can wait for the record's turn.
-  const letRecordBe = whenOver(over.recordPush, () => source.origin?.abandonRecord());
+  // Writes in flight have until then to finish.
+  const cancelAbandon = onAbort(expired.pushes, () => source.origin?.abandon());
+  // Set before anything is closed, because the first steps can also wait for a push of the record.
+  const cancelAbandonRecord = onAbort(expired.recordPush, () => source.origin?.abandonRecord());
   await server.close();
   await writer.close();
   const closed = reconciler.close();
+  // All writes are done: what origin is doing now is for a poll, and nothing waits for a poll.
   source.origin?.interrupt();
   await closed;
-  letBe();
-  await closeRecord(running, over);
-  letRecordBe();
+  cancelAbandon();
+  await closeRecord(running, expired);
+  cancelAbandonRecord();
   await source.close();
   await store.close();
 }
 
-/** The lease is given up meanwhile: both can wait for others, and neither for the other. */
-async function closeRecord({ recorder, lease, logger }: Running, over: StopClock['over']): Promise<void> {
+/** Writes the record of ids and gives the lease up, at the same time, since neither depends on the other. */
+async function closeRecord(
+  { recorder, lease, logger }: Running,
+  expired: StopClock['expired'],
+): Promise<void> {
   let isOpen = true;
   const closed = recorder.close().then(() => {
     isOpen = false;
   });
-  const late = new Promise<void>((resolve) => whenOver(over.record, resolve));
-  await Promise.race([Promise.all([closed, lease?.giveUp()]), late]);
+  const timedOut = new Promise<void>((resolve) => onAbort(expired.record, resolve));
+  await Promise.race([Promise.all([closed, lease?.giveUp()]), timedOut]);
   if (isOpen) logger.error(NOT_RECORDED);
 }
 
-/** Of the desired state: a folder of this machine, or a path in the repository elsewhere. */
-function placeOf({ GIT_REMOTE, DESIRED_STATE }: Config): string {
+/** Returns the path of the desired state: on this machine, or inside the remote repository. */
+function desiredStatePath({ GIT_REMOTE, DESIRED_STATE }: Config): string {
   return GIT_REMOTE === null ? resolve(DESIRED_STATE) : DESIRED_STATE;
 }
 
 /**
- * What is served at once must not be older than what devices saw before. An unavailable store is no reason not to start.
+ * Takes over ids recorded for earlier stores before anything is served, since devices must not see an older state than
+ * before. An unavailable store does not prevent the start.
  */
 async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<void> {
   const isSeeded = await store.state().then(
@@ -168,15 +177,15 @@ async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<vo
   if (isSeeded) await reconciler.prepare();
 }
 
-/** The first pass can take long: a stop in the middle of it does not wait for origin. */
-async function beginReconciling(
+/** Runs the first pass, which can take long: if the process is told to stop meanwhile, it does not wait for origin. */
+async function startReconciling(
   reconciler: Reconciler,
   { origin }: Source,
   stopping: AbortSignal | undefined,
 ): Promise<void> {
-  const letBe = stopping && whenOver(stopping, () => origin?.abandon());
+  const cancelAbandon = stopping && onAbort(stopping, () => origin?.abandon());
   await reconciler.start();
-  letBe?.();
+  cancelAbandon?.();
 }
 
 interface ServerParts extends Engine {

@@ -1,47 +1,51 @@
 /**
- * What a stopping manager has time for: milliseconds from the signal on. They are one after the other, so that each leaves
- * time for those below it. A terminal has no limit, systemd 90 seconds, Kubernetes 30, but `docker stop` kills after ten.
+ * The deadlines of a shutdown, in milliseconds after the signal. They are staggered, so that each leaves time for the
+ * later ones. A terminal has no limit, systemd waits 90 seconds and Kubernetes 30, but `docker stop` kills after ten.
  */
 export const STOP_LIMITS = {
-  /** Fetches and pushes: writes are answered before the server cuts connections off, after five seconds. */
+  /** Fetches and pushes. Writes are then answered before the server cuts connections off, after five seconds. */
   pushes: 3000,
-  /** Calls to a database. One that does not answer would be waited for longer than the process has. */
+  /** Calls to a database: its driver would wait for a server that does not answer longer than the process lives. */
   calls: 7000,
-  /** Sending the record of ids to origin, the whole time if nothing else takes any. It stays in the mirror after that. */
+  /** Pushing the record of ids to origin. A record that is not pushed by then stays in the mirror. */
   recordPush: 7500,
-  /** The record of ids, wherever it is, and giving the lease up. What is missed is written after the next start. */
+  /** Writing the record of ids anywhere, and giving the lease up. What is missed is written after the next start. */
   record: 8500,
-  /** All: the process ends, with an error, whatever is under way (`program.ts`). Git that answers is ended long before. */
+  /** Everything: the process exits with an error (`program.ts`). git processes that respond have ended long before. */
   end: 10_000,
 } as const;
 
 const LIMITS = ['pushes', 'calls', 'recordPush', 'record'] as const;
 type StopLimit = (typeof LIMITS)[number];
 
-/** The time that a stopping manager has left. */
+/** The deadlines of one shutdown. */
 export interface StopClock {
-  /** Each is aborted when its time is over. */
-  readonly over: Readonly<Record<StopLimit, AbortSignal>>;
+  /** For each limit, a signal that is aborted when its time is over. */
+  readonly expired: Readonly<Record<StopLimit, AbortSignal>>;
   /** Starts the clock, unless it runs already. */
-  begin(): void;
-  /** Stops it: what has not ended by then may take its time. */
-  end(): void;
+  start(): void;
+  /** Cancels the deadlines that have not expired yet. */
+  cancel(): void;
 }
 
-/** Begins by itself when the process is told to end, which can be before the service has started. */
+/** Makes a clock that starts by itself when `stopping` is aborted, which can be before the service has started. */
 export function createStopClock(stopping: AbortSignal | undefined): StopClock {
-  const ends = LIMITS.map((limit) => [limit, new AbortController()] as const);
+  const deadlines = LIMITS.map((limit) => [limit, new AbortController()] as const);
   let timers: NodeJS.Timeout[] | null = null;
-  const begin = (): void => {
-    timers ??= ends.map(([limit, end]) => setTimeout(() => end.abort(), STOP_LIMITS[limit]).unref());
+  const start = (): void => {
+    timers ??= deadlines.map(([limit, deadline]) =>
+      setTimeout(() => deadline.abort(), STOP_LIMITS[limit]).unref(),
+    );
   };
-  if (stopping !== undefined) whenOver(stopping, begin);
-  const over = Object.fromEntries(ends.map(([limit, { signal }]) => [limit, signal])) as StopClock['over'];
-  return { over, begin, end: () => timers?.forEach(clearTimeout) };
+  if (stopping !== undefined) onAbort(stopping, start);
+  const expired = Object.fromEntries(
+    deadlines.map(([limit, { signal }]) => [limit, signal]),
+  ) as StopClock['expired'];
+  return { expired, start, cancel: () => timers?.forEach(clearTimeout) };
 }
 
-/** Calls `act` when a signal is aborted, or at once if it is already. Returns a function that cancels this. */
-export function whenOver(signal: AbortSignal, act: () => void): () => void {
+/** Calls `act` when the signal is aborted, or at once if it already is. Returns a function that cancels the call. */
+export function onAbort(signal: AbortSignal, act: () => void): () => void {
   if (signal.aborted) act();
   else signal.addEventListener('abort', act, { once: true });
   return () => signal.removeEventListener('abort', act);

@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The version of this package, as package.json has it. */
+/** The version in package.json. */
 export const PRODUCT_VERSION: string = packageJson.version;

@@ -36,6 +36,22 @@ describe('runCommand', () => {
     const err = `holdfast: ${what}name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n`;
     expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
   });
+
+  it.each([
+    ['vaildate', 'validate'],
+    ['serv', 'serve'],
+    ['PLAN', 'plan'],
+    ['stores', 'store'],
+    ['version', '--version'],
+    ['--verison', '--version'],
+    ['--hlep', 'help'],
+  ])('says of %s which command was probably meant', async (command, meant) => {
+    const { code, out, err } = await runCli([command, '--port', '1']);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toBe(
+      `holdfast: "${command}" is not a command; did you mean ${meant}?\nTry "holdfast --help".\n`,
+    );
+  });
 });
 
 describe('serve', () => {
@@ -129,6 +145,10 @@ describe('plan', () => {
     [
       ['--frob'],
       '--frob is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT',
+    ],
+    [
+      ['--exitcode'],
+      '--exitcode is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT; did you mean --exit-code?',
     ],
     [['--against'], '--against needs a value: --against REVISION'],
     [['--against', '--exit-code'], '--against needs a value: --against REVISION'],

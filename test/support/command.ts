@@ -42,7 +42,7 @@ export async function runCli(
       write: (text) => {
         result.out += text;
       },
-      complain: (text) => {
+      writeError: (text) => {
         result.err += text;
       },
       isTerminal,

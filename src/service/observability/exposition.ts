@@ -8,25 +8,28 @@ export interface Count {
   count: number;
 }
 
-/** What the metrics of one service are read from at each scrape. */
+/** The measurements of one service at a scrape. */
 export interface Measured {
   requests: Iterable<Count>;
   transfers: Iterable<Count>;
   passes: Iterable<Count>;
-  /** How many objects passes have created, changed or deleted. */
+  /** How many objects all passes have created, changed or deleted. */
   changes: number;
-  /** Whether nothing keeps ids from being recorded. */
+  /** Whether ids can be recorded. */
   isRecorded: boolean;
-  /** What the last pass left. */
+  /** The status after the last pass. */
   status: Status;
 }
 
-/** Renders these metrics, and those of the process, in the text format of Prometheus; calls `measure` at each scrape. */
+/**
+ * Returns a function that renders these metrics, and those of the process, in the text format of Prometheus. It calls
+ * `measure` once for each metric at each scrape.
+ */
 export function createExposition(measure: () => Measured): Metrics['render'] {
   const registry = new Registry();
   for (const row of COUNTERS) addCounter(registry, row, measure);
   for (const row of GAUGES) addGauge(registry, row, measure);
-  // Measuring the event loop has a cost, which a manager that is never scraped does not pay.
+  // Begins to measure the event loop, which costs time: so it starts with the first scrape.
   collectDefaultMetrics({ register: registry });
   return async () => ({ type: registry.contentType, text: await registry.metrics() });
 }
@@ -49,7 +52,7 @@ const COUNTERS: readonly CounterRow[] = [
     'holdfast_http_requests_total',
     'Requests answered.',
     ['method', 'route', 'status'],
-    // A counter can be made for requests that never come.
+    // Counters are also made for requests that never come; those are not shown.
     ({ requests }) => [...requests].filter(({ count }) => count > 0),
   ],
   ['holdfast_passes_total', 'Reconcile passes, by outcome.', ['outcome'], ({ passes }) => passes],
@@ -78,7 +81,7 @@ function addCounter(
   });
 }
 
-/** A gauge whose value is null is left out: what it is about has not happened yet, or is not there. */
+/** A gauge whose value is null is not exposed: there is nothing to measure yet, or at all. */
 type GaugeRow = [name: string, help: string, read: (measured: Measured) => number | boolean | null];
 
 const GAUGES: readonly GaugeRow[] = [
@@ -123,7 +126,7 @@ function seconds(milliseconds: number | null | undefined): number | null {
   return milliseconds == null ? null : milliseconds / 1000;
 }
 
-/** Null before the first fetch, and where there is no origin. */
+/** Returns null before the first fetch, and if there is no origin. */
 function isOriginUp(origin: Status['origin']): boolean | null {
   if (origin === null || (origin.reachedAt === null && origin.error === null)) return null;
   return origin.error === null;

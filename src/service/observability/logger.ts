@@ -3,15 +3,15 @@ import { type Logger, pino } from 'pino';
 import { printable } from '../../plan/printable.ts';
 import { SECRET_SETTINGS } from '../../settings.ts';
 
-/** Fields of these names are masked in whatever object is logged. */
+/** Fields of these names are masked in all logged objects. */
 const SECRETS = ['authorization', 'password', 'token', 'secret', ...SECRET_SETTINGS];
 
-/** Bytes of the log that may wait for a reader who does not read; lines beyond that are left out. */
-const MAX_WAITING = 1_048_576;
+/** How many bytes of the log are buffered for a reader that does not keep up; further lines are dropped. */
+const MAX_BUFFERED = 1_048_576;
 
 /**
- * One line of JSON an event; on a terminal, lines for people. Never a credential, nor what a terminal takes for an
- * order.
+ * Creates the log. Each event is one line of JSON, or a readable line if `out` is a terminal. Credentials are masked,
+ * and control characters that a terminal would act on are escaped.
  */
 export async function createLogger(
   level: string,
@@ -20,7 +20,7 @@ export async function createLogger(
   const options = {
     level,
     base: null,
-    serializers: { err: toldOnce },
+    serializers: { err: serializeError },
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: {
       paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
@@ -29,49 +29,47 @@ export async function createLogger(
   };
   if (out.isTTY !== true) {
     const write = (line: string): void =>
-      void (out.writableLength <= MAX_WAITING && out.write(printableLine(line)));
+      void (out.writableLength <= MAX_BUFFERED && out.write(printableLine(line)));
     return pino(options, { write });
   }
   const { default: pretty } = await import('pino-pretty');
-  const people = pretty({
+  const terminal = pretty({
     destination: out,
     colorize: out.hasColors?.() === true,
     sync: true,
     translateTime: 'SYS:HH:MM:ss',
   });
-  // It parses the line and prints what the escapes in it stand for; an escape that is doubled is printed as one.
-  const write = (line: string): void => void people.write(printableLine(line).replace(ESCAPE, shown));
+  // pino-pretty parses the line and prints the characters that its escapes stand for; a doubled escape is printed as
+  // one.
+  const write = (line: string): void =>
+    void terminal.write(printableLine(line).replace(JSON_ESCAPE, doubleControl));
   return pino(options, { write });
 }
 
-/** Of errors of packages: one could be among its own causes. */
-const MOST_CAUSES = 10;
+/** Limits the chain of causes: the error of a package could be among its own causes. */
+const MAX_CAUSES = 10;
 
-/** An error whose message has that of each of its causes, but none that another one contains. */
-function toldOnce(error: unknown): unknown {
-  const shown = pino.stdSerializers.err(error as Error);
-  if (!(error instanceof Error)) return shown;
+/** Serializes an error; its message is followed by those of its causes, without a message that is already contained. */
+function serializeError(error: unknown): unknown {
+  const serialized = pino.stdSerializers.err(error as Error);
+  if (!(error instanceof Error)) return serialized;
   let message = error.message;
   let { cause } = error;
-  for (let depth = 0; cause instanceof Error && depth < MOST_CAUSES; depth++) {
+  for (let depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
     if (!message.includes(cause.message)) message += `: ${cause.message}`;
     ({ cause } = cause);
   }
-  return Object.assign(shown, { message });
+  return Object.assign(serialized, { message });
 }
 
-/** An escape in a line of JSON. */
-const ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
+const JSON_ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
 
-/**
- * Doubles the escape of a control character. Line breaks and tabs do no harm, and stacks of errors are laid out by
- * them.
- */
-function shown(text: string): string {
+/** Doubles the escape of a control character, but not of line breaks and tabs, which stack traces need. */
+function doubleControl(text: string): string {
   return /^\\[ubfr]/.test(text) ? `\\${text}` : text;
 }
 
-/** JSON leaves some control characters as they are, and names of files come from anybody who may push. */
+/** Escapes the control characters that JSON allows: file names come from everyone who can push. */
 function printableLine(line: string): string {
   return `${printable(line.trimEnd())}\n`;
 }

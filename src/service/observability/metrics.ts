@@ -7,16 +7,18 @@ import { STARTING, type Status } from '../../reconcile/status.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
 import type { Count, Measured } from './exposition.ts';
 
-/** The metrics of one service, and how its parts report to them. */
+/** The metrics of one service, with the methods by which its parts report. */
 export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
-  tellRecord(status: Pick<RecordStatus, 'problem'>): void;
-  /** Loads what `render` needs, which a start does not wait for. */
+  setRecordStatus(status: Pick<RecordStatus, 'problem'>): void;
+  /** Loads the modules that `render` needs, unless they are loaded. */
   load(): Promise<void>;
 }
 
-/** Counts for one service. What renders the metrics is loaded at the first scrape. */
+/**
+ * Creates the metrics of one service. The renderer is loaded at the first scrape, so that a start need not wait for it.
+ */
 export function createMetrics(): ServiceMetrics {
   const requests = createCounts();
   const transfers = createCounts();
@@ -42,12 +44,12 @@ export function createMetrics(): ServiceMetrics {
     countRequest: (method, route, status) => requestCounter(method, route, status)(),
     countTransfer: (kind, outcome) => transfers.counter(`${kind} ${outcome}`, { kind, outcome })(),
     countPass: (outcome, status) => {
-      const ended = outcome.ok ? 'ok' : outcome.error.kind;
-      passes.counter(ended, { outcome: ended })();
+      const result = outcome.ok ? 'ok' : outcome.error.kind;
+      passes.counter(result, { outcome: result })();
       if (outcome.ok) changes += outcome.report.steps.length;
       lastStatus = status;
     },
-    tellRecord: ({ problem }) => {
+    setRecordStatus: ({ problem }) => {
       isRecorded = problem === null;
     },
     load: async () => void (await load()),
@@ -55,7 +57,10 @@ export function createMetrics(): ServiceMetrics {
   };
 }
 
-/** How a pass can end. Each is exposed as 0 from the start, so that the first of its kind is a rise and no new series. */
+/**
+ * The outcomes of a pass. All are exposed as 0 from the start: `increase()` does not count the first sample of a new
+ * series.
+ */
 const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
   'ok',
   'unavailable',
@@ -65,19 +70,19 @@ const OUTCOMES: readonly (ErrorKind | 'ok')[] = [
   'internal',
 ];
 
-/** Counts in a plain map: devices poll by the thousand. */
+/** Counts in a plain map, which is faster than a counter of prom-client: thousands of devices poll. */
 function createCounts() {
   const counts = new Map<string, Count & { add(): void }>();
   return {
-    /** A function that adds one for these labels, for which the key is unique. */
+    /** Returns the function that adds one to the count of these labels; `key` must be unique to them. */
     counter: (key: string, labels: Count['labels']): (() => void) => {
-      const known = counts.get(key);
-      if (known !== undefined) return known.add;
+      const existing = counts.get(key);
+      if (existing !== undefined) return existing.add;
       const add = (): void => {
-        made.count += 1;
+        created.count += 1;
       };
-      const made = { labels, count: 0, add };
-      counts.set(key, made);
+      const created = { labels, count: 0, add };
+      counts.set(key, created);
       return add;
     },
     all: (): Iterable<Count> => counts.values(),

@@ -7,7 +7,7 @@ import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
 import type { Seeding } from '../../reconcile/past/seed.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 
-/** Up to so many changes of one pass are logged one by one; more would bury everything else. */
+/** How many changes of one pass are logged one by one; more would bury everything else. */
 const MAX_LINES = 50;
 
 /** What each cause of seeding means for ids. */
@@ -23,41 +23,21 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
 };
 
 /**
- * Logs what passes did: a line for each changed object, and for each problem and each failure when it comes and when it
- * goes. Gives way to others between problems.
+ * Creates the log of passes: a line for each changed object, and for each problem and each failure when it first occurs
+ * and when it is over. The returned function yields to other work between problems.
  */
 export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => Promise<void> {
-  let told = new Map<string, { file: string; code: string; problem: string }>();
-  let seen: Status['problems'] | null = null;
+  const logProblems = createProblemLog(logger);
+  const logOrigin = createOriginLog(logger);
   let lastError: string | null = null;
 
-  const tellOrigin = createOriginLog(logger);
-
-  const tellProblems = async ({ problems }: Status): Promise<void> => {
-    if (problems === seen) return;
-    seen = problems;
-    const [before, now]: [typeof told, typeof told] = [told, new Map()];
-    told = now;
-    await inTurns(problems, ({ file, line, column, code, message, severity }) => {
-      const id = JSON.stringify([file, code, message]);
-      const isTold = before.delete(id) || now.has(id);
-      now.set(id, { file, code, problem: message });
-      if (isTold) return;
-      logger[severity === 'error' ? 'error' : 'warn'](
-        { file, line, column, code, problem: message },
-        'problem in desired state',
-      );
-    });
-    await inTurns(before.values(), (problem) => logger.info(problem, 'problem in desired state is resolved'));
-  };
-
   return async (outcome, status) => {
-    await tellProblems(status);
-    tellOrigin(status);
+    await logProblems(status.problems);
+    logOrigin(status);
     if (outcome.ok) {
       if (lastError !== null) logger.info({ after: lastError }, 'reconciling works again');
       lastError = null;
-      tellReport(logger, outcome.report);
+      logReport(logger, outcome.report);
       return;
     }
     if (isOfShutdown(outcome.error)) return;
@@ -68,17 +48,42 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
   };
 }
 
-/** In ISO 8601, as all times of the log; null: with the next commit. */
+/** Logs each problem once, and once more when it is resolved. */
+function createProblemLog(logger: Logger): (problems: Status['problems']) => Promise<void> {
+  let logged = new Map<string, { file: string; code: string; problem: string }>();
+  let lastProblems: Status['problems'] | null = null;
+
+  return async (problems) => {
+    if (problems === lastProblems) return;
+    lastProblems = problems;
+    const before = logged;
+    const now: typeof logged = new Map();
+    logged = now;
+    await inTurns(problems, ({ file, line, column, code, message, severity }) => {
+      const id = JSON.stringify([file, code, message]);
+      const isLogged = before.delete(id) || now.has(id);
+      now.set(id, { file, code, problem: message });
+      if (isLogged) return;
+      logger[severity === 'error' ? 'error' : 'warn'](
+        { file, line, column, code, problem: message },
+        'problem in desired state',
+      );
+    });
+    await inTurns(before.values(), (problem) => logger.info(problem, 'problem in desired state is resolved'));
+  };
+}
+
+/** Returns the time of the next try in ISO 8601, as all times in the log; null if that waits for a new commit. */
 function retryTime(error: PassError | null): string | null {
   return error?.retryAt == null ? null : new Date(error.retryAt).toISOString();
 }
 
-/** Logs when origin is lost and reached again, and which of many managers polls it. */
+/** Logs when origin stops working and when it works again, and which of several managers polls it. */
 function createOriginLog(logger: Logger): (status: Status) => void {
   let lastMessage: string | null = null;
   let lastHolder: string | null = null;
 
-  const tellReached = ({ origin }: Status): void => {
+  const logError = ({ origin }: Status): void => {
     const message = origin?.error?.message ?? null;
     const after = lastMessage;
     if (message === after) return;
@@ -88,7 +93,7 @@ function createOriginLog(logger: Logger): (status: Status) => void {
     else logger.error(details, 'origin cannot be used');
   };
 
-  const tellHolder = ({ polling }: Status): void => {
+  const logHolder = ({ polling }: Status): void => {
     const by = polling?.by ?? null;
     if (by === null || by === lastHolder) return;
     lastHolder = by;
@@ -96,27 +101,28 @@ function createOriginLog(logger: Logger): (status: Status) => void {
   };
 
   return (status) => {
-    tellReached(status);
-    tellHolder(status);
+    logError(status);
+    logHolder(status);
   };
 }
 
-function tellReport(logger: Logger, report: PassReport): void {
+function logReport(logger: Logger, report: PassReport): void {
   const { head, steps, ids, seeding, rewrittenFrom, changedElsewhere } = report;
   const { revision } = head;
   if (changedElsewhere.length > 0)
     logger.info({ revision }, 'another manager has changed the store; following it');
   if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
-    // A record means that there was a store before, which is lost.
+    // If there is a record, there was a store before this one, and it is lost.
     const isExpected = seeding.cause === 'no-counters' && seeding.record === 'none';
     logger[isExpected ? 'info' : 'warn']({ ...seeding }, SEEDED[seeding.cause]);
   }
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
   if (steps.length === 0) return;
-  // Ids are in the order of the steps: those of the first are among the first.
-  const given = new Map(ids.slice(0, MAX_LINES).map(({ kind, name, id }) => [keyOf(kind, name), id]));
+  // Ids are in the order of the steps, and a step has at most one: so the ids of the first steps are among the first
+  // ids.
+  const newIds = new Map(ids.slice(0, MAX_LINES).map(({ kind, name, id }) => [keyOf(kind, name), id]));
   for (const step of steps.slice(0, MAX_LINES)) {
-    const id = given.get(keyOf(step.kind, step.name));
+    const id = newIds.get(keyOf(step.kind, step.name));
     logger.info(
       { kind: step.kind, name: step.name, id, file: step.origin?.path, revision },
       summarizeStep(step),

@@ -4,36 +4,37 @@ import type { Progress, TellProgress } from '../../reconcile/pass/dependencies.t
 /** Milliseconds between two lines of the log, and between two drawings. */
 const LOG_INTERVAL = 3000;
 const DRAW_INTERVAL = 100;
-/** After a silence of more milliseconds than this, the next progress is that of other work. */
+/** Progress that comes after more milliseconds of silence than this belongs to another run. */
 const PAUSE = 1000;
+/** Characters of the bar. */
 const WIDTH = 30;
 
-/** Draws over the line of a terminal that it drew before; an empty text takes it away. */
+/** Replaces the line that was drawn on the terminal before; an empty text removes it. */
 export type Draw = (text: string) => void;
 
-/** What telling of progress needs. */
+/** What `createProgressLog` needs. */
 export interface ProgressOptions {
   logger: Logger;
   /** Null without a terminal. */
   draw: Draw | null;
-  /** Milliseconds that pass. */
+  /** Milliseconds of a clock that never goes back. */
   elapsed(): number;
 }
 
-/** Tells people of long work how far it is: a line in the log every few seconds, and a bar on a terminal. */
+/** Shows the progress of long work: a line in the log every few seconds, and a bar on a terminal. */
 export function createProgressLog({ logger, draw, elapsed }: ProgressOptions): TellProgress {
   let phase: Progress['phase'] | null = null;
-  let heardAt = 0;
+  let reportedAt = 0;
   let loggedAt = 0;
   let drawnAt = 0;
   let isDrawn = false;
 
-  const begin = (progress: Progress, now: number): void => {
+  const beginRun = (progress: Progress, now: number): void => {
     phase = progress.phase;
     loggedAt = now;
     drawnAt = now;
   };
-  const show = (progress: Progress, now: number): void => {
+  const updateBar = (progress: Progress, now: number): void => {
     const isDone = progress.done === progress.total;
     if (draw === null || (isDone ? !isDrawn : now - drawnAt < DRAW_INTERVAL)) return;
     draw(isDone ? '' : renderBar(progress));
@@ -43,9 +44,9 @@ export function createProgressLog({ logger, draw, elapsed }: ProgressOptions): T
 
   return (progress) => {
     const now = elapsed();
-    if (progress.phase !== phase || now - heardAt > PAUSE) begin(progress, now);
-    heardAt = now;
-    show(progress, now);
+    if (progress.phase !== phase || now - reportedAt > PAUSE) beginRun(progress, now);
+    reportedAt = now;
+    updateBar(progress, now);
     if (now - loggedAt < LOG_INTERVAL) return;
     const { done, total } = progress;
     if (isDrawn) draw?.('');

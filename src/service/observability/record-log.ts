@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 
-/** Tells the log when recording ids begins to fail, fails in another way, and works again. */
+/** Logs when the recording of ids begins to fail, fails for another reason, or works again. */
 export function createRecordLog(logger: Logger): (status: RecordStatus, error?: unknown) => void {
   let last: RecordStatus = { recorded: null, problem: null, replaced: null };
   return (status, error) => {

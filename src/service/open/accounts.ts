@@ -14,13 +14,13 @@ import type { Clock } from '../clock.ts';
 interface AccountsEnvironment {
   clock: Clock;
   logger: Logger;
-  /** Shows a text to the person at the terminal, outside the log. */
+  /** Shows a text to the user at the terminal, outside the log. */
   announce(text: string): void;
 }
 
 /**
- * The accounts of the settings. `data` is the folder that keeps a password which was made. `settle` is for when it is
- * certain that the manager serves.
+ * Opens the configured accounts. If no password is configured, one is generated, and `data` is the folder that keeps
+ * its hash. Call `settle` once the manager certainly serves: it saves and shows a generated password.
  */
 export async function openAuthenticator(
   config: Config,
@@ -44,7 +44,7 @@ export async function openAuthenticator(
   return { authenticator: createAuthenticator(accounts, clock.elapsed), settle };
 }
 
-/** The account that all devices share, where the settings have one. */
+/** Returns the account that all devices share, if one is configured. */
 function deviceAccount(
   { DEVICE_AUTH_USER: user, DEVICE_AUTH_PASSWORD: password }: Config,
   admin: Account,

@@ -7,11 +7,11 @@ import { syncFoldersUpTo } from '../../disk/sync.ts';
 import { descriptorTrouble, HoldfastError, messageOf } from '../../errors.ts';
 import { type FolderLock, lockFolder } from '../../store/sqlite/folder-lock.ts';
 
-/** Bits of a mode by which others than the owner may do something. */
+/** The permission bits of the group and of all others. */
 const OTHERS = 0o077;
 const OWNER_ONLY = 0o700;
 
-/** Files in the folder that only the manager may read. */
+/** The files in the folder that only the manager may read. */
 const SECRET_FILES = [
   'admin.json',
   'manager.json',
@@ -23,18 +23,18 @@ const SECRET_FILES = [
 ];
 
 /**
- * Makes the data folder where it is missing, for its owner alone and hidden from git; resolves to its absolute path. A
- * folder that was there keeps its mode, since it can be one that others use: where these may enter it, the log says so,
- * and only the manager's own files are closed to them. Rejects as `unavailable`, with the path and what to do.
+ * Opens the data folder and resolves to its absolute path. A missing folder is created, accessible to its owner only
+ * and ignored by git. An existing folder keeps its mode, since others may use it: if other users can enter it, that is
+ * logged, and only the manager's own files are closed to them. Rejects as `unavailable`, with the path and the remedy.
  */
 export async function openDataFolder(path: string, logger: Logger): Promise<string> {
   const folder = resolve(path);
-  const made = await makeFolder(folder).catch((error) => {
+  const topmost = await makeFolder(folder).catch((error) => {
     throw unusable(folder, error);
   });
   try {
-    if (made === null) await useFolder(folder, logger);
-    else await settleFolder(folder, made);
+    if (topmost === null) await useExisting(folder, logger);
+    else await completeNew(folder, topmost);
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw unusable(folder, error);
@@ -42,9 +42,7 @@ export async function openDataFolder(path: string, logger: Logger): Promise<stri
   return folder;
 }
 
-/**
- * Takes the folder for this process (`lockFolder`); an error says which folder it is about. `now` is Unix milliseconds.
- */
+/** Locks the folder for this process (`lockFolder`); errors name the folder. `now` is Unix milliseconds. */
 export async function lockDataFolder(folder: string, now: number): Promise<FolderLock> {
   try {
     return await lockFolder(folder, process.pid, now);
@@ -55,8 +53,8 @@ export async function lockDataFolder(folder: string, now: number): Promise<Folde
 }
 
 /**
- * Makes a folder and those above it; resolves to the topmost one that was made, or null where it was there. Node's own
- * recursive `mkdir` does not end where a folder takes no other (`/proc`).
+ * Creates a folder and its missing parents; resolves to the topmost folder that was created, or null if the folder
+ * existed. Node's recursive `mkdir` never returns if a parent allows no new folders (`/proc`).
  */
 export async function makeFolder(folder: string): Promise<string | null> {
   const make = (): Promise<string | null> =>
@@ -72,31 +70,33 @@ export async function makeFolder(folder: string): Promise<string | null> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(folder) === folder) throw error;
   }
-  const above = await makeFolder(dirname(folder));
-  return (await make()) === null ? above : (above ?? folder);
+  const topmost = await makeFolder(dirname(folder));
+  return (await make()) === null ? topmost : (topmost ?? folder);
 }
 
-/** Completes a new folder: its mode whatever the umask, a file that hides it from git, and its name on the disk. */
-async function settleFolder(folder: string, made: string): Promise<void> {
+/** Completes a new folder: sets its mode despite the umask, makes git ignore it, and syncs it to the disk. */
+async function completeNew(folder: string, topmost: string): Promise<void> {
   await chmod(folder, OWNER_ONLY);
   await writeFile(`${folder}/.gitignore`, '*\n', { mode: 0o600 });
-  await syncFoldersUpTo(dirname(made), folder);
+  await syncFoldersUpTo(dirname(topmost), folder);
 }
 
-async function useFolder(folder: string, logger: Logger): Promise<void> {
+async function useExisting(folder: string, logger: Logger): Promise<void> {
   const found = await stat(folder);
   if (!found.isDirectory()) throw Object.assign(new Error('not a folder'), { code: 'ENOTDIR' });
   if ((found.mode & OTHERS) === 0) return;
   const mode = (found.mode & 0o7777).toString(8);
-  const mend = `if nobody else uses it, run: chmod 700 ${quoted(folder)}`;
+  const remedy = `if nobody else uses it, run: chmod 700 ${quoted(folder)}`;
   logger.warn(
     { data: folder, mode },
-    `other users may enter DATA_DIR; give the manager a folder of its own, or, ${mend}`,
+    `other users may enter DATA_DIR; give the manager a folder of its own, or, ${remedy}`,
   );
   for (const name of SECRET_FILES) await closeToOthers(`${folder}/${name}`);
 }
 
-/** A link is left alone: what it leads to is not known to be the manager's. */
+/**
+ * Removes the permissions of other users from a file. A link is left alone, since its target may not be the manager's.
+ */
 async function closeToOthers(path: string): Promise<void> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => null);
   if (file === null) return;
@@ -117,22 +117,22 @@ function unusable(folder: string, error: unknown): HoldfastError {
   return new HoldfastError('unavailable', message, {}, error);
 }
 
-const NEEDED = 'set DATA_DIR to a folder that the manager may write to';
+const REMEDY = 'set DATA_DIR to a folder that the manager may write to';
 
 function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EACCES' || code === 'EPERM')
-    return `may not be created, entered or written by the user ${userName()}; create it as root (install -d -o USER -m 700), or ${NEEDED}`;
-  if (code === 'ENOTDIR') return `is a file, or is below one; ${NEEDED}`;
-  if (code === 'ENOENT') return `cannot be created there; ${NEEDED}`;
-  if (code === 'EROFS') return `is on a read-only file system; ${NEEDED}`;
+    return `may not be created, entered or written by the user ${userName()}; create it as root (install -d -o USER -m 700), or ${REMEDY}`;
+  if (code === 'ENOTDIR') return `is a file, or is below one; ${REMEDY}`;
+  if (code === 'ENOENT') return `cannot be created there; ${REMEDY}`;
+  if (code === 'EROFS') return `is on a read-only file system; ${REMEDY}`;
   const trouble = descriptorTrouble(code ?? '');
   if (trouble !== null) return `cannot be opened: ${trouble}`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'has no space left on its disk; make room there';
-  return `(${code ?? messageOf(error)}); ${NEEDED}`;
+  return `(${code ?? messageOf(error)}); ${REMEDY}`;
 }
 
-/** Its number where the machine has no name for it, as in containers. */
+/** Returns the user's name, or the number if the machine has no name for it, as in containers. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -4,24 +4,28 @@ import type { AddressPlace } from '../../store/mongo/errors.ts';
 const HINT = 'in user and password write %40 for @, %3A for :, %2F for / and %25 for %';
 
 /**
- * Rejects as `invalid` an address of MongoDB that the driver cannot read; `place` is where it was given. Nothing is
- * connected, and nothing of user and password is in the error.
+ * Checks a MongoDB address without connecting, and rejects as `invalid` if the driver cannot read it. `place` says
+ * where the address was given. The error never contains a part of the user name or password.
  */
 export async function checkMongoAddress(uri: string, place: AddressPlace): Promise<void> {
-  // The driver takes a good part of a start and of the memory: only who needs it loads it.
+  // Loading the driver takes much of a start's time and memory, so only a command that uses it does.
   const { MongoClient } = await import('mongodb');
   try {
-    // As the store does it: some options of an address, such as `maxStalenessSeconds`, do not go with that.
+    // The same read preference as the store's: some options of an address, such as `maxStalenessSeconds`, conflict with
+    // it.
     new MongoClient(uri, { readPreference: 'primary' });
   } catch (error) {
-    const reason = messageOf(error);
-    const shown = piecesOfUser(uri).some((piece) => reason.includes(piece)) ? 'it is malformed' : reason;
-    throw new HoldfastError('invalid', `${place} cannot be read: ${shown}; ${HINT}`);
+    const message = messageOf(error);
+    const isSecret = credentialParts(uri).some((part) => message.includes(part));
+    throw new HoldfastError(
+      'invalid',
+      `${place} cannot be read: ${isSecret ? 'it is malformed' : message}; ${HINT}`,
+    );
   }
 }
 
-/** What stands before the host, in the pieces in which a parser could repeat it. */
-function piecesOfUser(uri: string): string[] {
-  const [, user = ''] = /^[^/]*\/*(.*)@/.exec(uri) ?? [];
-  return user.split(/[:@/,?#&=]/).filter((piece) => piece !== '');
+/** Splits the credentials, which stand before the host, into the parts that a parser could quote in its error. */
+function credentialParts(uri: string): string[] {
+  const [, credentials = ''] = /^[^/]*\/*(.*)@/.exec(uri) ?? [];
+  return credentials.split(/[:@/,?#&=]/).filter((part) => part !== '');
 }

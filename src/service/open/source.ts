@@ -8,27 +8,28 @@ import type { TransferObserver } from '../../source/git/origin/origin.ts';
 import { openRemote } from '../../source/git/origin/remote.ts';
 import type { Source } from '../../source/source.ts';
 
-/** What opening the source takes from the process that it runs in. */
+/** What opening the source needs beside the settings. */
 export interface SourceEnvironment {
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
-  /** Told of every fetch and push. */
+  /** Is called after every fetch and push. */
   onTransfer: TransferObserver;
   faults: Faults;
   /** See `CheckoutOptions`. */
   mayCreate(): Promise<boolean>;
 }
 
-/** Milliseconds that one git call on this machine may take. */
+/** Time limit of a git command on this machine, in milliseconds. */
 const GIT_TIME_LIMIT = 30_000;
 /**
- * Milliseconds for a large fetch, such as the first one with the whole history; a stalled connection is noticed earlier.
+ * Time limit of a large fetch, such as the first one with the whole history, in milliseconds. A stalled connection is
+ * noticed earlier.
  */
 const FIRST_FETCH_LIMIT = 3_600_000;
-/** How many times the usual limit the first fetch may say nothing: origin has to count what it will send. */
+/** How many times `GIT_TIMEOUT` the first fetch may be silent: origin must count the objects before it sends any. */
 const FIRST_FETCH_PATIENCE = 3;
 
-/** Opens the source that the settings name; `data` is the manager's own folder. */
+/** Opens the configured source; `data` is the data folder. */
 export async function openSource(
   config: Config,
   data: string,
@@ -65,7 +66,9 @@ async function openLocal(
   return source;
 }
 
-/** A failure here is no reason not to serve: the next write tries again, and says so if it fails. */
+/**
+ * Undoes a write that a crash cut short. A failure is only logged: the next write tries again, and reports if it fails.
+ */
 async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
   try {
     const undone = await source.recover();

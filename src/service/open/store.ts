@@ -11,44 +11,47 @@ import type { SqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../../store/store.ts';
 import { checkMongoAddress } from './mongo-address.ts';
 
-/** What the choice of a store depends on. */
-export interface StorePlace {
+/** What opening a store needs beside the settings. */
+export interface StoreEnvironment {
   /** The data folder. */
   data: string;
   defaults: AppDefaults;
   logger: Logger;
-  /** Milliseconds that pass, always rising. */
+  /** Milliseconds of a clock that never goes back. */
   elapsed(): number;
-  /** From its abort on nothing waits for a database. */
-  enough: AbortSignal;
+  /** Once it is aborted, no call to a database is waited for. */
+  callDeadline: AbortSignal;
 }
 
 export interface OpenedStore {
   store: Store;
-  /** For the recorder of ids: reads them even when the store's files went away and it takes no more writes. */
-  given: Pick<Store, 'state' | 'counters'>;
+  /** The store as the recorder of ids reads it: also after its files were removed and it refuses further writes. */
+  idReader: Pick<Store, 'state' | 'counters'>;
   /** Null if no other manager can poll origin for this one. */
   lease: PollLease | null;
 }
 
-/** The store in MongoDB where `MONGODB_URI` is set, and otherwise the one in the data folder. */
-export async function openStore(config: Config, place: StorePlace): Promise<OpenedStore> {
-  const { data, defaults, elapsed } = place;
+/** Opens the store in MongoDB if `MONGODB_URI` is set, and otherwise the one in the data folder. */
+export async function openStore(config: Config, environment: StoreEnvironment): Promise<OpenedStore> {
+  const { data, defaults, elapsed } = environment;
   if (config.MONGODB_URI === null) {
-    const path = `${data}/store.sqlite`;
-    const store = await openEmbedded(path, defaults);
-    const given = { state: () => store.lastState(), counters: (since: number) => store.counters(since) };
-    return { store, given, lease: null };
+    const store = await openEmbedded(`${data}/store.sqlite`, defaults);
+    const idReader = {
+      state: () => store.lastState(),
+      counters: (since: number) => store.counters(since),
+    };
+    return { store, idReader, lease: null };
   }
-  const { store, pollLease } = await openShared(config.MONGODB_URI, config, place);
-  const polls = config.GIT_REMOTE !== null && config.GIT_POLL_INTERVAL > 0;
+  const { store, pollLease } = await openShared(config.MONGODB_URI, config, environment);
+  const isPolling = config.GIT_REMOTE !== null && config.GIT_POLL_INTERVAL > 0;
   const interval = config.GIT_POLL_INTERVAL * 1000;
-  const lease = polls ? pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) : null;
-  return { store, given: store, lease };
+  const lease = isPolling ? pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) : null;
+  return { store, idReader: store, lease };
 }
 
 /**
- * Adds the path to an error, and what to do. A damaged file is `invalid`, not `unavailable`: trying again does not help.
+ * Opens the store in SQLite. Errors name the file and the remedy. A damaged file is `invalid`, not `unavailable`, since
+ * trying again does not help.
  */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {
@@ -74,24 +77,26 @@ const MOVE_AWAY =
 async function openShared(
   uri: string,
   { MONGODB_DATABASE: database }: Config,
-  { defaults, logger, enough }: StorePlace,
+  { defaults, logger, callDeadline }: StoreEnvironment,
 ): Promise<MongoStore> {
   await checkMongoAddress(uri, 'MONGODB_URI');
-  // The driver takes a good part of a start and of the memory: only who needs it loads it.
+  // Loading the driver takes much of a start's time and memory, so only a manager that uses it does.
   const { openMongoStore } = await import('../../store/mongo/open.ts');
   return openMongoStore({
     uri,
     database,
     defaults,
     random: randomBytes,
-    enough,
+    enough: callDeadline,
     onServer: ({ warnings, ...server }) => {
       logger.info({ ...server, database }, 'connected to the store');
       for (const warning of warnings) logger.warn(warning);
     },
     onAway: ({ message, cause }) => {
-      const told = 'the store cannot be reached; the manager keeps trying, and devices get 503 until then';
-      logger.error({ reason: message, err: cause }, told);
+      logger.error(
+        { reason: message, err: cause },
+        'the store cannot be reached; the manager keeps trying, and devices get 503 until then',
+      );
     },
   });
 }

@@ -78,9 +78,9 @@ describe('the figures', () => {
   it('tell whether ids are recorded', async () => {
     const metrics = createMetrics();
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
-    metrics.tellRecord({ problem: { message: 'the disk is full', since: 0 } });
+    metrics.setRecordStatus({ problem: { message: 'the disk is full', since: 0 } });
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 0');
-    metrics.tellRecord({ problem: null });
+    metrics.setRecordStatus({ problem: null });
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
   });
 

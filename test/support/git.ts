@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { temporaryFolder, type WhenDone, writeFiles } from './folder.ts';
+import { createShells } from './shell.ts';
 
 const execute = promisify(execFile);
 
@@ -84,26 +85,30 @@ async function readEmpty(isBare: boolean): Promise<Map<string, Buffer | null>> {
 
 /** The same commands for a repository that is there already. */
 export function repositoryAt(folder: string): TestRepository {
-  const git = async (...args: string[]): Promise<string> => {
-    const { stdout } = await execute('git', args, { cwd: folder, env: PERSON, maxBuffer: 2 ** 28 });
-    return stdout.replace(/\n$/, '');
-  };
+  const git = async (...args: string[]): Promise<string> =>
+    (await run(folder, ['git', ...args])).replace(/\n$/, '');
   return {
     folder,
     git,
-    show: async (path, revision = 'HEAD') => {
-      const { stdout } = await execute('git', ['show', `${revision}:${path}`], { cwd: folder, env: PERSON });
-      return stdout;
-    },
+    show: (path, revision = 'HEAD') => run(folder, ['git', 'show', `${revision}:${path}`]),
     commit: async (files, message = 'change') => {
       for (const [path, content] of Object.entries(files)) {
         if (content === null) await rm(join(folder, path));
         else await writeFiles(folder, { [path]: content });
       }
-      await execute('sh', ['-c', COMMIT_ALL, 'sh', message], { cwd: folder, env: PERSON });
+      await run(folder, ['sh', '-c', COMMIT_ALL, 'sh', message]);
       return (await readTip(folder)) ?? (await git('rev-parse', 'HEAD'));
     },
   };
+}
+
+const fromShell = createShells(PERSON);
+
+/** Only a new process can be given a line break. */
+async function run(folder: string, command: readonly string[]): Promise<string> {
+  if (![folder, ...command].some((text) => text.includes('\n'))) return fromShell(folder, command);
+  const [program = '', ...args] = command;
+  return (await execute(program, args, { cwd: folder, env: PERSON })).stdout;
 }
 
 /** The commit that HEAD is at, without another process; null where it is not told by one file and the one that it names. */

@@ -12,15 +12,15 @@ import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
 import { send, withRevision } from './revision.ts';
 
-/** What was read, without null; throws the 403 of an object that does not exist. */
+/** Returns what was read if it is an object. Throws the 403 of an object that does not exist if it is null. */
 export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, name: string): AtRevision<T> {
   if (value === null) throw absent(kind, name);
   return { value, revision };
 }
 
 /**
- * Throws the 412 of a write whose `If-None-Match` names the object as it is (RFC 9110, 13.1.2); to be called once nothing
- * else is wrong with the request.
+ * Rejects with the 412 of a write whose `If-None-Match` matches the object (RFC 9110, 13.1.2). Call it after all other
+ * checks of the request.
  */
 export async function refuseIfNoneMatch(
   { store }: Api,
@@ -36,7 +36,7 @@ export async function refuseIfNoneMatch(
     throw new HoldfastError('moved-on', `If-None-Match matches: the ETag is ${etag} now`);
 }
 
-/** Makes a change of an object. Throws as `refuseIfNoneMatch` and `Writer.write`. */
+/** Writes an object. Rejects as `refuseIfNoneMatch` and `Writer.write` do. */
 export async function writeObject<W extends Write>(
   api: Api,
   request: FastifyRequest,
@@ -46,7 +46,7 @@ export async function writeObject<W extends Write>(
   return api.writer.write(write, writeContext(request, write.op));
 }
 
-/** Sends an app or a device group as it was read, with its ETag; a 304 if the client has it already. */
+/** Sends an app or a device group with its ETag, or a 304 if the client already has it. */
 export function sendObject(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -8,28 +8,32 @@ const AdminFile = z.object({ user: z.string(), password: PasswordHash });
 
 const DEFAULT_NAME = 'admin';
 
-/** How the administrator is set up. */
+/** The settings of the administrator, and what creating one needs. */
 export interface AdminOptions {
-  /** From the settings; null where none is configured. */
+  /** From the settings; null if not configured. */
   user: string | null;
   password: string | null;
   email: string | null;
-  /** Where the hash of a made password is kept. */
+  /** The file that holds the hash of a generated password. */
   file: string;
-  /** Shows a made password, which is never to be seen again. */
+  /** Shows a generated password to the operator. It is never shown again. */
   announce(user: string, password: string): void;
 }
 
-/** The administrator, and what is left to do once it is certain that the manager serves. */
+/** The administrator's account, and the last step of creating it. */
 export interface Administrator {
   account: Account;
-  /** Keeps the hash of a password that was made, and shows the password; nothing where there was one before. */
+  /**
+   * Saves the hash of a generated password, and shows the password. Call it once the manager is certain to serve. Does
+   * nothing if no password was generated.
+   */
   settle(): Promise<void>;
 }
 
 /**
- * The administrator's account: that of the settings, or else one with a password that is made at the first start and
- * kept as a hash (decisions, "Authentication"). A start that fails before `settle` has shown and kept nothing.
+ * Resolves to the administrator's account. If the settings have none, the first start generates a password and keeps only
+ * its hash (decisions, "Authentication"). Nothing is saved or shown before `settle`, so a start that fails before that
+ * leaves no trace. Rejects as `invalid` if the file is damaged.
  */
 export async function administrator(options: AdminOptions): Promise<Administrator> {
   const { user, password, email, file, announce } = options;
@@ -47,7 +51,7 @@ export async function administrator(options: AdminOptions): Promise<Administrato
   return { account, settle: kept === null ? settle : nothing };
 }
 
-/** Who a name is in commits (decisions, "Writes through the API"). */
+/** Returns the user with this name, with the e-mail address for commits (decisions, "Writes through the API"). */
 export function identity(name: string, email: string | null): Account['user'] {
   return { name, email: email ?? `${name.replace(/[^\w.+-]+/g, '_')}@holdfast.invalid` };
 }
@@ -66,7 +70,7 @@ async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null
   }
 }
 
-/** What another user may have put at the place of the new file is taken away, and not written into. */
+/** Removes and creates the new file, and never writes into one that another user of the machine may have put there. */
 async function keepAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
   await rm(`${file}.new`, { force: true });
   await writeFile(`${file}.new`, `${JSON.stringify(admin, null, 2)}\n`, { mode: 0o600, flag: 'wx' });

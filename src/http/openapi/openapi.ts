@@ -36,7 +36,7 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
 
 const REFERENCE = /"#\/components\/schemas\/([^"]+)"/g;
 
-/** The parts of a description that are changed here. */
+/** An OpenAPI document, reduced to the parts that are changed here. */
 interface Description {
   components: { schemas: Readonly<Record<string, object>> };
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -51,9 +51,7 @@ interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
-/**
- * Each schema comes twice, for requests and for replies; clients are generated from all, so only those in use are kept.
- */
+/** Removes unused schemas: each one exists twice, for requests and for replies, and client generators use them all. */
 function withUsedSchemas(document: Description): Description {
   const { paths, components } = document;
   const used = new Set<string>();
@@ -71,26 +69,24 @@ function withUsedSchemas(document: Description): Description {
   return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
 }
 
-/**
- * Without the word that there are no other fields: a client must take a reply of a later version, which may have more.
- */
+/** Removes the statement that there are no further fields, since clients must accept those that later versions add. */
 function open(schema: object): object {
   return JSON.parse(JSON.stringify(schema), (key, value) =>
     key === 'additionalProperties' && value === false ? undefined : value,
   );
 }
 
-/** Whole numbers from here on do not fit into 32 bits. */
+/** The first whole number that does not fit into 32 bits. */
 const LONG = 2 ** 31;
 
-/** Says which whole numbers can be long: generated clients give all others 32 bits, and ids begin as times in seconds. */
+/** Marks the integers that can exceed 32 bits, such as ids, which can start as times. Generated clients use 32 bits for others. */
 function withLongNumbers(document: Description): Description {
   return JSON.parse(JSON.stringify(document), (_key, value) =>
     value?.type === 'integer' && value.maximum >= LONG ? { ...value, format: 'int64' } : value,
   );
 }
 
-/** Adds the headers of requests and replies, which follow from what a path can answer. */
+/** Adds the headers of requests and replies, which follow from the path and its possible replies. */
 function withHeaders(document: Description): Description {
   const paths = mapValues(document.paths, (operations, path) =>
     mapValues(operations, (operation) => ({
@@ -138,7 +134,7 @@ function requestHeaders({ responses }: Operation): object[] {
   ];
 }
 
-/** The bodies that are one object, which has an ETag. */
+/** References to the schemas of replies that have an ETag. */
 const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo)$/;
 
 function replyHeaders(path: string, status: string, { content }: ResponseSpec): Record<string, object> {

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { HoldfastError } from '../../errors.ts';
 
 /**
- * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), and an unknown expectation
- * (RFC 9110, 10.1.1). Node would do so itself, but with an empty body; its `requireHostHeader` has to be off.
+ * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), or with an unknown
+ * expectation (RFC 9110, 10.1.1). Node can do this itself, but with an empty body. Its `requireHostHeader` must be off.
  */
 export function useProtocolRules(app: FastifyInstance): void {
   const { server } = app;

@@ -3,22 +3,23 @@ import { HoldfastError } from '../../errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The route's path, as it was registered, whether or not it has the request's method; undefined where there is none. */
+    /** The path with which the route was registered, even if it lacks the request's method; undefined if there is no route. */
     readonly route: string | undefined;
   }
 }
 
-/** A path that has routes, and their methods. */
+/** A path of one or more routes, and the methods of these. */
 interface Path {
   pattern: RegExp;
   methods: Set<string>;
 }
 
 /**
- * Answers for the methods that a path has no route for: `OPTIONS` is 204 and any other is 405, both with `Allow`. What is
- * no path at all is 404. Gives each request its `route`. Holds for the routes that are registered after this call, and comes before the body is read.
+ * Answers requests without a route, before their body is read: if the path has routes for other methods, `OPTIONS` is 204
+ * and any other method is 405, both with `Allow`; an unknown path is 404. Also gives each request its `route`. Call it
+ * before routes are registered.
  *
- * One hook for all of them: a route for each method of each path made a start longer by a tenth.
+ * This is a hook, because a route for each method of each path made starts take a tenth longer.
  */
 export function useMethods(app: FastifyInstance): void {
   const paths = new Map<string, Path>();
@@ -52,7 +53,7 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]*')}$`);
 }
 
-/** The path of a request's target as the router reads it: without scheme and host, query and fragment, and decoded. */
+/** Returns the path of a request target as the router sees it: decoded, without scheme, host, query and fragment. */
 function pathIn(url: string): string {
   const [path = ''] = url.replace(/^https?:\/\/[^/]*(?=\/)/i, '').split(/[?#]/);
   try {

@@ -11,17 +11,17 @@ import { inOneSentence, pathPrefix } from './reasons.ts';
 /** How many unknown fields are reported. */
 const MAX_UNKNOWN = 100;
 
-/** How a body is read: its schema, the fields that it may have but that are ignored, and those that it must have. */
+/** How a body is read: its schema, the fields that are ignored, and the required fields. */
 export interface BodyRule {
   schema: z.ZodObject;
   ignored: readonly string[];
-  /** Null for a partial update, which needs any field at all. */
+  /** Null for a partial update, which needs at least one field, but none in particular. */
   required: readonly string[] | null;
 }
 
 /**
- * Reads a body that is an object of fields. Throws the 400 of decisions.md, "Apps" and "Device groups": every
- * missing and every bad field at once.
+ * Reads a body that is an object with fields. Throws a 400 that names every missing and every bad field (decisions, "Apps"
+ * and "Device groups").
  */
 export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
@@ -44,7 +44,7 @@ interface GivenFields {
   refused: readonly Refusal[];
 }
 
-/** Whatever is not an object at all counts as one without fields. */
+/** Treats any body that is not an object as one without fields. */
 function wholeFields(request: FastifyRequest, required: readonly string[]): GivenFields {
   const body = bodyOf(request);
   if (body.state === 'json' && isMapValue(body.value)) return { ...body, fields: body.value };
@@ -68,7 +68,7 @@ function noFields(known: readonly string[]): HoldfastError {
   return new HoldfastError('invalid', sentence, { missing_parameters: sentence });
 }
 
-/** The fields that count: without those that are ignored, and with the first of many unknown ones. */
+/** Returns the fields without the ignored ones, and with at most `MAX_UNKNOWN` unknown ones. */
 function ownFields(fields: Fields, known: readonly string[], ignored: readonly string[]): Fields {
   const own: [field: string, value: unknown][] = [];
   let unknown = 0;
@@ -81,7 +81,8 @@ function ownFields(fields: Fields, known: readonly string[], ignored: readonly s
 }
 
 /**
- * The 400 with the problems of a value, by field: the first ones of a field in one sentence, but a refusal stands alone.
+ * Returns the 400 for the problems of a body or query, by field. The problems of one field are joined into one sentence;
+ * a refusal replaces any other problem of its field.
  */
 export function badFields(
   issues: readonly z.core.$ZodIssue[],
@@ -111,7 +112,7 @@ function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, str
   return Object.fromEntries(Array.from(reasons, ([field, messages]) => [field, inOneSentence(messages)]));
 }
 
-/** Reads a body that is any JSON value; throws a 400 where there is none. */
+/** Reads a body that can be any JSON value. Throws a 400 if there is no body, or if it is not acceptable JSON. */
 export function readJson(request: FastifyRequest): unknown {
   const body = bodyOf(request);
   if (body.state === 'absent') throw new HoldfastError('invalid', 'the body is missing; send JSON');
@@ -120,7 +121,7 @@ export function readJson(request: FastifyRequest): unknown {
   return body.value;
 }
 
-/** The strings of a list in the body, before the body is checked; none where there is no such list of strings. */
+/** Returns a field of the body, before the body is checked, if it is a list of strings; otherwise an empty list. */
 export function listIn(request: FastifyRequest, field: string): string[] {
   const body = bodyOf(request);
   if (body.state !== 'json' || !isMapValue(body.value)) return [];

@@ -5,20 +5,20 @@ import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
 import type { Refusal } from './body.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
-/** Entries of a field that are checked at once: a body has room for half a million, and each bad one takes long. */
+/** How many entries of a field are checked at once. A body has room for half a million, and each bad one takes long. */
 const PORTION = 1000;
 
-/** Fields of a body, of which the long ones that need no further check are emptied. */
+/** Fields of a body whose long values are replaced if they need no further check. */
 interface Shortened {
-  /** With empty lists and maps in the place of the long fields that are bad, or that no file can hold. */
+  /** The fields, with empty lists and maps in place of long values that are bad or too large for a file. */
   short: Fields;
-  /** The long fields that are bad, each with its first problems: further ones are not looked for. */
+  /** The long fields that are bad, each with its first problems; the search stops there. */
   bad: Refusal[];
-  /** Whether no file can hold all of the fields; then only the first entries of long ones were looked at. */
+  /** Whether the fields are too large for a file. If so, only the first entries of long fields have been checked. */
   isTooLarge: boolean;
 }
 
-/** Looks at the long ones of some fields first, in portions. `bytes` is the size of the body that they came in. */
+/** Checks the long fields of a body, in portions, and empties those that need no further check. `bytes` is its size. */
 export function shortened(
   fields: Fields,
   bytes: number,
@@ -39,12 +39,12 @@ export function shortened(
   };
 }
 
-/** The names of the fields that are refused. */
+/** Returns the names of the refused fields. */
 export function fieldsOf(refused: readonly Refusal[]): Set<string> {
   return new Set(refused.map(([field]) => field));
 }
 
-/** The fields with empty lists and maps in the place of some. */
+/** Returns the fields, with empty lists and maps in place of the values of `some`. */
 export function emptied(fields: Fields, some: ReadonlySet<string>): Fields {
   const empty = (value: unknown): unknown => {
     if (sizeOf(value) === 0) return value;
@@ -56,7 +56,7 @@ export function emptied(fields: Fields, some: ReadonlySet<string>): Fields {
 }
 
 function whyNotLong(value: object, schema: z.ZodType, upTo: number): string | null {
-  // Entries of our fields are texts, numbers and pairs.
+  // The entries of valid fields are texts, numbers and pairs.
   if (Object.values(value).some((entry) => sizeOf(entry) > PORTION))
     return `has an entry with more than ${PORTION} entries`;
   const length = sizeOf(value);
@@ -72,7 +72,7 @@ function whyNotLong(value: object, schema: z.ZodType, upTo: number): string | nu
   return null;
 }
 
-/** Cuts a portion out of a list or map, from an entry on. */
+/** Returns a function that cuts out the portion of a list or map that starts at an index. */
 function portionsOf(value: object): (start: number) => unknown {
   if (Array.isArray(value)) return (start) => value.slice(start, start + PORTION);
   const keys = Object.keys(value);
@@ -85,7 +85,7 @@ function sizeOf(value: unknown): number {
   return Array.isArray(value) ? value.length : Object.keys(value).length;
 }
 
-/** The bytes that a value takes at least in a file: a text its own, and each entry one that sets it off. */
+/** Returns the least number of bytes that a value takes in a file: those of its texts, and a separator for each entry. */
 function leastBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (typeof value !== 'object' || value === null) return 1;
@@ -94,7 +94,7 @@ function leastBytes(value: unknown): number {
   return Object.keys(map).reduce((sum, key) => sum + Buffer.byteLength(key) + leastBytes(map[key]) + 1, 0);
 }
 
-/** The path of a problem in a portion as a path in the body; the name of the field does not matter. */
+/** Converts the path of a problem within a portion to a path in the body, whose first element, the field, is not used. */
 function shifted(path: readonly (string | number)[], by: number): (string | number)[] {
   const [first, ...rest] = path;
   return typeof first === 'number' ? [0, first + by, ...rest] : [0, ...path];

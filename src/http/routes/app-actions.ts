@@ -43,7 +43,10 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
   });
 }
 
-/** Restarting a stopped app is a commit, which raises the id by itself; null where it runs meanwhile. */
+/**
+ * Restarts a stopped app by a commit that starts it, which also raises its id. Resolves to null if the app runs by then,
+ * so that no commit was made. Rejects as `unavailable` if the app was started but the restart could not be logged.
+ */
 async function startStopped(
   api: Api,
   request: FastifyRequest,

@@ -30,7 +30,7 @@ const docs = documented({
 
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 
-/** The hot path: devices poll it by the thousand. Most polls never come here but are answered by `info/shortcut.ts`. */
+/** The endpoint that all devices poll. `info/shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: faultsAsText(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
@@ -41,11 +41,13 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 }
 
 /**
- * Rejects as `absent` where there is no such group; as `unavailable` while the store fails and there is no last good
- * reply, for a group that has a file and could never be applied, as after the loss of a store while one of its apps is
- * invalid, and until a revision is applied. To all others a branch without a commit is a fleet of nothing; but one that
- * was deleted looks like that, too, where the store was lost with it, and devices stop all that runs where their group
- * is absent.
+ * Resolves to the reply for a group. Devices stop all their containers if their group does not exist, so this rejects as
+ * `absent` only if that is certain, and otherwise as `unavailable`:
+ *
+ * - while the store fails and there is no last good reply;
+ * - if the group has a file but has never been applied, as after the loss of a store while one of its apps is invalid;
+ * - until a revision is applied. Elsewhere a branch without commits is an empty fleet, but a branch that was deleted while
+ *   the store was lost looks the same.
  */
 async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
   const entry = await info.read(name).catch((error: unknown) => {

@@ -13,30 +13,30 @@ import { type BodyRule, readFields } from '../request/fields.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
 import { send } from '../revision.ts';
 
-/** What the routes of one kind of object have of their own. */
+/** How the routes of one kind of object differ from those of the other. */
 export interface ObjectRoutes {
   kind: Kind;
   tag: Tag;
-  /** The last part of the path, and the key of the list of names. */
+  /** The name of the collection in paths, and the key of the list of names. */
   collection: string;
-  /** Names operations and schemas: `App` gives `createApp`, `AppNames` and `AppFields`. */
+  /** The part of the names of operations and schemas that names the kind: `App` in `createApp` and `AppFields`. */
   title: string;
   summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
   /** The object in a reply. */
   record: z.ZodType;
-  /** The body of a create or full update, and that of a partial update. */
+  /** How to read the body of a create or a full update, and of a partial update. */
   whole: BodyRule;
   partial: BodyRule;
-  /** What a partial update is: a group has one field alone, so it is replaced. */
+  /** The write that a partial update makes. A group has only one field, so it is replaced. */
   partialOp: 'change' | 'replace';
   names(store: ObjectReads): Promise<AtRevision<string[]>>;
-  /** Runs before the fields of a body are read. Throws the 403 of objects that the body names in vain. */
+  /** Runs before the fields of a body are read. Rejects with the 403 of objects in the body that do not exist. */
   check?(request: FastifyRequest, api: Api): Promise<void>;
 }
 
 /**
- * Makes the routes of objects as configuration (contract, section 4): list, read, create, delete and update. To be called
- * once for a kind, since names of schemas are taken once for the whole process.
+ * Makes the routes that list, read, create, delete and update objects of one kind (contract, section 4). Call it only once
+ * for each kind: schemas are registered by name for the whole process.
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
   const { kind, collection, whole, partial, partialOp } = object;
@@ -49,7 +49,7 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
       async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
         const name = nameIn(request, kind);
         await object.check?.(request, api);
-        // Each kind has its own rule, so the fields are those of its writes.
+        // The cast is safe because the rule of a kind reads the fields of its writes.
         const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
         const { object: written } = await writeObject(api, request, wanted);
         return sendObject(request, reply, status, found(written, kind, name));
@@ -75,7 +75,7 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
   };
 }
 
-/** What the OpenAPI document says of each route. */
+/** Describes each route for the OpenAPI document. */
 function describeRoutes({ kind, tag, collection, title, summaries, record, ...bodies }: ObjectRoutes) {
   const noun = KIND_NOUNS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });

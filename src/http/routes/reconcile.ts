@@ -76,10 +76,10 @@ const lookDocs = documented({
   errors: { ...commonErrors, ...bodyErrors },
 });
 
-/** With so many problems a reply takes some milliseconds; longer ones are sent in such parts. */
+/** Replies with more problems than this are sent in parts of this size, each of which takes some milliseconds. */
 const PROBLEMS_OF_A_PART = 1000;
 
-/** How far the store has followed git, and a call to look at once. */
+/** The status of the reconciler, and a request to check the branch now. */
 export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, patience }: Api): void {
   app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) =>
     sendStatus(request, reply, reconciler.status(), recorder.status()),
@@ -103,7 +103,7 @@ function sendStatus(
   return sendParts(request, reply, statusText(status, record));
 }
 
-/** The text of a long reply, of which each part is made when the one before is on its way, and others had their turn. */
+/** Yields the text of a long reply in parts, each made after the previous one is sent and other work has had its turn. */
 async function* statusText(status: Status, record: RecordStatus): AsyncGenerator<string> {
   const head = JSON.stringify(Reconcile.parse(reconcileRecord({ ...status, problems: [] }, record)));
   // The list of problems is the last field, and empty.

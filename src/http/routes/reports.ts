@@ -20,10 +20,10 @@ import { readJson } from '../request/fields.ts';
 import { One, pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
 import { send, withRevision } from '../revision.ts';
 
-/** How many bad reports of one request are reported; a body has room for three hundred thousand. */
+/** How many invalid reports of one request are named. A body has room for three hundred thousand. */
 const MAX_BAD = 20;
 
-/** A page's last id, plain or as the JSON that a page shows. */
+/** The last id of a page, as plain text or as the JSON that the page contains. */
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
 const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
 
@@ -40,7 +40,7 @@ const Query = z
       One,
       z.enum(TIME_COMPARISONS, { error: `must be one of ${TIME_COMPARISONS.join(', ')}` }),
     )
-      // No default for programs: generated clients send it, also without a time.
+      // The schema has no default, because generated clients would send it, even without a time.
       .optional()
       .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
     updated: parameter(
@@ -93,7 +93,7 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     const { value, revision } = await store.reports(query);
     const isWhole = value.lastId === null || value.data.length === query.pageSize;
     if (!isWhole) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
-    // Reports are kept as they were sent; serializing each by its schema takes a fifth of a page's time.
+    // Reports are stored as they were sent. Serializing them by the schema would take a fifth of the time of a page.
     return send(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),
       last_id: oidRecord(value.lastId),
@@ -107,7 +107,7 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
   });
 }
 
-/** The text of a page that the store gives in parts, of which each is read when the one before is on its way. */
+/** Yields the text of a page that the store returns in parts. Each part is read after the previous one is sent. */
 async function* pageText(store: ReportStore, query: ReportQuery, first: ReportPage): AsyncGenerator<string> {
   const next = async ({ lastId }: ReportPage, pageSize: number): Promise<ReportPage> =>
     (await store.reports({ ...query, pageSize, ...(lastId !== null && { after: lastId }) })).value;
@@ -153,8 +153,8 @@ function reportQuery(request: FastifyRequest): ReportQuery {
 }
 
 /**
- * One report or many; a bad one keeps all of them out, and the first bad ones are named. Gives way to
- * others between them.
+ * Reads one report or a list of them, and yields to other work on the way. If any report is invalid, rejects with a 400
+ * that names the first invalid ones.
  */
 async function readReports(request: FastifyRequest): Promise<Report[]> {
   const body = readJson(request);

@@ -6,9 +6,9 @@ import { HoldfastError, messageOf } from '../../errors.ts';
 
 /** How deep the values of a body may be nested. Valid bodies need five levels. */
 const MAX_DEPTH = 32;
-/** How many refused fields of an object, or items of a list, are reported. */
-const MAX_REFUSED_FIELDS = 100;
-const MAX_REFUSED_ITEMS = 20;
+/** How many unsafe fields of an object, or items of a list, are reported. */
+const MAX_UNSAFE_FIELDS = 100;
+const MAX_UNSAFE_ITEMS = 20;
 
 /** The body of a request as it was read. What is wrong with it is reported only after other errors (`checks.ts`). */
 type Body =
@@ -17,11 +17,11 @@ type Body =
   | { state: 'malformed'; why: string }
   /** Not read: too large, or not JSON. */
   | { state: 'refused'; refusal: HoldfastError }
-  /** `refused`: the first fields (or items) that are not checked any further, each with the reason. */
-  | { state: 'json'; value: unknown; bytes: number; refused: readonly Refusal[] };
+  /** `unsafe`: the first fields (or items) that must not reach any check: nested too deeply, or with forbidden keys. */
+  | { state: 'json'; value: unknown; bytes: number; unsafe: readonly FieldError[] };
 
-/** A field that is refused, and why. */
-export type Refusal = readonly [field: string, why: string];
+/** A field (or the index of an item), and what is wrong with it. */
+export type FieldError = readonly [field: string, why: string];
 
 /** The value of `request.body`. It is a class because the webhook leaves other values there. */
 class ParsedBody {
@@ -58,7 +58,7 @@ export function useJsonBodies(app: FastifyInstance, limit: number): void {
 /** JSON must be UTF-8 (RFC 8259, 8.1). Its media type defines no parameters, so any others are ignored. */
 function isJson(type: string): boolean {
   const [essence, ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
-  return essence === JSON_TYPE && !parameters.some((one) => /^charset=(?!"?utf-?8"?$)/.test(one));
+  return essence === JSON_TYPE && !parameters.some((parameter) => /^charset=(?!"?utf-?8"?$)/.test(parameter));
 }
 
 /**
@@ -94,7 +94,8 @@ export function tooLarge(limit: number): HoldfastError {
 }
 
 function readBytes({ headers }: FastifyRequest, bytes: Buffer): Body {
-  const why = bytes.length === 0 ? null : whyNotJson(headers);
+  if (bytes.length === 0) return { state: 'absent' };
+  const why = whyNotJson(headers);
   if (why === null) return parseBytes(bytes);
   return { state: 'refused', refusal: new HoldfastError('invalid', why, { status: 415 }) };
 }
@@ -116,14 +117,13 @@ export function bodyRefusal(request: FastifyRequest): HoldfastError | null {
 }
 
 function parseBytes(bytes: Buffer): Body {
-  if (bytes.length === 0) return { state: 'absent' };
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     return { state: 'malformed', why: reasonOf(error) };
   }
-  return { state: 'json', value, bytes: bytes.length, refused: refusals(value) };
+  return { state: 'json', value, bytes: bytes.length, unsafe: findUnsafe(value) };
 }
 
 /** Returns the message of the parser, without the part of the body that it quotes, which can contain a secret. */
@@ -131,44 +131,44 @@ function reasonOf(error: unknown): string {
   return messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
 }
 
-/** Returns the first refused fields or items. A body has room for half a million, more than anyone would read. */
-function refusals(value: unknown): Refusal[] {
+/** Returns the first unsafe fields or items. A body has room for half a million, more than anyone would read. */
+function findUnsafe(value: unknown): FieldError[] {
   if (Array.isArray(value))
-    return refusalsOf(value.keys(), (index) => refusal(value[index]), MAX_REFUSED_ITEMS);
+    return firstErrors(value.keys(), (index) => whyUnsafe(value[index]), MAX_UNSAFE_ITEMS);
   if (!isMapValue(value)) return [];
   const why = (field: string): string | null =>
-    FORBIDDEN_KEYS.has(field) ? `"${field}" cannot be a key` : refusal(value[field]);
-  return refusalsOf(Object.keys(value), why, MAX_REFUSED_FIELDS);
+    FORBIDDEN_KEYS.has(field) ? `"${field}" cannot be a key` : whyUnsafe(value[field]);
+  return firstErrors(Object.keys(value), why, MAX_UNSAFE_FIELDS);
 }
 
-function refusalsOf<K>(keys: Iterable<K>, refuse: (key: K) => string | null, most: number): Refusal[] {
-  const refused: Refusal[] = [];
+function firstErrors<K>(keys: Iterable<K>, check: (key: K) => string | null, limit: number): FieldError[] {
+  const errors: FieldError[] = [];
   for (const key of keys) {
-    const why = refuse(key);
-    if (why !== null && refused.push([String(key), why]) === most) break;
+    const why = check(key);
+    if (why !== null && errors.push([String(key), why]) === limit) break;
   }
-  return refused;
+  return errors;
 }
 
-/** Returns why a value is refused without any further check; null if it is not. */
-function refusal(value: unknown, depth = 1): string | null {
+/** Returns why a value must not reach any check; null if it can. */
+function whyUnsafe(value: unknown, depth = 1): string | null {
   if (typeof value !== 'object' || value === null) return null;
   if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
-  return Array.isArray(value) ? refusalInList(value, depth) : refusalInMap(value as Fields, depth);
+  return Array.isArray(value) ? whyListUnsafe(value, depth) : whyMapUnsafe(value as Fields, depth);
 }
 
 /** Separate from maps, because `Object.entries` of a long list takes many times as long as all the rest. */
-function refusalInList(list: readonly unknown[], depth: number): string | null {
+function whyListUnsafe(list: readonly unknown[], depth: number): string | null {
   for (const item of list) {
-    const why = refusal(item, depth + 1);
+    const why = whyUnsafe(item, depth + 1);
     if (why !== null) return why;
   }
   return null;
 }
 
-function refusalInMap(map: Fields, depth: number): string | null {
+function whyMapUnsafe(map: Fields, depth: number): string | null {
   for (const key of Object.keys(map)) {
-    const why = FORBIDDEN_KEYS.has(key) ? `must not have "${key}" as a key` : refusal(map[key], depth + 1);
+    const why = FORBIDDEN_KEYS.has(key) ? `must not have "${key}" as a key` : whyUnsafe(map[key], depth + 1);
     if (why !== null) return why;
   }
   return null;

@@ -4,8 +4,8 @@ import { fileTooLarge } from '../../change/refusals.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { type Fields, isMapValue } from '../../desired/values.ts';
 import { HoldfastError } from '../../errors.ts';
-import { bodyOf, type Refusal } from './body.ts';
-import { emptied, fieldsOf, shortened } from './long-fields.ts';
+import { bodyOf, type FieldError } from './body.ts';
+import { emptied, namesOf, shortenLongFields } from './long-fields.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
 /** How many unknown fields are reported. */
@@ -25,14 +25,14 @@ export interface BodyRule {
  */
 export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
-  const refused = body.refused.filter(([field]) => !rule.ignored.includes(field));
+  const unsafe = body.unsafe.filter(([field]) => !rule.ignored.includes(field));
   const known = Object.keys(rule.schema.shape);
-  const own = emptied(ownFields(body.fields, known, rule.ignored), fieldsOf(refused));
-  if (rule.required === null && Object.keys(own).length === 0) throw noFields(known);
-  const { short, bad, isTooLarge } = shortened(own, body.bytes, rule.schema.shape);
-  const parsed = check(rule.schema, short);
-  if (!parsed.success || refused.length + bad.length > 0)
-    throw badFields(parsed.error?.issues ?? [], known, [...bad, ...refused]);
+  const fields = emptied(relevantFields(body.fields, known, rule.ignored), namesOf(unsafe));
+  if (rule.required === null && Object.keys(fields).length === 0) throw noFields(known);
+  const { shortened, errors, isTooLarge } = shortenLongFields(fields, body.bytes, rule.schema.shape);
+  const parsed = check(rule.schema, shortened);
+  if (!parsed.success || unsafe.length + errors.length > 0)
+    throw badFields(parsed.error?.issues ?? [], known, [...errors, ...unsafe]);
   if (isTooLarge) throw fileTooLarge();
   return parsed.data;
 }
@@ -41,7 +41,7 @@ export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
 interface GivenFields {
   fields: Fields;
   bytes: number;
-  refused: readonly Refusal[];
+  unsafe: readonly FieldError[];
 }
 
 /** Treats any body that is not an object as one without fields. */
@@ -53,7 +53,7 @@ function wholeFields(request: FastifyRequest, required: readonly string[]): Give
 
 function partialFields(request: FastifyRequest): GivenFields {
   const body = bodyOf(request);
-  if (body.state === 'absent') return { fields: {}, bytes: 0, refused: [] };
+  if (body.state === 'absent') return { fields: {}, bytes: 0, unsafe: [] };
   if (body.state === 'malformed') throw notJson(body.why);
   if (isMapValue(body.value)) return { ...body, fields: body.value };
   throw new HoldfastError('invalid', 'the body must be a JSON object');
@@ -69,25 +69,25 @@ function noFields(known: readonly string[]): HoldfastError {
 }
 
 /** Returns the fields without the ignored ones, and with at most `MAX_UNKNOWN` unknown ones. */
-function ownFields(fields: Fields, known: readonly string[], ignored: readonly string[]): Fields {
-  const own: [field: string, value: unknown][] = [];
+function relevantFields(fields: Fields, known: readonly string[], ignored: readonly string[]): Fields {
+  const relevant: [field: string, value: unknown][] = [];
   let unknown = 0;
   for (const field of Object.keys(fields)) {
     if (ignored.includes(field)) continue;
     if (!known.includes(field) && ++unknown > MAX_UNKNOWN) continue;
-    own.push([field, fields[field]]);
+    relevant.push([field, fields[field]]);
   }
-  return Object.fromEntries(own);
+  return Object.fromEntries(relevant);
 }
 
 /**
- * Returns the 400 for the problems of a body or query, by field. The problems of one field are joined into one sentence;
- * a refusal replaces any other problem of its field.
+ * Returns the 400 for the problems of a body or query, by field. The issues of one field are joined into one sentence. An
+ * error in `errors` replaces the issues of its field.
  */
 export function badFields(
   issues: readonly z.core.$ZodIssue[],
   known: readonly string[],
-  refused: readonly Refusal[] = [],
+  errors: readonly FieldError[] = [],
 ): HoldfastError {
   const missing: string[] = [];
   const invalid = new Map<string, string[]>();
@@ -100,7 +100,7 @@ export function badFields(
       invalid.set(field, reasons);
     }
   }
-  for (const [field, why] of refused) invalid.set(field, [why]);
+  for (const [field, why] of errors) invalid.set(field, [why]);
   const details = {
     ...(missing.length > 0 ? { missing_parameters: missing } : {}),
     ...(invalid.size > 0 ? { invalid_parameters: joinReasons(invalid) } : {}),
@@ -117,7 +117,7 @@ export function readJson(request: FastifyRequest): unknown {
   const body = bodyOf(request);
   if (body.state === 'absent') throw new HoldfastError('invalid', 'the body is missing; send JSON');
   if (body.state === 'malformed') throw notJson(body.why);
-  if (body.refused.length > 0) throw badFields([], [], body.refused);
+  if (body.unsafe.length > 0) throw badFields([], [], body.unsafe);
   return body.value;
 }
 

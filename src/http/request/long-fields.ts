@@ -2,72 +2,75 @@ import type * as z from 'zod';
 import { check, explain } from '../../desired/explain.ts';
 import type { Fields } from '../../desired/values.ts';
 import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
-import type { Refusal } from './body.ts';
+import type { FieldError } from './body.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
 /** How many entries of a field are checked at once. A body has room for half a million, and each bad one takes long. */
 const PORTION = 1000;
 
-/** Fields of a body whose long values are replaced if they need no further check. */
-interface Shortened {
-  /** The fields, with empty lists and maps in place of long values that are bad or too large for a file. */
-  short: Fields;
-  /** The long fields that are bad, each with its first problems; the search stops there. */
-  bad: Refusal[];
+/** Fields of a body after the check of long ones. */
+interface ShortenedFields {
+  /** All fields, with empty lists and maps in place of long values that are bad or too large for a file. */
+  shortened: Fields;
+  /** The bad long fields, each with the problems of the first portion that has any. */
+  errors: FieldError[];
   /** Whether the fields are too large for a file. If so, only the first entries of long fields have been checked. */
   isTooLarge: boolean;
 }
 
 /** Checks the long fields of a body, in portions, and empties those that need no further check. `bytes` is its size. */
-export function shortened(
+export function shortenLongFields(
   fields: Fields,
   bytes: number,
   shape: Readonly<Record<string, z.ZodType>>,
-): Shortened {
-  const isTooLarge = bytes > MAX_FILE_BYTES && leastBytes(fields) > MAX_FILE_BYTES;
-  const bad = Object.entries(fields).flatMap(([field, value]): Refusal[] => {
+): ShortenedFields {
+  const isTooLarge = bytes > MAX_FILE_BYTES && minBytes(fields) > MAX_FILE_BYTES;
+  const errors = Object.entries(fields).flatMap(([field, value]): FieldError[] => {
     const schema = Object.hasOwn(shape, field) ? shape[field] : undefined;
     if (schema === undefined || typeof value !== 'object' || value === null) return [];
-    const why = whyNotLong(value, schema, isTooLarge ? PORTION : sizeOf(value));
+    const why = whyBad(value, schema, isTooLarge ? PORTION : sizeOf(value));
     return why === null ? [] : [[field, why]];
   });
   const long = Object.keys(fields).filter((field) => sizeOf(fields[field]) > PORTION);
-  return {
-    short: emptied(fields, new Set([...fieldsOf(bad), ...(isTooLarge ? long : [])])),
-    bad,
-    isTooLarge,
-  };
+  const shortened = emptied(fields, new Set([...namesOf(errors), ...(isTooLarge ? long : [])]));
+  return { shortened, errors, isTooLarge };
 }
 
-/** Returns the names of the refused fields. */
-export function fieldsOf(refused: readonly Refusal[]): Set<string> {
-  return new Set(refused.map(([field]) => field));
+/** Returns the names of the fields with errors. */
+export function namesOf(errors: readonly FieldError[]): Set<string> {
+  return new Set(errors.map(([field]) => field));
 }
 
-/** Returns the fields, with empty lists and maps in place of the values of `some`. */
-export function emptied(fields: Fields, some: ReadonlySet<string>): Fields {
+/** Returns the fields, with empty lists and maps in place of the values of those in `names`. */
+export function emptied(fields: Fields, names: ReadonlySet<string>): Fields {
   const empty = (value: unknown): unknown => {
     if (sizeOf(value) === 0) return value;
     return Array.isArray(value) ? [] : {};
   };
   return Object.fromEntries(
-    Object.entries(fields).map(([field, value]) => [field, some.has(field) ? empty(value) : value]),
+    Object.entries(fields).map(([field, value]) => [field, names.has(field) ? empty(value) : value]),
   );
 }
 
-function whyNotLong(value: object, schema: z.ZodType, upTo: number): string | null {
+/**
+ * Returns why a list or map is bad: an entry of it is itself long, or it is long and has problems among its first `upTo`
+ * entries. Null leaves all else to the usual check.
+ */
+function whyBad(value: object, schema: z.ZodType, upTo: number): string | null {
   // The entries of valid fields are texts, numbers and pairs.
   if (Object.values(value).some((entry) => sizeOf(entry) > PORTION))
     return `has an entry with more than ${PORTION} entries`;
   const length = sizeOf(value);
   if (length <= PORTION) return null;
-  const take = portionsOf(value);
+  const portionFrom = portionsOf(value);
   for (let start = 0; start < upTo; start += PORTION) {
-    const { error } = check(schema, take(start));
+    const { error } = check(schema, portionFrom(start));
     if (error === undefined) continue;
-    const told = explain(error.issues).map(({ path, message }) => pathPrefix(shifted(path, start)) + message);
+    const reasons = explain(error.issues).map(
+      ({ path, message }) => pathPrefix(shifted(path, start)) + message,
+    );
     const rest = length - start - PORTION;
-    return inOneSentence(told) + (rest > 0 ? `; ${rest} more were not checked` : '');
+    return inOneSentence(reasons) + (rest > 0 ? `; ${rest} more were not checked` : '');
   }
   return null;
 }
@@ -86,12 +89,12 @@ function sizeOf(value: unknown): number {
 }
 
 /** Returns the least number of bytes that a value takes in a file: those of its texts, and a separator for each entry. */
-function leastBytes(value: unknown): number {
+function minBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (typeof value !== 'object' || value === null) return 1;
-  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + leastBytes(item) + 1, 0);
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + minBytes(item) + 1, 0);
   const map = value as Fields;
-  return Object.keys(map).reduce((sum, key) => sum + Buffer.byteLength(key) + leastBytes(map[key]) + 1, 0);
+  return Object.keys(map).reduce((sum, key) => sum + Buffer.byteLength(key) + minBytes(map[key]) + 1, 0);
 }
 
 /** Converts the path of a problem within a portion to a path in the body, whose first element, the field, is not used. */

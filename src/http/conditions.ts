@@ -12,19 +12,19 @@ export function ifMatchIn({ headers }: FastifyRequest): string[] | null {
 }
 
 /** Whether a header `If-None-Match` matches a tag, by weak comparison (RFC 9110, 13.1.2). */
-export function isKnown(header: string | undefined, etag: string): boolean {
+export function matchesIfNoneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header === etag || header.trim() === '*') return true;
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }
 
 /** Whether a request is a read of something that the client already has, so that the reply is a 304. */
-export function isUnchanged({ method, headers }: FastifyRequest, etag: string): boolean {
-  return (method === 'GET' || method === 'HEAD') && isKnown(headers['if-none-match'], etag);
+export function isNotModified({ method, headers }: FastifyRequest, etag: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && matchesIfNoneMatch(headers['if-none-match'], etag);
 }
 
 /** Sends a 304. */
-export function sendUnchanged(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // With no payload, fastify answers HEAD with `content-length: 0`, which is not the length of the GET's reply (RFC 9110, 8.6).
+export function sendNotModified(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // Without a payload, fastify would send HEAD `content-length: 0`, which is not that of GET (RFC 9110, 8.6).
   return reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined);
 }

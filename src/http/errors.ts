@@ -22,7 +22,7 @@ const STATUSES: Readonly<Record<ErrorKind, number>> = {
 };
 
 /** Details that are the whole body of a reply, without an `error` text (decisions.md). */
-const SPEAKING_FACTS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
+const WHOLE_BODY_DETAILS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
 
 /** A reply to an error: its status and its JSON body. */
 interface ErrorReply {
@@ -38,13 +38,13 @@ function errorReply(error: unknown, requestId: string): ErrorReply {
   if (!(error instanceof HoldfastError)) return frameworkReply(error as FastifyError, requestId);
   const { status = STATUSES[error.kind], ...details } = error.details as { status?: number };
   if (error.kind === 'absent' || error.kind === 'present') return { status, body: details };
-  if (SPEAKING_FACTS.some((fact) => fact in details)) return { status, body: details };
+  if (WHOLE_BODY_DETAILS.some((name) => name in details)) return { status, body: details };
   if (status === 500) return internal(requestId);
-  const inside = status >= 500 ? { request_id: requestId } : {};
-  return { status, body: { error: error.message, ...details, ...inside } };
+  const id = status >= 500 ? { request_id: requestId } : {};
+  return { status, body: { error: error.message, ...details, ...id } };
 }
 
-/** Returns the reply to an error of fastify. Those about the request have a status below 500, and clients get their text. */
+/** Returns the reply to an error of fastify. If it is about the request, its status is below 500, and clients get its text. */
 function frameworkReply(error: FastifyError, requestId: string): ErrorReply {
   const status = error.statusCode ?? 500;
   return status < 500 ? { status, body: { error: error.message } } : internal(requestId);
@@ -78,12 +78,12 @@ function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body'])
  * so temporary failures are sent as plain text (decisions, "Everything else"). A `HoldfastError` without a cause is not
  * logged. `now` returns Unix milliseconds.
  */
-export function faultsAsText(now: () => number): typeof sendError {
-  const tell = nowAndThen(now, 'polls are failing');
+export function plainTextErrorHandler(now: () => number): typeof sendError {
+  const log = createRateLimitedLog(now, 'polls are failing');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
     if (status < 500) return sendError(error, request, reply);
-    if (!(error instanceof HoldfastError) || error.cause !== undefined) tell(error, request);
+    if (!(error instanceof HoldfastError) || error.cause !== undefined) log(error, request);
     return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
   };
 }
@@ -92,31 +92,34 @@ export function faultsAsText(now: () => number): typeof sendError {
  * Returns the error handler for reports. Its replies are the usual ones, but since devices report all the time, it logs
  * repeated failures less often. `now` returns Unix milliseconds.
  */
-export function faultsOfReports(now: () => number): typeof sendError {
-  const tell = nowAndThen(now, 'reports are rejected');
+export function reportErrorHandler(now: () => number): typeof sendError {
+  const log = createRateLimitedLog(now, 'reports are rejected');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
-    if (status >= 500) tell(error, request);
+    if (status >= 500) log(error, request);
     return sendBody(reply, status, body);
   };
 }
 
 /** Milliseconds between two log lines about the same cause. */
-const QUIET = 60_000;
-const MOST_CAUSES = 100;
+const LOG_INTERVAL = 60_000;
+const MAX_CAUSES = 100;
 
 /**
  * Returns a function that logs an error, but each cause only once per interval, with the number of requests that it has
  * failed since: one cause can fail the requests of thousands of devices.
  */
-function nowAndThen(now: () => number, message: string): (error: unknown, request: FastifyRequest) => void {
-  const causes = new Map<string, { toldAt: number; refused: number }>();
+function createRateLimitedLog(
+  now: () => number,
+  message: string,
+): (error: unknown, request: FastifyRequest) => void {
+  const causes = new Map<string, { loggedAt: number; unlogged: number }>();
   return (error, { log: logger, url }) => {
     const cause = messageOf(error instanceof HoldfastError ? (error.cause ?? error) : error);
-    const { toldAt, refused } = causes.get(cause) ?? { toldAt: Number.NEGATIVE_INFINITY, refused: 0 };
-    if (causes.size >= MOST_CAUSES) causes.clear();
-    const isDue = Math.abs(now() - toldAt) >= QUIET;
-    if (isDue) logger.error({ err: error, url, refused: refused + 1 }, message);
-    causes.set(cause, isDue ? { toldAt: now(), refused: 0 } : { toldAt, refused: refused + 1 });
+    const { loggedAt, unlogged } = causes.get(cause) ?? { loggedAt: Number.NEGATIVE_INFINITY, unlogged: 0 };
+    if (causes.size >= MAX_CAUSES) causes.clear();
+    const isDue = Math.abs(now() - loggedAt) >= LOG_INTERVAL;
+    if (isDue) logger.error({ err: error, url, refused: unlogged + 1 }, message);
+    causes.set(cause, isDue ? { loggedAt: now(), unlogged: 0 } : { loggedAt, unlogged: unlogged + 1 });
   };
 }

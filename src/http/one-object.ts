@@ -7,13 +7,17 @@ import { tagsOf } from '../store/if-match.ts';
 import type { AtRevision, StoredObject } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
 import type { Api } from './api.ts';
-import { isKnown, isUnchanged, sendUnchanged } from './conditions.ts';
+import { isNotModified, matchesIfNoneMatch, sendNotModified } from './conditions.ts';
 import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
-import { send, withRevision } from './revision.ts';
+import { sendAtRevision, withRevision } from './revision.ts';
 
 /** Returns what was read if it is an object. Throws the 403 of an object that does not exist if it is null. */
-export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, name: string): AtRevision<T> {
+export function requireFound<T>(
+  { value, revision }: AtRevision<T | null>,
+  kind: Kind,
+  name: string,
+): AtRevision<T> {
   if (value === null) throw absent(kind, name);
   return { value, revision };
 }
@@ -32,7 +36,7 @@ export async function refuseIfNoneMatch(
   const { value } = await storedObject(store, kind, name);
   if (value === null) return;
   const [etag] = tagsOf(value);
-  if (isKnown(header, etag))
+  if (matchesIfNoneMatch(header, etag))
     throw new HoldfastError('moved-on', `If-None-Match matches: the ETag is ${etag} now`);
 }
 
@@ -54,7 +58,7 @@ export function sendObject(
   { value, revision }: AtRevision<StoredObject>,
 ): FastifyReply {
   const [etag] = tagsOf(value);
-  if (isUnchanged(request, etag))
-    return sendUnchanged(request, withRevision(reply, revision).header('etag', etag));
-  return send(reply.header('etag', etag), status, revision, objectRecord(value));
+  if (isNotModified(request, etag))
+    return sendNotModified(request, withRevision(reply, revision).header('etag', etag));
+  return sendAtRevision(reply.header('etag', etag), status, revision, objectRecord(value));
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 
 /** The paths whose replies carry the applied revision. */
-export const TELLS_REVISION = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
+export const CARRIES_REVISION = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
 
 /** The header that carries the applied revision (decisions, "Writes through the API"). */
 export const REVISION_HEADER = 'holdfast-revision';
@@ -12,7 +12,7 @@ export function withRevision(reply: FastifyReply, revision: string | null): Fast
 }
 
 /** Sends a body, with the revision that was applied when the body was read. */
-export function send(
+export function sendAtRevision(
   reply: FastifyReply,
   status: number,
   revision: string | null,

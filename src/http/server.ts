@@ -9,7 +9,7 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { Authenticator } from './access/authentication.ts';
-import { passGate, useGate } from './access/gate.ts';
+import { checkAccess, useGate } from './access/gate.ts';
 import type { Api } from './api.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
@@ -22,7 +22,7 @@ import { useJsonBodies } from './request/body.ts';
 import { useChecks } from './request/checks.ts';
 import { createRequestIds, requestId } from './request/request-id.ts';
 import { useRequestLog } from './request-log.ts';
-import { REVISION_HEADER, TELLS_REVISION, withRevision } from './revision.ts';
+import { CARRIES_REVISION, REVISION_HEADER, withRevision } from './revision.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
@@ -64,7 +64,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const { api, authenticator, logger, bodyLimit, version } = options;
   const newRequestId = createRequestIds();
   const app = Fastify({
-    loggerInstance: quietly(logger),
+    loggerInstance: warningsOnly(logger),
     childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true }),
     http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
@@ -75,7 +75,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: (request) => requestId(request, newRequestId),
     clientErrorHandler: answerClientError,
-    schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
+    schemaController: {
+      compilersFactory: { buildValidator: unusedCompiler, buildSerializer: unusedCompiler },
+    },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });
   app.setValidatorCompiler(() => (value) => ({ value }));
@@ -97,7 +99,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 }
 
 /** Stands in for fastify's default compilers: fastify would load them at every start and never use them. */
-function neverAsked(): never {
+function unusedCompiler(): never {
   throw new Error('a schema came before its compiler was set');
 }
 
@@ -118,7 +120,7 @@ const ROUTES = [
  * Returns a logger that drops fastify's messages below warnings: the service logs that the server listens, with more
  * details.
  */
-function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
+function warningsOnly(logger: FastifyBaseLogger): FastifyBaseLogger {
   const level = ['error', 'fatal', 'silent'].includes(logger.level) ? logger.level : 'warn';
   return logger.child({}, { level });
 }
@@ -130,8 +132,8 @@ function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    const isTold = reply.hasHeader(REVISION_HEADER) || request.user === null;
-    if (isTold || !TELLS_REVISION.test(request.route ?? request.url)) return;
+    if (reply.hasHeader(REVISION_HEADER) || request.user === null) return;
+    if (!CARRIES_REVISION.test(request.route ?? request.url)) return;
     withRevision(reply, reconciler.status().applied?.revision ?? null);
   });
 }
@@ -146,12 +148,12 @@ async function refuseUnroutable(
   reply: FastifyReply,
   { api, authenticator }: Pick<ServerOptions, 'api' | 'authenticator'>,
 ): Promise<void> {
-  const denial = await passGate(request, reply, authenticator).then(
+  const denial = await checkAccess(request, reply, authenticator).then(
     () => null,
     (denied: unknown) => denied,
   );
   reply.header('x-request-id', request.id);
   const revision = api.reconciler.status().applied?.revision ?? null;
-  if (denial === null && TELLS_REVISION.test(request.url)) withRevision(reply, revision);
+  if (denial === null && CARRIES_REVISION.test(request.url)) withRevision(reply, revision);
   sendError(denial ?? error, request, reply);
 }

@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import type { Account } from './authentication.ts';
-import { againstHash, againstPlain, hashPassword, makePassword, PasswordHash } from './password.ts';
+import { againstHash, againstPlain, generatePassword, hashPassword, PasswordHash } from './password.ts';
 
 const AdminFile = z.object({ user: z.string(), password: PasswordHash });
 
@@ -37,18 +37,18 @@ export interface Administrator {
  */
 export async function administrator(options: AdminOptions): Promise<Administrator> {
   const { user, password, email, file, announce } = options;
-  const nothing = (): Promise<void> => Promise.resolve();
+  const doNothing = (): Promise<void> => Promise.resolve();
   if (user !== null && password !== null)
-    return { account: { user: identity(user, email), check: againstPlain(password) }, settle: nothing };
-  const kept = await readAdmin(file);
-  const made = kept === null ? makePassword() : '';
-  const admin = kept ?? { user: DEFAULT_NAME, password: await hashPassword(made) };
+    return { account: { user: identity(user, email), check: againstPlain(password) }, settle: doNothing };
+  const stored = await readAdmin(file);
+  const generated = stored === null ? generatePassword() : '';
+  const admin = stored ?? { user: DEFAULT_NAME, password: await hashPassword(generated) };
   const settle = async (): Promise<void> => {
-    await keepAdmin(file, admin);
-    announce(admin.user, made);
+    await writeAdmin(file, admin);
+    announce(admin.user, generated);
   };
   const account = { user: identity(admin.user, email), check: againstHash(admin.password) };
-  return { account, settle: kept === null ? settle : nothing };
+  return { account, settle: stored === null ? settle : doNothing };
 }
 
 /** Returns the user with this name, with the e-mail address for commits (decisions, "Writes through the API"). */
@@ -71,7 +71,7 @@ async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null
 }
 
 /** Removes and creates the new file, and never writes into one that another user of the machine may have put there. */
-async function keepAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
+async function writeAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
   await rm(`${file}.new`, { force: true });
   await writeFile(`${file}.new`, `${JSON.stringify(admin, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   await rename(`${file}.new`, file);

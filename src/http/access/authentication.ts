@@ -26,8 +26,8 @@ export interface Authenticator {
 }
 
 /** How long an accepted header is remembered after its last use, in milliseconds, and how many are remembered. */
-const REMEMBER = 60_000;
-const REMEMBER_AT_MOST = 10_000;
+const REMEMBER_TIME = 60_000;
+const MAX_REMEMBERED = 10_000;
 
 /** Returns an authenticator that takes every request as one of this user, for `AUTH_ENABLED=false`. */
 export function allowEverybody(user: User): Authenticator {
@@ -43,29 +43,29 @@ export function allowEverybody(user: User): Authenticator {
  */
 export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
-  const known = new Map<string, { user: User; until: number }>();
+  const accepted = new Map<string, { user: User; until: number }>();
   /** The checks that are running. After a restart, a whole fleet sends the same header at once, and it is checked once. */
-  const underWay = new Map<string, Promise<User | null>>();
+  const running = new Map<string, Promise<User | null>>();
 
   const remember = (id: string, user: User): void => {
-    if (known.size >= REMEMBER_AT_MOST) known.clear();
-    known.set(id, { user, until: elapsed() + REMEMBER });
+    if (accepted.size >= MAX_REMEMBERED) accepted.clear();
+    accepted.set(id, { user, until: elapsed() + REMEMBER_TIME });
   };
 
   /** Keyed, so that an attacker cannot compute which headers have similar hashes. */
   const idOf = (header: string): string => hash('sha256', key + header);
 
   const recallId = (id: string): User | null => {
-    const found = known.get(id);
+    const found = accepted.get(id);
     const now = elapsed();
     if (found === undefined || found.until <= now) return null;
-    found.until = now + REMEMBER;
+    found.until = now + REMEMBER_TIME;
     return found.user;
   };
 
   const checkAndRemember = async (id: string, header: string): Promise<User | null> => {
     const user = await check(header, accounts);
-    if (user === null) known.delete(id);
+    if (user === null) accepted.delete(id);
     else remember(id, user);
     return user;
   };
@@ -75,9 +75,9 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
     const id = idOf(header);
     const recalled = recallId(id);
     if (recalled !== null) return recalled;
-    const running = underWay.get(id) ?? checkAndRemember(id, header).finally(() => underWay.delete(id));
-    underWay.set(id, running);
-    return running;
+    const result = running.get(id) ?? checkAndRemember(id, header).finally(() => running.delete(id));
+    running.set(id, result);
+    return result;
   };
 
   const recall = (header: string | undefined): User | null =>
@@ -92,7 +92,7 @@ async function check(header: string, accounts: readonly Account[]): Promise<User
   if (credentials === null) return null;
   let user: User | null = null;
   for (const account of accounts) {
-    const isName = sameText(credentials.name, account.user.name);
+    const isName = equalInConstantTime(credentials.name, account.user.name);
     const isPassword = await account.check(credentials.password);
     if (isName && isPassword) user = account.user;
   }
@@ -108,7 +108,7 @@ function parseBasic(header: string): { name: string; password: string } | null {
 }
 
 /** Compares in constant time. */
-export function sameText(a: string, b: string): boolean {
+export function equalInConstantTime(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }

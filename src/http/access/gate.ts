@@ -29,12 +29,12 @@ export function useGate(app: FastifyInstance, authenticator: Authenticator): voi
     // The path with which a route was registered counts, so no spelling of the target bypasses this check.
     const { url: route } = request.routeOptions;
     if (route === undefined ? isGuarded(request.url) : GUARDED.test(route))
-      await passGate(request, reply, authenticator);
+      await checkAccess(request, reply, authenticator);
   });
 }
 
 /** Sets the user of a request. Rejects with the 401 or 403 of a request that is not admitted. */
-export async function passGate(
+export async function checkAccess(
   request: FastifyRequest,
   reply: FastifyReply,
   authenticator: Authenticator,

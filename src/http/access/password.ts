@@ -2,7 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { createTurns } from '../../async/turns.ts';
 import { HoldfastError } from '../../errors.ts';
-import { type CheckPassword, sameText } from './authentication.ts';
+import { type CheckPassword, equalInConstantTime } from './authentication.ts';
 
 const HASH_BYTES = 32;
 /** `HASH_BYTES` in base64. */
@@ -30,7 +30,7 @@ const MAX_CHECKS = 2;
 const MAX_WAITING = 64;
 
 /** Returns a new password of 160 random bits. */
-export function makePassword(): string {
+export function generatePassword(): string {
   return randomBytes(20).toString('base64url');
 }
 
@@ -45,20 +45,20 @@ export async function hashPassword(password: string): Promise<PasswordHash> {
  * Returns a check of passwords against a hash. It is slow on purpose. If too many calls run or wait, it rejects as
  * `unavailable`.
  */
-export function againstHash(kept: PasswordHash): CheckPassword {
-  const salt = Buffer.from(kept.salt, 'base64');
-  const expected = Buffer.from(kept.hash, 'base64');
-  const takeTurns = createTurns(MAX_CHECKS, MAX_WAITING, tooMany);
-  return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, kept), expected));
+export function againstHash(stored: PasswordHash): CheckPassword {
+  const salt = Buffer.from(stored.salt, 'base64');
+  const expected = Buffer.from(stored.hash, 'base64');
+  const takeTurns = createTurns(MAX_CHECKS, MAX_WAITING, tooManyChecks);
+  return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, stored), expected));
 }
 
-function tooMany(): HoldfastError {
+function tooManyChecks(): HoldfastError {
   return new HoldfastError('unavailable', 'too many credentials are being checked; try again later');
 }
 
 /** Returns a check of passwords against one that the settings hold in plain text. */
 export function againstPlain(expected: string): CheckPassword {
-  return async (password) => sameText(password, expected);
+  return async (password) => equalInConstantTime(password, expected);
 }
 
 function derive(

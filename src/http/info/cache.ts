@@ -11,7 +11,7 @@ export interface InfoCache {
   read(group: string): Promise<InfoEntry | null>;
   /** Returns the cached reply for a group; null if there is none, or if it is too old. */
   ready(group: string): InfoEntry | null;
-  /** Announces a change of the objects with these keys, which makes the replies that show them stale. Null stands for all. */
+  /** Announces a change of the objects with these keys, or of all if null. Replies that show them become stale. */
   invalidate(keys: Iterable<string> | null): void;
 }
 
@@ -89,7 +89,7 @@ async function readGroup({ store, render }: InfoCacheDependencies, name: string)
   return info === null ? null : { info, text: await render(info) };
 }
 
-/** Whether an entry can be served as it is. If it has the version of the latest check, it is valid as long as the check. */
+/** Whether an entry can be served as it is. One with the version of the latest check is valid as long as that check. */
 function isFresh(entry: Cached, latest: StoreCheck, now: number): boolean {
   if (entry.until <= now && entry.version === latest.version) entry.until = latest.until;
   return entry.until > now;

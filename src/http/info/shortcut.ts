@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
-import { isKnown } from '../conditions.ts';
+import { matchesIfNoneMatch } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
@@ -73,7 +73,7 @@ function reply(
   { ifNoneMatch, requestId }: { ifNoneMatch: string | undefined; requestId: string },
 ): 200 | 304 {
   // Each list is a single literal: an array that grows would be copied.
-  if (isKnown(ifNoneMatch, entry.etag)) {
+  if (matchesIfNoneMatch(ifNoneMatch, entry.etag)) {
     const head = [REVISION_HEADER, revision, 'etag', entry.etag, 'x-request-id', requestId];
     response.writeHead(304, head).end();
     return 304;

@@ -94,7 +94,7 @@ const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
 };
 
 /** The reply to a read of something that the client already has. */
-export const unchanged = {
+export const notModified = {
   304: z.null().describe('Unchanged since the response that If-None-Match names.'),
 };
 

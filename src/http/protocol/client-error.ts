@@ -18,7 +18,7 @@ const REPLIES: Readonly<Record<string, { status: number; type: string; body: str
 };
 
 /** Returns the 400 for bytes that are not HTTP, with the reason of the parser. */
-function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
+function notHttp(reason: string | undefined): (typeof REPLIES)[string] {
   const why = reason === undefined ? '' : `: ${reason}`;
   const body = JSON.stringify({ error: `this is not an HTTP/1.1 request${why}` });
   return { status: 400, type: JSON_TYPE, body };
@@ -27,7 +27,7 @@ function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
 /** Answers bytes that cannot be parsed as a request, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
   const { code, reason } = error;
-  const { status, type, body } = REPLIES[code ?? ''] ?? noHttp(reason);
+  const { status, type, body } = REPLIES[code ?? ''] ?? notHttp(reason);
   if (code !== 'ECONNRESET' && socket.writable) {
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

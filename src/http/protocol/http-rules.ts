@@ -7,9 +7,9 @@ import { HoldfastError } from '../../errors.ts';
  */
 export function useProtocolRules(app: FastifyInstance): void {
   const { server } = app;
-  const unexpected = new WeakSet<object>();
+  const unknownExpectations = new WeakSet<object>();
   server.on('checkExpectation', (request, response) => {
-    unexpected.add(request);
+    unknownExpectations.add(request);
     server.emit('request', request, response);
   });
   app.addHook('onRequest', async ({ raw }, reply) => {
@@ -18,7 +18,7 @@ export function useProtocolRules(app: FastifyInstance): void {
       reply.header('connection', 'close');
       throw new HoldfastError('invalid', 'send exactly one Host header');
     }
-    if (!unexpected.has(raw)) return;
+    if (!unknownExpectations.has(raw)) return;
     throw new HoldfastError('invalid', 'only Expect: 100-continue is supported', { status: 417 });
   });
 }

@@ -5,10 +5,10 @@ import { HoldfastError } from '../../errors.ts';
 import { badFields } from './fields.ts';
 
 /** A text that is not empty. A key that occurs twice in a query is a list, which no parameter accepts. */
-export const One = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
+export const Text = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
 
 /** A number of zero or more, in decimal digits. */
-export const WholeNumber = One.regex(/^\d+$/, 'must be a whole number')
+export const WholeNumber = Text.regex(/^\d+$/, 'must be a whole number')
   .transform(Number)
   .refine(Number.isSafeInteger, `must be ${Number.MAX_SAFE_INTEGER} or less`);
 

@@ -6,8 +6,8 @@ import type { Api } from '../api.ts';
 const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
 
 /** All other methods write. A write can fix a refused revision, and it reports by itself what prevents it. */
-const READS = new Set(['GET', 'HEAD']);
-const PRUNES = /\/prune$/;
+const READ_METHODS = new Set(['GET', 'HEAD']);
+const PRUNE_ROUTE = /\/prune$/;
 
 /**
  * Resolves to whether a revision has ever been applied or the branch has no commit. Rejects if that depends on the store
@@ -26,7 +26,7 @@ export async function refuseUnready({ method, routeOptions }: FastifyRequest, ap
   const { state, error } = api.reconciler.status();
   const route = routeOptions.url ?? '';
   if (!NEEDS_REVISION.test(route)) return;
-  if (state === 'refused' && !READS.has(method) && !PRUNES.test(route)) return;
+  if (state === 'refused' && !READ_METHODS.has(method) && !PRUNE_ROUTE.test(route)) return;
   if (await isFleetKnown(api)) return;
   const reason = error === null ? 'try again' : error.message;
   throw new HoldfastError('unavailable', `no revision has been applied yet; ${reason}`);

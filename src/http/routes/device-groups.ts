@@ -35,11 +35,11 @@ export const deviceGroupRoutes = objectRoutes({
 /** Rejects with the 403 of unknown apps, which is reported before any 400 of the body (decisions, "Everything else"). */
 async function refuseUnknownApps(request: FastifyRequest, { store, reconciler }: Api): Promise<void> {
   const { desired } = reconciler.passes;
-  const others = new Set<string>();
-  await inTurns(listIn(request, 'apps'), (app) => void (desired.app(app) ?? others.add(app)));
-  if (others.size === 0) return;
+  const notDesired = new Set<string>();
+  await inTurns(listIn(request, 'apps'), (app) => void (desired.app(app) ?? notDesired.add(app)));
+  if (notDesired.size === 0) return;
   // All names are read at once: a body has room for a hundred thousand, and a query for each would take a second.
   const stored = new Set((await store.appNames()).value);
-  const unknown = [...others].filter((app) => !stored.has(app));
+  const unknown = [...notDesired].filter((app) => !stored.has(app));
   if (unknown.length > 0) throw unknownApps(unknown);
 }

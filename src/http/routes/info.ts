@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { absent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Api } from '../api.ts';
-import { isUnchanged, sendUnchanged } from '../conditions.ts';
-import { faultsAsText } from '../errors.ts';
+import { isNotModified, sendNotModified } from '../conditions.ts';
+import { plainTextErrorHandler } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { JSON_TYPE } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
-import { json, plainText, readErrors, unchanged } from '../openapi/replies.ts';
+import { json, notModified, plainText, readErrors } from '../openapi/replies.ts';
 import { InfoRecord } from '../records.ts';
 import { nameIn } from '../request/name.ts';
 import { withRevision } from '../revision.ts';
@@ -24,7 +24,7 @@ const docs = documented({
     503: plainText(
       'Temporarily unavailable. Never JSON: workers take JSON without apps as the order to stop all containers.',
     ),
-    ...unchanged,
+    ...notModified,
   },
 });
 
@@ -32,10 +32,10 @@ export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 
 /** The endpoint that all devices poll. `info/shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
-  app.get(INFO_ROUTE, { ...docs, errorHandler: faultsAsText(api.now) }, async (request, reply) => {
+  app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
-    if (isUnchanged(request, entry.etag)) return sendUnchanged(request, reply);
+    if (isNotModified(request, entry.etag)) return sendNotModified(request, reply);
     return reply.type(JSON_TYPE).send(entry.body);
   });
 }

@@ -6,12 +6,12 @@ import { KIND_NOUNS } from '../../plan/describe.ts';
 import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
-import { found, sendObject, writeObject } from '../one-object.ts';
+import { requireFound, sendObject, writeObject } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
-import { commonErrors, Empty, json, readErrors, unchanged } from '../openapi/replies.ts';
+import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
-import { send } from '../revision.ts';
+import { sendAtRevision } from '../revision.ts';
 
 /** How the routes of one kind of object differ from those of the other. */
 export interface ObjectRoutes {
@@ -40,8 +40,8 @@ export interface ObjectRoutes {
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
   const { kind, collection, whole, partial, partialOp } = object;
-  const list = `/api/v2/${collection}`;
-  const one = `${list}/:${NAME_PARAMETERS[kind]}`;
+  const listPath = `/api/v2/${collection}`;
+  const objectPath = `${listPath}/:${NAME_PARAMETERS[kind]}`;
   const docs = describeRoutes(object);
   return (app, api) => {
     const write =
@@ -52,26 +52,27 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
         // The cast is safe because the rule of a kind reads the fields of its writes.
         const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
         const { object: written } = await writeObject(api, request, wanted);
-        return sendObject(request, reply, status, found(written, kind, name));
+        return sendObject(request, reply, status, requireFound(written, kind, name));
       };
 
-    app.get(list, docs.list, async (_request, reply) => {
+    app.get(listPath, docs.list, async (_request, reply) => {
       const { value, revision } = await object.names(api.store);
-      return send(reply, 200, revision, { [collection]: value });
+      return sendAtRevision(reply, 200, revision, { [collection]: value });
     });
-    app.get(one, docs.read, async (request, reply) => {
+    app.get(objectPath, docs.read, async (request, reply) => {
       const name = nameIn(request, kind);
-      return sendObject(request, reply, 200, found(await storedObject(api.store, kind, name), kind, name));
+      const read = await storedObject(api.store, kind, name);
+      return sendObject(request, reply, 200, requireFound(read, kind, name));
     });
-    app.post(one, docs.create, write(200, 'create', whole));
-    app.delete(one, docs.delete, async (request, reply) => {
+    app.post(objectPath, docs.create, write(200, 'create', whole));
+    app.delete(objectPath, docs.delete, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
       const deleted = await writeObject(api, request, remove);
-      return send(reply, 200, deleted.object.revision, {});
+      return sendAtRevision(reply, 200, deleted.object.revision, {});
     });
-    app.post(`${one}/update`, docs.replace, write(202, 'replace', whole));
-    app.put(`${one}/update`, docs.update, write(202, partialOp, partial));
-    app.patch(`${one}/update`, docs.patch, write(202, partialOp, partial));
+    app.post(`${objectPath}/update`, docs.replace, write(202, 'replace', whole));
+    app.put(`${objectPath}/update`, docs.update, write(202, partialOp, partial));
+    app.patch(`${objectPath}/update`, docs.patch, write(202, partialOp, partial));
   };
 }
 
@@ -83,7 +84,7 @@ function describeRoutes({ kind, tag, collection, title, summaries, record, ...bo
   const creates = documentedWrites(tag, { kind, isNew: true });
   const whole = bodyDocs(bodies.whole, `${title}Fields`);
   const partial = bodyDocs(bodies.partial, `${title}Change`);
-  const asItIs = [202, json(`The updated ${noun}.`, record)] as const;
+  const updated = [202, json(`The updated ${noun}.`, record)] as const;
   return {
     list: documented({
       operationId: `list${title}s`,
@@ -98,12 +99,12 @@ function describeRoutes({ kind, tag, collection, title, summaries, record, ...bo
       tag,
       object: { kind },
       reply: [200, json(`The ${noun}.`, record)],
-      errors: { ...readErrors(kind), ...unchanged },
+      errors: { ...readErrors(kind), ...notModified },
     }),
     create: creates(`create${title}`, summaries.create, [200, json(`The new ${noun}.`, record)], whole),
     delete: writes(`delete${title}`, summaries.delete, [200, json(`The ${noun} is deleted.`, Empty)]),
-    replace: writes(`replace${title}`, summaries.replace, asItIs, whole),
-    update: writes(`update${title}`, summaries.change, asItIs, partial),
-    patch: writes(`patch${title}`, summaries.change, asItIs, partial),
+    replace: writes(`replace${title}`, summaries.replace, updated, whole),
+    update: writes(`update${title}`, summaries.change, updated, partial),
+    patch: writes(`patch${title}`, summaries.change, updated, partial),
   };
 }

@@ -68,7 +68,7 @@ const reconcileDocs = documented({
   reply: [200, json('How far it has followed git.', Reconcile)],
   errors: commonErrors,
 });
-const lookDocs = documented({
+const reconcileNowDocs = documented({
   operationId: 'reconcileNow',
   summary: 'Check the branch now',
   tag,
@@ -77,7 +77,7 @@ const lookDocs = documented({
 });
 
 /** Replies with more problems than this are sent in parts of this size, each of which takes some milliseconds. */
-const PROBLEMS_OF_A_PART = 1000;
+const PROBLEMS_PER_PART = 1000;
 
 /** The status of the reconciler, and a request to check the branch now. */
 export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, patience }: Api): void {
@@ -85,7 +85,7 @@ export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, pa
     sendStatus(request, reply, reconciler.status(), recorder.status()),
   );
 
-  app.post('/api/v2/reconcile', lookDocs, async (request, reply) => {
+  app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
     await within(patience, reconciler.look());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
@@ -99,7 +99,7 @@ function sendStatus(
   status: Status,
   record: RecordStatus,
 ): FastifyReply {
-  if (status.problems.length <= PROBLEMS_OF_A_PART) return reply.send(reconcileRecord(status, record));
+  if (status.problems.length <= PROBLEMS_PER_PART) return reply.send(reconcileRecord(status, record));
   return sendParts(request, reply, statusText(status, record));
 }
 
@@ -109,8 +109,8 @@ async function* statusText(status: Status, record: RecordStatus): AsyncGenerator
   // The list of problems is the last field, and empty.
   yield head.slice(0, -']}'.length);
   const pace = new Pace();
-  for (let start = 0; start < status.problems.length; start += PROBLEMS_OF_A_PART) {
-    const part = status.problems.slice(start, start + PROBLEMS_OF_A_PART);
+  for (let start = 0; start < status.problems.length; start += PROBLEMS_PER_PART) {
+    const part = status.problems.slice(start, start + PROBLEMS_PER_PART);
     const texts = part.map((problem) => JSON.stringify(problemRecord(problem)));
     yield (start === 0 ? '' : ',') + texts.join(',');
     await pace.step();

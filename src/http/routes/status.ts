@@ -41,7 +41,7 @@ const readyDocs = documented({
 /** The status of the API, and the probes for liveness and readiness. */
 export function statusRoutes(app: FastifyInstance, api: Api): void {
   const { store, reconciler } = api;
-  const requireObjects = readingObjects(api);
+  const requireObjects = createObjectsCheck(api);
   app.get('/api/v2/status', statusDocs, async (_request, reply) => {
     const isAvailable = await canServe(api, requireObjects);
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
@@ -88,18 +88,18 @@ async function canServe({ store, reconciler }: Api, requireObjects: () => Promis
  * `/readyz` does without this check: probes come from the very start, and reading all objects beside the first pass would
  * double the time of a start.
  */
-function readingObjects({ store, reconciler }: Api): () => Promise<void> {
-  let areRead = false;
-  let reading: Promise<void> | null = null;
+function createObjectsCheck({ store, reconciler }: Api): () => Promise<void> {
+  let hasRead = false;
+  let running: Promise<void> | null = null;
   const read = async (): Promise<void> => {
     await store.appliedObjects();
-    areRead = true;
+    hasRead = true;
   };
   return async () => {
-    if (areRead || reconciler.status().applied !== null) return;
-    reading ??= read().finally(() => {
-      reading = null;
+    if (hasRead || reconciler.status().applied !== null) return;
+    running ??= read().finally(() => {
+      running = null;
     });
-    await reading;
+    await running;
   };
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
-import { sameText } from '../access/authentication.ts';
+import { equalInConstantTime } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
@@ -66,6 +66,6 @@ function isSigned({ headers, body }: FastifyRequest, secret: string): boolean {
     [headers['x-gitlab-token'], secret],
   ];
   // All three are compared, so that the time taken does not reveal which one matched.
-  const matches = proofs.map(([given, wanted]) => sameText(String(given ?? ''), wanted));
+  const matches = proofs.map(([given, expected]) => equalInConstantTime(String(given ?? ''), expected));
   return matches.includes(true);
 }

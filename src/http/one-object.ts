@@ -12,7 +12,7 @@ import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
 import { sendAtRevision, withRevision } from './revision.ts';
 
-/** Returns what was read if it is an object. Throws the 403 of an object that does not exist if it is null. */
+/** Returns the object that was read. Throws the 403 of an object that does not exist if the value is null. */
 export function requireFound<T>(
   { value, revision }: AtRevision<T | null>,
   kind: Kind,

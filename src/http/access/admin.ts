@@ -8,7 +8,7 @@ const AdminFile = z.object({ user: z.string(), password: PasswordHash });
 
 const DEFAULT_NAME = 'admin';
 
-/** The settings of the administrator, and what creating one needs. */
+/** The settings of the administrator, and where a generated password goes. */
 export interface AdminOptions {
   /** From the settings; null if not configured. */
   user: string | null;

@@ -67,15 +67,16 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
     return entry !== undefined && isFresh(entry, checks.latest(), elapsed()) ? entry : null;
   };
 
+  const renewOrServeStale = async (group: string): Promise<InfoEntry | null> => {
+    const entry = entries.get(group);
+    const renewed = renewShared(group);
+    if (entry === undefined) return renewed;
+    return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
+  };
+
   return {
     ready,
-    read: async (group) => {
-      if (ready(group) !== null) return ready(group);
-      const entry = entries.get(group);
-      const renewed = renewShared(group);
-      if (entry === undefined) return renewed;
-      return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
-    },
+    read: async (group) => ready(group) ?? renewOrServeStale(group),
     invalidate: (keys) => {
       epoch += 1;
       for (const key of keys ?? entries.keys()) entries.expire(key);

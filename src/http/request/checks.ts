@@ -39,7 +39,7 @@ export function useChecks(app: FastifyInstance, api: Api): void {
     const { config, schema } = request.routeOptions;
     const { object } = config;
     const refusal = bodyRefusal(request);
-    // The rest of the body may still be on its way.
+    // The rest of the body may still be arriving. Without the connection, it need not be read.
     if (refusal !== null) reply.header('connection', 'close');
     const name = object && nameIn(request, object.kind);
     await refuseUnready(request, api);

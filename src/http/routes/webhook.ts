@@ -44,7 +44,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
     });
     scope.post('/webhook', docs, async (request, reply) => {
       if (request.body === TOO_LARGE) {
-        // The rest of the body may still be on its way.
+        // The rest of the body may still be arriving. Without the connection, it need not be read.
         reply.header('connection', 'close');
         throw tooLarge(BODY_LIMIT);
       }

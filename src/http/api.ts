@@ -12,17 +12,17 @@ import type {
 } from '../store/store.ts';
 import type { InfoCache } from './info/cache.ts';
 
-/** Metrics of this manager. */
+/** Counts requests, and renders all metrics of this manager. */
 export interface Metrics {
-  /** `route` is what the route was registered as. */
+  /** `route` is the path with which the route was registered. */
   countRequest(method: string, route: string, status: number): void;
-  /** A function that counts requests of one kind: for the hot path, which looks up the counter once. */
+  /** Returns a function that counts requests of one kind. The hot path thus looks up its counter only once. */
   requestCounter(method: string, route: string, status: number): () => void;
-  /** All metrics in the text format of Prometheus, with its content type. */
+  /** Resolves to all metrics in the text format of Prometheus, with its content type. */
   render(): Promise<{ type: string; text: string }>;
 }
 
-/** What the routes work with. */
+/** The dependencies of the routes. */
 export interface Api {
   store: ObjectReads &
     OperationStore &
@@ -36,8 +36,8 @@ export interface Api {
   recorder: Pick<Recorder, 'status'>;
   info: InfoCache;
   metrics: Metrics;
-  /** Milliseconds that a request waits for a pass. */
+  /** How long a request waits for a pass, in milliseconds. */
   patience: number;
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   now(): number;
 }

@@ -4,12 +4,12 @@ import { JSON_TYPE } from './json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Why the repository does not allow what was asked for (409), for the log; null otherwise. */
+    /** For the log: why the reply is 409. Null for any other reply. */
     refusal: string | null;
   }
 }
 
-/** The one table from kinds to HTTP statuses. */
+/** The HTTP status for each kind of error. */
 const STATUSES: Readonly<Record<ErrorKind, number>> = {
   invalid: 400,
   absent: 403,
@@ -21,8 +21,8 @@ const STATUSES: Readonly<Record<ErrorKind, number>> = {
   internal: 500,
 };
 
-/** Facts that decisions.md gives as the whole body. */
-const SPEAKING_FACTS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
+/** Details that are the whole body of a reply, without an `error` text (decisions.md). */
+const WHOLE_BODY_DETAILS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
 
 /** A reply to an error: its status and its JSON body. */
 interface ErrorReply {
@@ -31,20 +31,20 @@ interface ErrorReply {
 }
 
 /**
- * What a client learns of an error: facts that the contract names stand alone, everything else has a sentence. An
- * internal error has the request's id instead of its cause.
+ * Returns the reply to an error. Details that the contract names are the whole body; any other body has an `error` text.
+ * An internal error is reported with the id of the request instead of the cause.
  */
 function errorReply(error: unknown, requestId: string): ErrorReply {
   if (!(error instanceof HoldfastError)) return frameworkReply(error as FastifyError, requestId);
   const { status = STATUSES[error.kind], ...details } = error.details as { status?: number };
   if (error.kind === 'absent' || error.kind === 'present') return { status, body: details };
-  if (SPEAKING_FACTS.some((fact) => fact in details)) return { status, body: details };
+  if (WHOLE_BODY_DETAILS.some((name) => name in details)) return { status, body: details };
   if (status === 500) return internal(requestId);
-  const inside = status >= 500 ? { request_id: requestId } : {};
-  return { status, body: { error: error.message, ...details, ...inside } };
+  const id = status >= 500 ? { request_id: requestId } : {};
+  return { status, body: { error: error.message, ...details, ...id } };
 }
 
-/** Errors of fastify about the request itself have a status below 500 and a text of their own. */
+/** Returns the reply to an error of fastify. If it is about the request, its status is below 500, and clients get its text. */
 function frameworkReply(error: FastifyError, requestId: string): ErrorReply {
   const status = error.statusCode ?? 500;
   return status < 500 ? { status, body: { error: error.message } } : internal(requestId);
@@ -54,12 +54,13 @@ function internal(requestId: string): ErrorReply {
   return { status: 500, body: { error: 'internal error', request_id: requestId } };
 }
 
-/** Maps every error of every route to its reply, and logs internal errors with their cause. */
+/** Makes every error of a route a reply, and logs those with status 500 and above. */
 export function useErrorReplies(app: FastifyInstance): void {
   app.decorateRequest('refusal', null);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }
 
+/** Sends the reply to an error. Logs the error if the status is 500 or above. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body } = errorReply(error, request.id);
   if (status >= 500) request.log.error({ err: error, status }, 'request failed');
@@ -67,53 +68,58 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return sendBody(reply, status, body);
 }
 
-/**
- * Sends it without the documented schema, which drops unknown keys: a bad field called "__proto__" is reported, too.
- */
+/** Bypasses the documented schema, which drops unknown keys, so that a bad field named "__proto__" is reported, too. */
 function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body']): FastifyReply {
   return reply.code(status).type(JSON_TYPE).serializer(JSON.stringify).send(body);
 }
 
 /**
- * For what workers poll: at any JSON without `apps` they stop their containers, so a temporary failure is plain text
- * (decisions, "Everything else"). A refusal without a cause is not logged. `now` is Unix milliseconds.
+ * Returns the error handler of the endpoint that workers poll. Workers stop their containers on any JSON without `apps`,
+ * so temporary failures are sent as plain text (decisions, "Everything else"). A `HoldfastError` without a cause is not
+ * logged. `now` returns Unix milliseconds.
  */
-export function faultsAsText(now: () => number): typeof sendError {
-  const tell = nowAndThen(now, 'polls are failing');
+export function plainTextErrorHandler(now: () => number): typeof sendError {
+  const log = createRateLimitedLog(now, 'polls are failing');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
     if (status < 500) return sendError(error, request, reply);
-    if (!(error instanceof HoldfastError) || error.cause !== undefined) tell(error, request);
+    if (!(error instanceof HoldfastError) || error.cause !== undefined) log(error, request);
     return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
   };
 }
 
 /**
- * For reports, which devices send all the time: errors as everywhere, but with fewer lines in the log. `now` is Unix
- * milliseconds.
+ * Returns the error handler for reports. Its replies are the usual ones, but since devices report all the time, it logs
+ * repeated failures less often. `now` returns Unix milliseconds.
  */
-export function faultsOfReports(now: () => number): typeof sendError {
-  const tell = nowAndThen(now, 'reports are rejected');
+export function reportErrorHandler(now: () => number): typeof sendError {
+  const log = createRateLimitedLog(now, 'reports are rejected');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
-    if (status >= 500) tell(error, request);
+    if (status >= 500) log(error, request);
     return sendBody(reply, status, body);
   };
 }
 
-/** Milliseconds between two lines about requests that are refused for the same cause. */
-const QUIET = 60_000;
-const MOST_CAUSES = 100;
+/** Milliseconds between two log lines about the same cause. */
+const LOG_INTERVAL = 60_000;
+const MAX_CAUSES = 100;
 
-/** Logs a cause once in a while, with how many requests were refused for it since: thousands of devices ask. */
-function nowAndThen(now: () => number, message: string): (error: unknown, request: FastifyRequest) => void {
-  const causes = new Map<string, { toldAt: number; refused: number }>();
+/**
+ * Returns a function that logs an error, but each cause only once per interval, with the number of requests that it has
+ * failed since: one cause can fail the requests of thousands of devices.
+ */
+function createRateLimitedLog(
+  now: () => number,
+  message: string,
+): (error: unknown, request: FastifyRequest) => void {
+  const causes = new Map<string, { loggedAt: number; unlogged: number }>();
   return (error, { log: logger, url }) => {
     const cause = messageOf(error instanceof HoldfastError ? (error.cause ?? error) : error);
-    const { toldAt, refused } = causes.get(cause) ?? { toldAt: Number.NEGATIVE_INFINITY, refused: 0 };
-    if (causes.size >= MOST_CAUSES) causes.clear();
-    const isDue = Math.abs(now() - toldAt) >= QUIET;
-    if (isDue) logger.error({ err: error, url, refused: refused + 1 }, message);
-    causes.set(cause, isDue ? { toldAt: now(), refused: 0 } : { toldAt, refused: refused + 1 });
+    const { loggedAt, unlogged } = causes.get(cause) ?? { loggedAt: Number.NEGATIVE_INFINITY, unlogged: 0 };
+    if (causes.size >= MAX_CAUSES) causes.clear();
+    const isDue = Math.abs(now() - loggedAt) >= LOG_INTERVAL;
+    if (isDue) logger.error({ err: error, url, refused: unlogged + 1 }, message);
+    causes.set(cause, isDue ? { loggedAt: now(), unlogged: 0 } : { loggedAt, unlogged: unlogged + 1 });
   };
 }

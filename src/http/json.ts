@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** The type of JSON replies. fastify sets it only on what it serializes itself. */
+/** The content type of JSON replies. fastify sets it only if it serializes the body itself. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Sends JSON text whose parts are made on the way; none for a HEAD, for which fastify would read and drop them all. */
+/**
+ * Sends JSON text in parts, each produced after the previous one is sent. The reply to HEAD has no parts, because fastify
+ * would produce them all and drop them.
+ */
 export function sendParts(
   { method }: FastifyRequest,
   reply: FastifyReply,

@@ -7,20 +7,24 @@ import { tagsOf } from '../store/if-match.ts';
 import type { AtRevision, StoredObject } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
 import type { Api } from './api.ts';
-import { isKnown, isUnchanged, sendUnchanged } from './conditions.ts';
+import { isNotModified, matchesIfNoneMatch, sendNotModified } from './conditions.ts';
 import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
-import { send, withRevision } from './revision.ts';
+import { sendAtRevision, withRevision } from './revision.ts';
 
-/** What was read, without null; throws the 403 of an object that does not exist. */
-export function found<T>({ value, revision }: AtRevision<T | null>, kind: Kind, name: string): AtRevision<T> {
+/** Returns the object that was read. Throws the 403 of an object that does not exist if the value is null. */
+export function requireFound<T>(
+  { value, revision }: AtRevision<T | null>,
+  kind: Kind,
+  name: string,
+): AtRevision<T> {
   if (value === null) throw absent(kind, name);
   return { value, revision };
 }
 
 /**
- * Throws the 412 of a write whose `If-None-Match` names the object as it is (RFC 9110, 13.1.2); to be called once nothing
- * else is wrong with the request.
+ * Rejects with the 412 of a write whose `If-None-Match` matches the object (RFC 9110, 13.1.2). Call it after all other
+ * checks of the request.
  */
 export async function refuseIfNoneMatch(
   { store }: Api,
@@ -32,11 +36,11 @@ export async function refuseIfNoneMatch(
   const { value } = await storedObject(store, kind, name);
   if (value === null) return;
   const [etag] = tagsOf(value);
-  if (isKnown(header, etag))
+  if (matchesIfNoneMatch(header, etag))
     throw new HoldfastError('moved-on', `If-None-Match matches: the ETag is ${etag} now`);
 }
 
-/** Makes a change of an object. Throws as `refuseIfNoneMatch` and `Writer.write`. */
+/** Writes an object. Rejects as `refuseIfNoneMatch` and `Writer.write` do. */
 export async function writeObject<W extends Write>(
   api: Api,
   request: FastifyRequest,
@@ -46,7 +50,7 @@ export async function writeObject<W extends Write>(
   return api.writer.write(write, writeContext(request, write.op));
 }
 
-/** Sends an app or a device group as it was read, with its ETag; a 304 if the client has it already. */
+/** Sends an app or a device group with its ETag, or a 304 if the client already has it. */
 export function sendObject(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -54,7 +58,7 @@ export function sendObject(
   { value, revision }: AtRevision<StoredObject>,
 ): FastifyReply {
   const [etag] = tagsOf(value);
-  if (isUnchanged(request, etag))
-    return sendUnchanged(request, withRevision(reply, revision).header('etag', etag));
-  return send(reply.header('etag', etag), status, revision, objectRecord(value));
+  if (isNotModified(request, etag))
+    return sendNotModified(request, withRevision(reply, revision).header('etag', etag));
+  return sendAtRevision(reply.header('etag', etag), status, revision, objectRecord(value));
 }

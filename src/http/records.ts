@@ -23,12 +23,12 @@ export const DeviceGroupRecord = z
   .meta({ id: 'DeviceGroup' });
 type DeviceGroupRecord = z.infer<typeof DeviceGroupRecord>;
 
-/** What devices poll (contract, 2.3). */
+/** A device group with its apps, as devices poll it (contract, 2.3). */
 export const InfoRecord = z
   .object({ prune_id: Id, apps_list: z.array(z.string()), apps: z.array(AppRecord), device_group_id: Id })
   .meta({ id: 'DeviceGroupInfo' });
 
-/** An object of either kind as the API shows it. */
+/** Converts a stored object to the form that the API shows. */
 export function objectRecord(object: StoredObject): AppRecord | DeviceGroupRecord {
   return 'appId' in object ? appRecord(object) : deviceGroupRecord(object);
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { INFO_ROUTE } from './routes/info.ts';
 
-/** Logs every request when its reply is sent; what devices send all the time only at level `debug`. */
+/** Logs every request after its reply has been sent: routine ones at level `debug`, all others at `info`. */
 export function useRequestLog(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, url, user, refusal } = request;
@@ -17,7 +17,7 @@ export function useRequestLog(app: FastifyInstance): void {
   });
 }
 
-/** Whether every device sends such requests all the time: reads and reports would bury everything else in the log. */
+/** Whether a request is a read or a report, of which devices send so many that they would bury the rest of the log. */
 function isRoutine({ method, route }: FastifyRequest, status: number): boolean {
   // Failed polls and reports are logged by their own error handlers.
   if (method === 'GET' || method === 'HEAD') return status < 500 || route === INFO_ROUTE;

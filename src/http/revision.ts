@@ -1,18 +1,18 @@
 import type { FastifyReply } from 'fastify';
 
-/** Routes whose replies name the applied revision. */
-export const TELLS_REVISION = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
+/** The paths whose replies carry the applied revision. */
+export const CARRIES_REVISION = /^\/api\/v2\/(apps|device_groups|prune|reports)\b/;
 
-/** The header that names the applied revision (decisions, "Writes through the API"). */
+/** The header that carries the applied revision (decisions, "Writes through the API"). */
 export const REVISION_HEADER = 'holdfast-revision';
 
-/** Names the applied revision in a reply; nothing where there is none. */
+/** Adds the applied revision to a reply. Null, before anything has been applied, adds nothing. */
 export function withRevision(reply: FastifyReply, revision: string | null): FastifyReply {
   return revision === null ? reply : reply.header(REVISION_HEADER, revision);
 }
 
-/** Sends what was read, and names the revision that was applied when it was read. */
-export function send(
+/** Sends a body, with the revision that was applied when the body was read. */
+export function sendAtRevision(
   reply: FastifyReply,
   status: number,
   revision: string | null,

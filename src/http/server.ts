@@ -9,7 +9,7 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { Authenticator } from './access/authentication.ts';
-import { passGate, useGate } from './access/gate.ts';
+import { checkAccess, useGate } from './access/gate.ts';
 import type { Api } from './api.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
@@ -22,7 +22,7 @@ import { useJsonBodies } from './request/body.ts';
 import { useChecks } from './request/checks.ts';
 import { createRequestIds, requestId } from './request/request-id.ts';
 import { useRequestLog } from './request-log.ts';
-import { REVISION_HEADER, TELLS_REVISION, withRevision } from './revision.ts';
+import { CARRIES_REVISION, REVISION_HEADER, withRevision } from './revision.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
@@ -35,47 +35,49 @@ import { reportRoutes } from './routes/reports.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
 
-/** How the server is set up. */
+/** What the server is made of. */
 export interface ServerOptions {
   api: Api;
   authenticator: Authenticator;
   logger: FastifyBaseLogger;
-  /** Bytes. */
+  /** The largest request body, in bytes. */
   bodyLimit: number;
-  /** Key of the webhook; null turns it off. */
+  /** The key that webhooks are signed with; null turns the webhook off. */
   webhookSecret: string | null;
   version: string;
 }
 
-/** Milliseconds. A slow client must not hold a connection for ever; the first is below the second (design, "HTTP"). */
+/** Milliseconds. A slow client must not hold a connection forever. The first must be less than the second. */
 const HEADERS_TIMEOUT = 20_000;
 const REQUEST_TIMEOUT = 30_000;
-/** Longer than devices usually wait between two polls, so that they keep their connection. */
+/** Milliseconds: longer than devices usually wait between two polls, so that their connections stay open. */
 const KEEP_ALIVE_TIMEOUT = 75_000;
-/** Milliseconds that a closing server waits for clients; the process ends a few seconds later (`program.ts`). */
+/** Milliseconds that a closing server waits for its clients; the process ends a few seconds later (`program.ts`). */
 const CLOSE_GRACE = 5000;
-/** As long as Node allows headers to be, so that it is the rule of names that refuses a name. */
+/** Longer than any URL that Node accepts, so that the router passes every name on to the check of names. */
 const MAX_PARAM_LENGTH = maxHeaderSize;
-/** Levels at which also requests that only read are logged. */
+/** The log levels at which every request is logged, even reads. */
 const VERBOSE_LEVELS = new Set(['trace', 'debug']);
 
-/** Builds the whole HTTP side without listening. */
+/** Builds the server with all its routes. The caller makes it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { api, authenticator, logger, bodyLimit, version } = options;
   const newRequestId = createRequestIds();
   const app = Fastify({
-    loggerInstance: quietly(logger),
+    loggerInstance: warningsOnly(logger),
     childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true }),
     http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-    // That would be JSON without `apps`, at which workers stop their containers: here because a manager restarts.
+    // Fastify's 503 is JSON without `apps`: workers would stop their containers whenever a manager restarts.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
     genReqId: (request) => requestId(request, newRequestId),
     clientErrorHandler: answerClientError,
-    schemaController: { compilersFactory: { buildValidator: neverAsked, buildSerializer: neverAsked } },
+    schemaController: {
+      compilersFactory: { buildValidator: unusedCompiler, buildSerializer: unusedCompiler },
+    },
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });
   app.setValidatorCompiler(() => (value) => ({ value }));
@@ -96,8 +98,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   return app;
 }
 
-/** Replaces fastify's default compilers, which it would load at every start although others are set. */
-function neverAsked(): never {
+/** Stands in for fastify's default compilers: fastify would load them at every start and never use them. */
+function unusedCompiler(): never {
   throw new Error('a schema came before its compiler was set');
 }
 
@@ -115,39 +117,43 @@ const ROUTES = [
 ];
 
 /**
- * Lets only fastify's warnings through: that the server listens is logged by the service, with more details.
+ * Returns a logger that drops fastify's messages below warnings: the service logs that the server listens, with more
+ * details.
  */
-function quietly(logger: FastifyBaseLogger): FastifyBaseLogger {
+function warningsOnly(logger: FastifyBaseLogger): FastifyBaseLogger {
   const level = ['error', 'fatal', 'silent'].includes(logger.level) ? logger.level : 'warn';
   return logger.child({}, { level });
 }
 
 /**
- * Adds the request id to every reply, and the applied revision to those about the fleet, errors included; not for who is
- * not let in.
+ * Adds the request id to every reply. Adds the applied revision to replies about the fleet, including errors, if the
+ * client has been authenticated.
  */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    const isTold = reply.hasHeader(REVISION_HEADER) || request.user === null;
-    if (isTold || !TELLS_REVISION.test(request.route ?? request.url)) return;
+    if (reply.hasHeader(REVISION_HEADER) || request.user === null) return;
+    if (!CARRIES_REVISION.test(request.route ?? request.url)) return;
     withRevision(reply, reconciler.status().applied?.revision ?? null);
   });
 }
 
-/** Answers a URL that cannot be decoded: it never reaches the hooks, so credentials and headers are handled here. */
+/**
+ * Answers a request whose URL cannot be decoded. No hook runs for it, so this function checks the credentials and sets
+ * the headers.
+ */
 async function refuseUnroutable(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
   { api, authenticator }: Pick<ServerOptions, 'api' | 'authenticator'>,
 ): Promise<void> {
-  const denial = await passGate(request, reply, authenticator).then(
+  const denial = await checkAccess(request, reply, authenticator).then(
     () => null,
     (denied: unknown) => denied,
   );
   reply.header('x-request-id', request.id);
   const revision = api.reconciler.status().applied?.revision ?? null;
-  if (denial === null && TELLS_REVISION.test(request.url)) withRevision(reply, revision);
+  if (denial === null && CARRIES_REVISION.test(request.url)) withRevision(reply, revision);
   sendError(denial ?? error, request, reply);
 }

@@ -228,4 +228,13 @@ describe('decisions.md: Apps, update', () => {
     expect(await commitCount(manager().repository)).toBe(commits + 1);
     expect((await lastCommit(manager().repository)).files).toEqual(['M desired-state/apps/cron.yaml']);
   });
+
+  it.each([
+    ['with a key that no record can have', '{"constructor":1}'],
+    ['nested a hundred levels deep', '['.repeat(100) + ']'.repeat(100)],
+  ])('_id in a body is ignored, even %s', async (_, value) => {
+    const raw = `{"container_image":"kept:1","_id":${value}}`;
+    const reply = await manager().put('/api/v2/apps/cron/update', undefined, { raw });
+    expect([reply.status, reply.body.container_image]).toEqual([202, 'kept:1']);
+  });
 });

@@ -93,6 +93,15 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     expect(await count()).toBe(before);
   });
 
+  it('a field that is nested 32 levels deep is kept, and a report with a deeper one is refused', async () => {
+    const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+    const kept = await manager().post(REPORTS, report('deep', 1, { nested: nested(32) }));
+    expect([kept.status, kept.body]).toEqual([200, { accepted: 1 }]);
+    const refused = await manager().post(REPORTS, report('deeper', 1, { nested: nested(33) }));
+    const why = 'is nested more than 32 levels deep';
+    expect([refused.status, refused.body]).toEqual([400, { invalid_parameters: { nested: why } }]);
+  });
+
   it.each([
     ['absent', undefined],
     ['empty', ''],

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ObjectKey } from '../../src/desired/name.ts';
 import { createInfoCache } from '../../src/http/info/cache.ts';
@@ -8,6 +9,7 @@ function openCache(lifetime = 10_000) {
   const clock = { now: 0 };
   const store = {
     version: '1',
+    state: {} as Partial<StoreState>,
     isAway: false,
     looks: 0,
     changed: null as ObjectKey[] | null,
@@ -28,7 +30,7 @@ function openCache(lifetime = 10_000) {
       state: async () => {
         store.looks += 1;
         if (store.isAway) throw new Error('the store is away');
-        const state = { applied: { revision: store.version, at: 0 } } as StoreState;
+        const state = { ...store.state, applied: { revision: store.version, at: 0 } } as StoreState;
         await store.slowness;
         return state;
       },
@@ -50,6 +52,33 @@ function openCache(lifetime = 10_000) {
   };
   return { cache, clock, store, asked, read, readWith };
 }
+
+it.each([{ fleet: 'another' }, { sequence: 2 }, { idSequence: 2 }])(
+  'asks again for a reply of a store that was as it is now but for %j',
+  async (difference) => {
+    const { clock, store, readWith } = openCache();
+    await readWith('one');
+    store.state = difference;
+    clock.now = 10_000;
+    expect(await readWith('two')).toBe('two');
+  },
+);
+
+it('shares a read with later callers while an older one, from before a change, comes to its end', async () => {
+  const { cache, asked, read } = openCache();
+  const before = read();
+  await expect.poll(() => asked.length).toBe(1);
+  cache.invalidate(null);
+  const after = read();
+  await expect.poll(() => asked.length).toBe(2);
+  asked[0]?.resolve('old');
+  await before;
+  const later = read();
+  await setImmediate();
+  expect(asked.length).toBe(2);
+  asked[1]?.resolve('new');
+  expect([await after, await later]).toEqual(['new', 'new']);
+});
 
 it('asks again when a reply is as old as it may be', async () => {
   const { clock, store, asked, read, readWith } = openCache();

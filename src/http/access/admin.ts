@@ -2,52 +2,56 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import type { Account } from './authentication.ts';
-import { againstHash, againstPlain, hashPassword, makePassword, PasswordHash } from './password.ts';
+import { againstHash, againstPlain, generatePassword, hashPassword, PasswordHash } from './password.ts';
 
 const AdminFile = z.object({ user: z.string(), password: PasswordHash });
 
 const DEFAULT_NAME = 'admin';
 
-/** How the administrator is set up. */
+/** The settings of the administrator, and where a generated password goes. */
 export interface AdminOptions {
-  /** From the settings; null where none is configured. */
+  /** From the settings; null if not configured. */
   user: string | null;
   password: string | null;
   email: string | null;
-  /** Where the hash of a made password is kept. */
+  /** The file that holds the hash of a generated password. */
   file: string;
-  /** Shows a made password, which is never to be seen again. */
+  /** Shows a generated password to the operator. It is never shown again. */
   announce(user: string, password: string): void;
 }
 
-/** The administrator, and what is left to do once it is certain that the manager serves. */
+/** The administrator's account, and the last step of creating it. */
 export interface Administrator {
   account: Account;
-  /** Keeps the hash of a password that was made, and shows the password; nothing where there was one before. */
+  /**
+   * Saves the hash of a generated password, and shows the password. Call it once the manager is certain to serve. Does
+   * nothing if no password was generated.
+   */
   settle(): Promise<void>;
 }
 
 /**
- * The administrator's account: that of the settings, or else one with a password that is made at the first start and
- * kept as a hash (decisions, "Authentication"). A start that fails before `settle` has shown and kept nothing.
+ * Resolves to the administrator's account. If the settings have none, the first start generates a password and keeps only
+ * its hash (decisions, "Authentication"). Nothing is saved or shown before `settle`, so a start that fails before that
+ * leaves no trace. Rejects as `invalid` if the file is damaged.
  */
 export async function administrator(options: AdminOptions): Promise<Administrator> {
   const { user, password, email, file, announce } = options;
-  const nothing = (): Promise<void> => Promise.resolve();
+  const doNothing = (): Promise<void> => Promise.resolve();
   if (user !== null && password !== null)
-    return { account: { user: identity(user, email), check: againstPlain(password) }, settle: nothing };
-  const kept = await readAdmin(file);
-  const made = kept === null ? makePassword() : '';
-  const admin = kept ?? { user: DEFAULT_NAME, password: await hashPassword(made) };
+    return { account: { user: identity(user, email), check: againstPlain(password) }, settle: doNothing };
+  const stored = await readAdmin(file);
+  const generated = stored === null ? generatePassword() : '';
+  const admin = stored ?? { user: DEFAULT_NAME, password: await hashPassword(generated) };
   const settle = async (): Promise<void> => {
-    await keepAdmin(file, admin);
-    announce(admin.user, made);
+    await writeAdmin(file, admin);
+    announce(admin.user, generated);
   };
   const account = { user: identity(admin.user, email), check: againstHash(admin.password) };
-  return { account, settle: kept === null ? settle : nothing };
+  return { account, settle: stored === null ? settle : doNothing };
 }
 
-/** Who a name is in commits (decisions, "Writes through the API"). */
+/** Returns the user with this name, with the e-mail address for commits (decisions, "Writes through the API"). */
 export function identity(name: string, email: string | null): Account['user'] {
   return { name, email: email ?? `${name.replace(/[^\w.+-]+/g, '_')}@holdfast.invalid` };
 }
@@ -66,8 +70,8 @@ async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null
   }
 }
 
-/** What another user may have put at the place of the new file is taken away, and not written into. */
-async function keepAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
+/** Removes and creates the new file, and never writes into one that another user of the machine may have put there. */
+async function writeAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
   await rm(`${file}.new`, { force: true });
   await writeFile(`${file}.new`, `${JSON.stringify(admin, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   await rename(`${file}.new`, file);

@@ -4,70 +4,68 @@ import { createHash, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 export interface User {
   name: string;
   email: string;
-  /** Whether it may only do what devices do. */
+  /** Whether only the requests of devices are permitted. */
   isDevice?: true;
 }
 
-/** Checks a password in constant time; may be slow on purpose. */
+/** Resolves to whether a password is right. Takes the same time either way, and can be slow on purpose. */
 export type CheckPassword = (password: string) => Promise<boolean>;
 
-/** One account: its name and how to check its password. */
+/** An account: its user, and how to check its password. */
 export interface Account {
   user: User;
   check: CheckPassword;
 }
 
-/**
- * Finds out who sent an `Authorization` header; null for unknown credentials. Rejects as `unavailable` while too many are
- * being checked.
- */
+/** Identifies the sender of an `Authorization` header. */
 export interface Authenticator {
+  /** Resolves to null for wrong credentials. Rejects as `unavailable` while too many passwords are being checked. */
   authenticate(header: string | undefined): Promise<User | null>;
-  /** The same without checking a password: null unless this header was accepted a short time ago. */
+  /** Returns the user if this header was accepted a short time ago, otherwise null. Never checks a password. */
   recall(header: string | undefined): User | null;
 }
 
-/** How long an accepted credential is remembered after its last use, in milliseconds, and how many of them are. */
-const REMEMBER = 60_000;
-const REMEMBER_AT_MOST = 10_000;
+/** How long an accepted header is remembered after its last use, in milliseconds, and how many are remembered. */
+const REMEMBER_TIME = 60_000;
+const MAX_REMEMBERED = 10_000;
 
-/** Everybody is let in; only for `AUTH_ENABLED=false`. */
+/** Returns an authenticator that takes every request as one of this user, for `AUTH_ENABLED=false`. */
 export function allowEverybody(user: User): Authenticator {
   return { authenticate: async () => user, recall: () => user };
 }
 
 /**
- * HTTP Basic (RFC 7617). Names and passwords are compared in constant time; a credential that was right is
- * remembered by a keyed hash until it was not used for a short time, so that a fleet pays for a slow check only once, and
- * known clients never wait behind the guesses of others.
+ * Returns an authenticator for HTTP Basic (RFC 7617). Names and passwords are compared in constant time. Accepted headers
+ * are remembered by a keyed hash until they have been unused for a short time, so that a fleet pays for a slow check only
+ * once, and its devices never wait for the checks of an attacker's guesses.
  *
- * `elapsed` gives milliseconds that pass, whatever the clock on the wall does.
+ * `elapsed` is a monotonic clock, in milliseconds.
  */
 export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
-  const known = new Map<string, { user: User; until: number }>();
-  /** Checks that run now. After a restart a whole fleet sends the same credential at once: it is checked once. */
-  const underWay = new Map<string, Promise<User | null>>();
+  const accepted = new Map<string, { user: User; until: number }>();
+  /** The checks that are running. After a restart, a whole fleet sends the same header at once, and it is checked once. */
+  const running = new Map<string, Promise<User | null>>();
 
   const remember = (id: string, user: User): void => {
-    if (known.size >= REMEMBER_AT_MOST) known.clear();
-    known.set(id, { user, until: elapsed() + REMEMBER });
+    if (accepted.size >= MAX_REMEMBERED) accepted.clear();
+    accepted.set(id, { user, until: elapsed() + REMEMBER_TIME });
   };
 
   /** Keyed, so that an attacker cannot compute which headers have similar hashes. */
   const idOf = (header: string): string => hash('sha256', key + header);
 
   const recallId = (id: string): User | null => {
-    const found = known.get(id);
+    const found = accepted.get(id);
     const now = elapsed();
     if (found === undefined || found.until <= now) return null;
-    found.until = now + REMEMBER;
+    found.until = now + REMEMBER_TIME;
     return found.user;
   };
 
   const checkAndRemember = async (id: string, header: string): Promise<User | null> => {
     const user = await check(header, accounts);
-    if (user === null) known.delete(id);
+    if (user === null) accepted.delete(id);
     else remember(id, user);
     return user;
   };
@@ -77,9 +75,9 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
     const id = idOf(header);
     const recalled = recallId(id);
     if (recalled !== null) return recalled;
-    const running = underWay.get(id) ?? checkAndRemember(id, header).finally(() => underWay.delete(id));
-    underWay.set(id, running);
-    return running;
+    const result = running.get(id) ?? checkAndRemember(id, header).finally(() => running.delete(id));
+    running.set(id, result);
+    return result;
   };
 
   const recall = (header: string | undefined): User | null =>
@@ -88,13 +86,13 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
   return { authenticate, recall };
 }
 
-/** Checks the password of every account, so that the time taken does not reveal which names exist. */
+/** Checks the passwords of all accounts, so that the time taken does not reveal which names exist. */
 async function check(header: string, accounts: readonly Account[]): Promise<User | null> {
   const credentials = parseBasic(header);
   if (credentials === null) return null;
   let user: User | null = null;
   for (const account of accounts) {
-    const isName = sameText(credentials.name, account.user.name);
+    const isName = equalInConstantTime(credentials.name, account.user.name);
     const isPassword = await account.check(credentials.password);
     if (isName && isPassword) user = account.user;
   }
@@ -110,7 +108,7 @@ function parseBasic(header: string): { name: string; password: string } | null {
 }
 
 /** Compares in constant time. */
-export function sameText(a: string, b: string): boolean {
+export function equalInConstantTime(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }

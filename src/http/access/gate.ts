@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HoldfastError } from '../../errors.ts';
 import type { Authenticator, User } from './authentication.ts';
 
-/** Everything below these paths needs credentials, also what is not there (decisions, "Everything else"). */
+/** All paths below these need credentials, even if they do not exist (decisions, "Everything else"). */
 const GUARDED = /^\/(api|metrics)(\/|\?|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
@@ -12,26 +12,29 @@ declare module 'fastify' {
     /** Who sent the request; set for every route that needs credentials. */
     user: User;
   }
-  /** What a route says of itself beside its schema. */
+  /** Properties of a route beside its schema. */
   interface FastifyContextConfig {
-    /** Whether devices ask for it. */
+    /** Whether the devices' account may use the route. */
     isForDevices?: true;
   }
 }
 
-/** Lets in whom the authenticator knows, and no page of another site: browsers keep Basic credentials. */
+/**
+ * Admits requests with the right credentials and permission. Requests from pages of other sites are refused, because
+ * browsers remember Basic credentials and send them with such requests, too.
+ */
 export function useGate(app: FastifyInstance, authenticator: Authenticator): void {
   app.decorateRequest('user', null as never);
   app.addHook('onRequest', async (request, reply) => {
-    // A route is known by what it is registered as, so no spelling of a target leads around the gate.
+    // The path with which a route was registered counts, so no spelling of the target bypasses this check.
     const { url: route } = request.routeOptions;
     if (route === undefined ? isGuarded(request.url) : GUARDED.test(route))
-      await passGate(request, reply, authenticator);
+      await checkAccess(request, reply, authenticator);
   });
 }
 
-/** Tells who sent a request, and throws the 401 or 403 of one that is not let in. */
-export async function passGate(
+/** Sets the user of a request. Rejects with the 401 or 403 of a request that is not admitted. */
+export async function checkAccess(
   request: FastifyRequest,
   reply: FastifyReply,
   authenticator: Authenticator,
@@ -41,8 +44,8 @@ export async function passGate(
 }
 
 /**
- * Whether a target that is no route lies where credentials come first: neither escapes, nor slashes, nor a scheme and
- * host before the path (RFC 9112, 3.2.2) make it another place. What cannot be decoded is guarded too.
+ * Whether a target without a route needs credentials. Escapes, repeated slashes, and a scheme and host before the path
+ * (RFC 9112, 3.2.2) make no difference. Targets that cannot be decoded need credentials, too.
  */
 function isGuarded(url: string): boolean {
   const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split('?')[0] ?? '';
@@ -70,7 +73,7 @@ async function admit(
   if (user.isDevice && !request.routeOptions.config.isForDevices) throw denied('this account is for devices');
 }
 
-/** Right credentials, no permission (decisions, "Authentication"). */
+/** Returns the 403 for right credentials without permission (decisions, "Authentication"). */
 function denied(why: string): HoldfastError {
   return new HoldfastError('invalid', why, { status: 403, access_allowed: false });
 }

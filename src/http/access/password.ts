@@ -2,13 +2,13 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { createTurns } from '../../async/turns.ts';
 import { HoldfastError } from '../../errors.ts';
-import { type CheckPassword, sameText } from './authentication.ts';
+import { type CheckPassword, equalInConstantTime } from './authentication.ts';
 
 const HASH_BYTES = 32;
 /** `HASH_BYTES` in base64. */
 const HASH_TEXT = /^[A-Za-z0-9+/]{43}=$/;
 
-/** A password's hash as it is kept: scrypt (RFC 7914) with its parameters, so that they can grow later. */
+/** The hash of a password as it is stored: scrypt (RFC 7914), with its parameters, so that they can be raised later. */
 export const PasswordHash = z.object({
   algorithm: z.literal('scrypt'),
   cost: z
@@ -24,37 +24,41 @@ export const PasswordHash = z.object({
 export type PasswordHash = z.infer<typeof PasswordHash>;
 
 const PARAMETERS = { cost: 32_768, blockSize: 8, parallelization: 1 };
-/** Slow checks that run at once: a flood of wrong passwords must not take all of the machine. */
+/** How many slow checks run at once: a flood of wrong passwords must not occupy the whole machine. */
 const MAX_CHECKS = 2;
-/** Checks that wait for their turn: those before the last one take a few seconds, and a device waits no longer. */
+/** How many checks can wait for their turn. The last one waits a few seconds, which is as long as a device waits. */
 const MAX_WAITING = 64;
 
-/** A password that nobody has to remember: 160 bits. */
-export function makePassword(): string {
+/** Returns a new password of 160 random bits. */
+export function generatePassword(): string {
   return randomBytes(20).toString('base64url');
 }
 
+/** Hashes a password with a new salt. */
 export async function hashPassword(password: string): Promise<PasswordHash> {
   const salt = randomBytes(16);
   const hash = await derive(password, salt, PARAMETERS);
   return { algorithm: 'scrypt', ...PARAMETERS, salt: salt.toString('base64'), hash: hash.toString('base64') };
 }
 
-/** Checks against a hash; slow on purpose, and only so many at a time. */
-export function againstHash(kept: PasswordHash): CheckPassword {
-  const salt = Buffer.from(kept.salt, 'base64');
-  const expected = Buffer.from(kept.hash, 'base64');
-  const takeTurns = createTurns(MAX_CHECKS, MAX_WAITING, tooMany);
-  return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, kept), expected));
+/**
+ * Returns a check of passwords against a hash. It is slow on purpose. If too many calls run or wait, it rejects as
+ * `unavailable`.
+ */
+export function againstHash(stored: PasswordHash): CheckPassword {
+  const salt = Buffer.from(stored.salt, 'base64');
+  const expected = Buffer.from(stored.hash, 'base64');
+  const takeTurns = createTurns(MAX_CHECKS, MAX_WAITING, tooManyChecks);
+  return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, stored), expected));
 }
 
-function tooMany(): HoldfastError {
+function tooManyChecks(): HoldfastError {
   return new HoldfastError('unavailable', 'too many credentials are being checked; try again later');
 }
 
-/** Checks against a password that the settings hold in plain. */
+/** Returns a check of passwords against one that the settings hold in plain text. */
 export function againstPlain(expected: string): CheckPassword {
-  return async (password) => sameText(password, expected);
+  return async (password) => equalInConstantTime(password, expected);
 }
 
 function derive(

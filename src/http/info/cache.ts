@@ -1,82 +1,82 @@
 import type { GroupInfo } from '../../store/store.ts';
 import { type Cached, createEntries, createEntry, type InfoEntry } from './entries.ts';
-import { createLooks, EXPIRED, type Look, type LookDependencies } from './looks.ts';
+import { createStoreChecks, EXPIRED, type StoreCheck, type StoreCheckDependencies } from './store-checks.ts';
 
-/** Ready-made replies by group, and how to make one. */
+/** The replies to polls, kept in memory by group. */
 export interface InfoCache {
   /**
-   * The reply for a group; null if there is no such group. While the store fails, or takes longer than `patience`, this
-   * is the last good reply; rejects only if there is none.
+   * Resolves to the reply for a group; null if there is no such group. While the store fails, or takes longer than
+   * `patience`, this is the last good reply. Rejects if the store fails and there is none.
    */
   read(group: string): Promise<InfoEntry | null>;
-  /** The reply that is ready and not too old; null if it has to be made. */
+  /** Returns the cached reply for a group; null if there is none, or if it is too old. */
   ready(group: string): InfoEntry | null;
-  /** Announces a change of these objects: what shows them is stale. Null stands for all objects. */
+  /** Announces a change of the objects with these keys, or of all if null. Replies that show them become stale. */
   invalidate(keys: Iterable<string> | null): void;
 }
 
-/** What making replies needs; `lifetime` is how old one may be, and 0 turns the cache off. */
-export interface InfoCacheDependencies extends LookDependencies {
-  /** The body of a reply. */
+/** What the cache needs. `lifetime` is the greatest age of a reply, in milliseconds; 0 turns the cache off. */
+export interface InfoCacheDependencies extends StoreCheckDependencies {
+  /** Resolves to the body of a reply. */
   render(info: GroupInfo): Promise<string>;
-  /** Resolves when a device has waited long enough for the store. */
+  /** Resolves when a device has waited for the store long enough. */
   patience(): Promise<void>;
 }
 
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   const { elapsed, lifetime, patience } = options;
   const entries = createEntries();
-  const looks = createLooks(options, entries.carry);
+  const checks = createStoreChecks(options, entries.carryOver);
   let epoch = 0;
 
-  const readStore = async (group: string) => {
-    const info = await options.store.groupInfo(group);
-    return info === null ? null : { info, text: await options.render(info) };
-  };
-
   const make = async (group: string, version: string): Promise<InfoEntry | null> => {
-    const madeIn = epoch;
+    const epochBefore = epoch;
     const until = elapsed() + lifetime;
-    const found = await readStore(group);
-    // What was read before a change must not take the place of what was read after it.
-    const isOvertaken = (entries.get(group)?.epoch ?? 0) > madeIn;
+    const found = await readGroup(options, group);
+    // An entry that was read before a change must not replace one that was read after it.
+    const isOvertaken = (entries.get(group)?.epoch ?? 0) > epochBefore;
     if (found === null) {
       if (!isOvertaken) entries.forget(group);
       return null;
     }
-    // Nor is it served after a change that was announced meanwhile.
-    const holds = madeIn === epoch ? { until, version } : { until: EXPIRED, version: null };
-    const entry = createEntry(found.info, found.text, { ...holds, epoch: madeIn, look: looks.begun() });
+    // Nor is it served again if a change was announced meanwhile.
+    const validity = epochBefore === epoch ? { until, version } : { until: EXPIRED, version: null };
+    const entry = createEntry(found.info, found.text, {
+      ...validity,
+      epoch: epochBefore,
+      check: checks.lastStarted(),
+    });
     if (!isOvertaken) entries.keep(group, entry);
     return entry;
   };
 
-  /** The same entry for longer where the store is what it was made of; otherwise a new one. */
+  /** Prolongs the entry if the store still has the version from which it was made. Otherwise makes a new one. */
   const renew = async (group: string): Promise<InfoEntry | null> => {
     const entry = entries.get(group);
-    const { version, until } = await looks.look();
+    const { version, until } = await checks.check();
     if (entry?.version !== version) return make(group, version);
     entry.until = until;
     return entry;
   };
 
-  // Without a cache, every caller gets what was read after its call.
-  const renewOnce = lifetime === 0 ? renew : shareCalls(renew, () => epoch);
+  // If the cache is off, every caller gets a reply that was read after its call.
+  const renewShared = lifetime === 0 ? renew : shareCalls(renew, () => epoch);
 
   const ready = (group: string): InfoEntry | null => {
     const entry = entries.get(group);
-    return entry !== undefined && isFresh(entry, looks.latest(), elapsed()) ? entry : null;
+    return entry !== undefined && isFresh(entry, checks.latest(), elapsed()) ? entry : null;
+  };
+
+  const renewOrServeStale = async (group: string): Promise<InfoEntry | null> => {
+    const entry = entries.get(group);
+    const renewed = renewShared(group);
+    if (entry === undefined) return renewed;
+    return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
   };
 
   return {
     ready,
-    read: async (group) => {
-      if (ready(group) !== null) return ready(group);
-      const entry = entries.get(group);
-      const renewed = renewOnce(group);
-      if (entry === undefined) return renewed;
-      return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
-    },
+    read: async (group) => ready(group) ?? renewOrServeStale(group),
     invalidate: (keys) => {
       epoch += 1;
       for (const key of keys ?? entries.keys()) entries.expire(key);
@@ -84,29 +84,32 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
   };
 }
 
-/**
- * Whether an entry may be served as it is. One of the version that the latest look found holds for as long as that
- * look.
- */
-function isFresh(entry: Cached, look: Look, now: number): boolean {
-  if (entry.until <= now && entry.version === look.version) entry.until = look.until;
+/** Resolves to a group and the body of its reply; null if there is no such group. */
+async function readGroup({ store, render }: InfoCacheDependencies, name: string) {
+  const info = await store.groupInfo(name);
+  return info === null ? null : { info, text: await render(info) };
+}
+
+/** Whether an entry can be served as it is. One with the version of the latest check is valid as long as that check. */
+function isFresh(entry: Cached, latest: StoreCheck, now: number): boolean {
+  if (entry.until <= now && entry.version === latest.version) entry.until = latest.until;
   return entry.until > now;
 }
 
-/** Shares one call among callers at the same time; those after a change that was announced meanwhile get a new one. */
+/** Shares a running call among its callers, except with those that come after a further change has been announced. */
 function shareCalls<T>(
   make: (group: string) => Promise<T>,
   currentEpoch: () => number,
 ): (group: string) => Promise<T> {
-  const underWay = new Map<string, { epoch: number; result: Promise<T> }>();
+  const running = new Map<string, { epoch: number; result: Promise<T> }>();
   return (group) => {
     const epoch = currentEpoch();
-    const known = underWay.get(group);
-    if (known?.epoch === epoch) return known.result;
+    const call = running.get(group);
+    if (call?.epoch === epoch) return call.result;
     const result = make(group).finally(() => {
-      if (underWay.get(group)?.result === result) underWay.delete(group);
+      if (running.get(group)?.result === result) running.delete(group);
     });
-    underWay.set(group, { epoch, result });
+    running.set(group, { epoch, result });
     return result;
   };
 }

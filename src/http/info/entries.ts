@@ -2,46 +2,46 @@ import { createHash } from 'node:crypto';
 import { GroupsByApp } from '../../desired/groups-by-app.ts';
 import { keyOf, parseKey } from '../../desired/name.ts';
 import type { GroupInfo } from '../../store/store.ts';
-import { EXPIRED, type Passage } from './looks.ts';
+import { EXPIRED, type StoreChange } from './store-checks.ts';
 
 /** A ready-made reply to `/info`. */
 export interface InfoEntry {
   body: Buffer;
   /** Strong entity tag, with its quotes. */
   etag: string;
-  /** The revision that was applied when the store was last seen to say the same; null before the first one. */
+  /** The revision that was applied when the store was last known to give this reply; null before the first one. */
   revision: string | null;
 }
 
-/** An entry, and how long it holds. */
+/** A reply in the cache, and how long it is valid. */
 export interface Cached extends InfoEntry {
   apps: readonly string[];
-  /** Until when it is served without asking the store; `EXPIRED` where it has to be asked. */
+  /** Until when it is served without a check of the store; `EXPIRED` if it is not. */
   until: number;
   /** How many changes had been announced when it was read. */
   epoch: number;
-  /** The number of the last look that had begun when it was read. */
-  look: number;
-  /** The version of the store that it is right for; null if a change was announced since. */
+  /** The number of the last check of the store that had started when it was read. */
+  check: number;
+  /** The version of the store for which it is right; null if a change has been announced since. */
   version: string | null;
 }
 
-/** Entries by group, and which groups an app is in. */
+/** The entries of the cache by group. They can also be found by app. */
 export interface Entries {
   get(group: string): Cached | undefined;
-  /** The keys of all groups that have one. */
+  /** Returns the keys of all groups with an entry. */
   keys(): string[];
   keep(group: string, entry: Cached): void;
   forget(group: string): void;
   /**
-   * Marks the entries that show this object as stale; they stay, as the last good replies while the store is
-   * unavailable.
+   * Marks the entries that show the object with this key as stale. They are kept as the last good replies, for while the
+   * store is unavailable.
    */
   expire(key: string): void;
   /**
-   * Expires the entries of what a passage changed, and lets the others hold for the state that it led to.
+   * Expires the entries of the objects that a change may have affected, and carries all others over to the new version.
    */
-  carry(passage: Passage): void;
+  carryOver(change: StoreChange): void;
 }
 
 export function createEntries(): Entries {
@@ -66,27 +66,27 @@ export function createEntries(): Entries {
       entry.version = null;
     }
   };
-  const carry = ({ from, to, changed }: Passage): void => {
+  const carryOver = ({ from, to, changed }: StoreChange): void => {
     if (changed === null) return;
     for (const key of changed) expire(key);
     for (const entry of entries.values()) {
-      // What was read while this look was under way may know more than the look.
-      if (entry.version !== from.version || entry.look >= to.number) continue;
+      // An entry that was read during this check may be newer than the check.
+      if (entry.version !== from.version || entry.check >= to.number) continue;
       entry.version = to.version;
       entry.revision = to.revision;
     }
   };
   const keys = (): string[] => Array.from(entries.keys(), (group) => keyOf('device_group', group));
-  return { get: (group) => entries.get(group), keys, keep, forget, expire, carry };
+  return { get: (group) => entries.get(group), keys, keep, forget, expire, carryOver };
 }
 
-/** Field by field: copied by spreading, each entry would get a shape of its own, and polls pay a microsecond for that. */
+/** Written field by field: a spread would give each entry a shape of its own, which costs each poll a microsecond. */
 export function createEntry(
   { group, revision }: GroupInfo,
   text: string,
-  { until, epoch, look, version }: Pick<Cached, 'until' | 'epoch' | 'look' | 'version'>,
+  { until, epoch, check, version }: Pick<Cached, 'until' | 'epoch' | 'check' | 'version'>,
 ): Cached {
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  return { body, etag, revision, apps: group.content.apps, until, epoch, look, version };
+  return { body, etag, revision, apps: group.content.apps, until, epoch, check, version };
 }

@@ -3,8 +3,8 @@ import type { GroupInfo } from '../../store/store.ts';
 import { appRecord, infoRecord } from '../records.ts';
 
 /**
- * The body of a reply, the JSON of `infoRecord`; gives way to others on its way, since a group can list thousands of
- * apps.
+ * Resolves to the body of a reply: the JSON of `infoRecord`. Yields to other work on the way, since a group can list
+ * thousands of apps.
  */
 export async function renderInfo(info: GroupInfo): Promise<string> {
   const { prune_id, apps_list, device_group_id } = infoRecord({ ...info, apps: [] });

@@ -2,24 +2,24 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
-import { isKnown } from '../conditions.ts';
+import { matchesIfNoneMatch } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
 import { INFO_ROUTE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
-/** What the shortcut answers from. */
+/** What the shortcut needs. */
 export interface ShortcutParts {
   api: Pick<Api, 'info' | 'metrics'>;
   authenticator: Authenticator;
-  /** Whether every request is logged: then each goes through fastify, which does that. */
+  /** Whether every request is logged. If so, fastify answers all of them, because it writes the log. */
   logsRequests(): boolean;
 }
 
 /**
- * Answers the usual poll before fastify sees it: for a group whose reply is ready, with credentials that were checked
- * before. Whatever is unusual in any way goes through fastify; the reply is the same, to the byte.
+ * Answers usual polls before fastify sees them: those for a group whose reply is ready, with credentials that were
+ * accepted a short time ago. Fastify answers requests that are unusual in any way. The replies are the same, byte for byte.
  */
 export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): void {
   const { server } = app;
@@ -60,7 +60,7 @@ function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
 
 const [BEFORE_GROUP = '', AFTER_GROUP = ''] = INFO_ROUTE.split(/:\w+/);
 
-/** What stands where a path of `/info` has its group; only names of groups have a reply that is ready. */
+/** Returns the part of a URL that names the group, unchecked: only names of groups have a reply that is ready. */
 function groupIn(url: string): string | null {
   if (!url.startsWith(BEFORE_GROUP) || !url.endsWith(AFTER_GROUP)) return null;
   return url.slice(BEFORE_GROUP.length, -AFTER_GROUP.length);
@@ -72,8 +72,8 @@ function reply(
   revision: string,
   { ifNoneMatch, requestId }: { ifNoneMatch: string | undefined; requestId: string },
 ): 200 | 304 {
-  // Each list is written out whole: one that grows is copied on its way.
-  if (isKnown(ifNoneMatch, entry.etag)) {
+  // Each list is a single literal: an array that grows would be copied.
+  if (matchesIfNoneMatch(ifNoneMatch, entry.etag)) {
     const head = [REVISION_HEADER, revision, 'etag', entry.etag, 'x-request-id', requestId];
     response.writeHead(304, head).end();
     return 304;
@@ -94,7 +94,7 @@ function reply(
   return 200;
 }
 
-/** The headers that a poll's reply depends on. */
+/** The headers that determine the reply to a poll. */
 interface PollHeaders {
   host: string | undefined;
   authorization: string | undefined;
@@ -102,7 +102,7 @@ interface PollHeaders {
   requestId: string | undefined;
 }
 
-/** Null for a request that is no usual poll, or that says something twice. */
+/** Returns the headers of a usual poll; null if a header is unusual, or if one of these occurs twice. */
 function plainHeaders(raw: readonly string[]): PollHeaders | null {
   const found: PollHeaders = {
     host: undefined,
@@ -132,7 +132,7 @@ function fieldOf(name: string): keyof PollHeaders | 'unusual' | null {
       return 'ifNoneMatch';
     case 'x-request-id':
       return 'requestId';
-    // A poll has no body, comes from no page of another site, and stays with its protocol.
+    // A usual poll has no body, does not come from a web page, and does not change the protocol.
     case 'content-length':
     case 'transfer-encoding':
     case 'origin':

@@ -6,7 +6,7 @@ import type { BodyRule } from '../request/fields.ts';
 import { NAME_PARAMETERS } from '../request/name.ts';
 import { type ReplyDocs, writeErrors } from './replies.ts';
 
-/** The groups of routes, as clients and pages of the document sort them. */
+/** The groups into which the OpenAPI document sorts the routes. */
 export const TAGS = {
   apps: 'Configure, start, stop and restart apps.',
   'device groups': 'Configure which apps the devices of a group run, and prune their images.',
@@ -16,24 +16,24 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
-/** The schema of a body under the name `id`, with the fields that it may hold and that are ignored. */
+/** Returns the schema of a body for the document, named `id`, including the fields that are ignored. */
 export function bodyDocs({ schema, ignored, required }: BodyRule, id: string): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
   const extended = schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
   return extended.meta({ id, ...(required === null && { minProperties: 1 }) });
 }
 
-/** What the OpenAPI document says of a route. */
+/** What the OpenAPI document states about a route. */
 export interface RouteDocs {
-  /** Generated clients name a method after it. */
+  /** Generated clients use it as the name of a method. */
   operationId: string;
   summary: string;
   tag: Tag;
   reply: readonly [status: number, reply: ReplyDocs];
   errors: Readonly<Record<number, ReplyDocs | z.ZodNull>>;
-  /** Whether it needs no credentials. */
+  /** Whether the route needs no credentials. */
   isPublic?: true;
-  /** Whether the account of devices may use it. */
+  /** Whether the devices' account may use the route. */
   isForDevices?: true;
   /** The object whose name is in the path. */
   object?: RouteObject;
@@ -41,7 +41,7 @@ export interface RouteDocs {
   body?: z.ZodType;
 }
 
-/** The schema of a route in the form that fastify takes. */
+/** Returns the options of a route that fastify and the document need. */
 export function documented(docs: RouteDocs): { schema: object; config: FastifyContextConfig } {
   const { operationId, summary, tag, reply, errors, isPublic, isForDevices, object, ...bodies } = docs;
   const [status, success] = reply;
@@ -54,7 +54,7 @@ export function documented(docs: RouteDocs): { schema: object; config: FastifyCo
   return { schema, config: { ...(isForDevices && { isForDevices }), ...(object && { object }) } };
 }
 
-/** Makes what the document says of each route that changes one kind of object. */
+/** Returns a short form of `documented` for the routes that change objects of one kind. */
 export function documentedWrites(tag: Tag, object: RouteObject) {
   const errors = writeErrors(object.kind);
   return (

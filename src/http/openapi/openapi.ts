@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
-import { TELLS_REVISION } from '../revision.ts';
+import { CARRIES_REVISION } from '../revision.ts';
 import { TAGS } from './documented.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
@@ -26,7 +26,7 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
     transform: jsonSchemaTransform,
     transformObject: (document) =>
       withLongNumbers(
-        withHeaders(withUsedSchemas(jsonSchemaTransformObject(document) as Description)),
+        withHeaders(withUsedSchemas(jsonSchemaTransformObject(document) as OpenApiDocument)),
       ) as object,
   });
   app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
@@ -36,8 +36,8 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
 
 const REFERENCE = /"#\/components\/schemas\/([^"]+)"/g;
 
-/** The parts of a description that are changed here. */
-interface Description {
+/** An OpenAPI document, reduced to the parts that are changed here. */
+interface OpenApiDocument {
   components: { schemas: Readonly<Record<string, object>> };
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
@@ -51,10 +51,8 @@ interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
-/**
- * Each schema comes twice, for requests and for replies; clients are generated from all, so only those in use are kept.
- */
-function withUsedSchemas(document: Description): Description {
+/** Removes unused schemas: each one exists twice, for requests and for replies, and client generators use them all. */
+function withUsedSchemas(document: OpenApiDocument): OpenApiDocument {
   const { paths, components } = document;
   const used = new Set<string>();
   const visit = (part: unknown): void => {
@@ -67,31 +65,29 @@ function withUsedSchemas(document: Description): Description {
   visit(paths);
   const schemas = Object.entries(components.schemas)
     .filter(([name]) => used.has(name))
-    .map(([name, schema]) => [name, name.endsWith('Input') ? schema : open(schema)]);
+    .map(([name, schema]) => [name, name.endsWith('Input') ? schema : allowMoreFields(schema)]);
   return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
 }
 
-/**
- * Without the word that there are no other fields: a client must take a reply of a later version, which may have more.
- */
-function open(schema: object): object {
+/** Removes the statement that there are no further fields, since clients must accept those that later versions add. */
+function allowMoreFields(schema: object): object {
   return JSON.parse(JSON.stringify(schema), (key, value) =>
     key === 'additionalProperties' && value === false ? undefined : value,
   );
 }
 
-/** Whole numbers from here on do not fit into 32 bits. */
+/** The first whole number that does not fit into 32 bits. */
 const LONG = 2 ** 31;
 
-/** Says which whole numbers can be long: generated clients give all others 32 bits, and ids begin as times in seconds. */
-function withLongNumbers(document: Description): Description {
+/** Marks integers that can exceed 32 bits, such as ids, which can start as times. Generated clients use 32 bits for others. */
+function withLongNumbers(document: OpenApiDocument): OpenApiDocument {
   return JSON.parse(JSON.stringify(document), (_key, value) =>
     value?.type === 'integer' && value.maximum >= LONG ? { ...value, format: 'int64' } : value,
   );
 }
 
-/** Adds the headers of requests and replies, which follow from what a path can answer. */
-function withHeaders(document: Description): Description {
+/** Adds the headers of requests and replies, which follow from the path and its possible replies. */
+function withHeaders(document: OpenApiDocument): OpenApiDocument {
   const paths = mapValues(document.paths, (operations, path) =>
     mapValues(operations, (operation) => ({
       ...operation,
@@ -138,7 +134,7 @@ function requestHeaders({ responses }: Operation): object[] {
   ];
 }
 
-/** The bodies that are one object, which has an ETag. */
+/** References to the schemas of replies that have an ETag. */
 const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo)$/;
 
 function replyHeaders(path: string, status: string, { content }: ResponseSpec): Record<string, object> {
@@ -152,7 +148,7 @@ function replyHeaders(path: string, status: string, { content }: ResponseSpec): 
     ...(status === '401' && path.startsWith('/api/')
       ? { 'WWW-Authenticate': header('The authentication scheme to use.') }
       : {}),
-    ...(TELLS_REVISION.test(path) && status !== '401'
+    ...(CARRIES_REVISION.test(path) && status !== '401'
       ? { 'Holdfast-Revision': header('The revision that was applied when the response was made.') }
       : {}),
   };

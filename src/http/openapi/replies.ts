@@ -7,17 +7,17 @@ export interface ReplyDocs {
   content: Readonly<Record<string, { schema: z.ZodType }>>;
 }
 
-/** Describes a reply of JSON. */
+/** Describes a JSON reply. */
 export function json(description: string, schema: z.ZodType): ReplyDocs {
   return { description, content: { 'application/json': { schema } } };
 }
 
-/** Describes a reply of plain text. */
+/** Describes a plain text reply. */
 export function plainText(description: string): ReplyDocs {
   return { description, content: { 'text/plain': { schema: z.string() } } };
 }
 
-/** A problem of a file of the desired state. */
+/** A problem in a file of the desired state. */
 const problemShape = {
   file: z.string(),
   line: z.int(),
@@ -27,7 +27,7 @@ const problemShape = {
   severity: z.enum(['error', 'warning']),
 };
 const Problem = z.object(problemShape).meta({ id: 'Problem' });
-/** The same with the time since when it is known, in ISO 8601. */
+/** A problem with the time at which it was first found, in ISO 8601. */
 export const StandingProblem = z
   .object({ ...problemShape, since: z.string() })
   .meta({ id: 'StandingProblem' });
@@ -73,7 +73,7 @@ const BadParameters = z
   })
   .meta({ id: 'BadParameters' });
 
-/** Error replies that every route behind credentials can give. */
+/** The error replies of every route that needs credentials. */
 export const commonErrors = {
   401: json('Credentials are missing or wrong.', Denied),
   403: json(
@@ -84,21 +84,21 @@ export const commonErrors = {
   503: json('git, origin or the store is unavailable; try again later.', Unavailable),
 };
 
-/** The reply to fields, parameters or names that are not acceptable. */
+/** The reply to invalid fields, parameters or names. */
 export const parameterErrors = { 400: json('The name or a parameter is invalid.', BadParameters) };
 
-/** What the 403 of a route about one object can say; a group may list apps, which may not be there. */
+/** The bodies of the 403 of a route about one object. A device group can also list apps that do not exist. */
 const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
   app: z.union([AppExists, Denied]),
   device_group: z.union([GroupExists, AppExists, Denied]),
 };
 
-/** The reply to a read of what the client has already. */
-export const unchanged = {
+/** The reply to a read of something that the client already has. */
+export const notModified = {
   304: z.null().describe('Unchanged since the response that If-None-Match names.'),
 };
 
-/** Error replies of a route that reads one object. */
+/** Returns the error replies of a route that reads one object. */
 export function readErrors(kind: Kind) {
   return {
     ...commonErrors,
@@ -107,16 +107,16 @@ export function readErrors(kind: Kind) {
   };
 }
 
-/** Replies of every route that takes a body, or lets one pass. */
+/** The error replies of every route whose method can have a body, even if the route ignores it. */
 export const bodyErrors = {
   413: json('The body is too large.', Fault),
   415: json('The body is not JSON.', Fault),
 };
 
-/** The reply to a precondition that does not hold. */
+/** The reply to a failed precondition. */
 export const conditionErrors = { 412: json('If-Match does not match, or If-None-Match matches.', Fault) };
 
-/** Error replies of a route that changes configuration. */
+/** Returns the error replies of a route that changes configuration. */
 export function writeErrors(kind: Kind) {
   return {
     ...readErrors(kind),

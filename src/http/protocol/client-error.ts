@@ -2,9 +2,9 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { JSON_TYPE } from '../json.ts';
 
-/** Node's codes for what it cannot read as a request, with their replies; anything else is a 400. */
+/** The replies to some of the errors that Node reports when it cannot read a request, by code. All others are a 400. */
 const REPLIES: Readonly<Record<string, { status: number; type: string; body: string }>> = {
-  // It may have been a poll on a bad line, and a worker takes any JSON without `apps` for the end.
+  // The request may be a poll over a bad connection, and workers stop their containers on any JSON without `apps`.
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
     type: 'text/plain; charset=utf-8',
@@ -17,17 +17,17 @@ const REPLIES: Readonly<Record<string, { status: number; type: string; body: str
   },
 };
 
-/** The 400 of what is not HTTP, with the parser's reason. */
-function noHttp(reason: string | undefined): (typeof REPLIES)[string] {
+/** Returns the 400 for bytes that are not HTTP, with the reason of the parser. */
+function notHttp(reason: string | undefined): (typeof REPLIES)[string] {
   const why = reason === undefined ? '' : `: ${reason}`;
   const body = JSON.stringify({ error: `this is not an HTTP/1.1 request${why}` });
   return { status: 400, type: JSON_TYPE, body };
 }
 
-/** Answers what cannot be parsed as a request, and closes its connection. */
+/** Answers bytes that cannot be parsed as a request, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
   const { code, reason } = error;
-  const { status, type, body } = REPLIES[code ?? ''] ?? noHttp(reason);
+  const { status, type, body } = REPLIES[code ?? ''] ?? notHttp(reason);
   if (code !== 'ECONNRESET' && socket.writable) {
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify';
 import { HoldfastError } from '../../errors.ts';
 
 /**
- * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), and an unknown expectation
- * (RFC 9110, 10.1.1). Node would do so itself, but with an empty body; its `requireHostHeader` has to be off.
+ * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), or with an unknown
+ * expectation (RFC 9110, 10.1.1). Node can do this itself, but with an empty body. Its `requireHostHeader` must be off.
  */
 export function useProtocolRules(app: FastifyInstance): void {
   const { server } = app;
-  const unexpected = new WeakSet<object>();
+  const unknownExpectations = new WeakSet<object>();
   server.on('checkExpectation', (request, response) => {
-    unexpected.add(request);
+    unknownExpectations.add(request);
     server.emit('request', request, response);
   });
   app.addHook('onRequest', async ({ raw }, reply) => {
@@ -18,7 +18,7 @@ export function useProtocolRules(app: FastifyInstance): void {
       reply.header('connection', 'close');
       throw new HoldfastError('invalid', 'send exactly one Host header');
     }
-    if (!unexpected.has(raw)) return;
+    if (!unknownExpectations.has(raw)) return;
     throw new HoldfastError('invalid', 'only Expect: 100-continue is supported', { status: 417 });
   });
 }

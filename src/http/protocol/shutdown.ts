@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Lets a closing server come to its end: a reply that is sent from then on ends its connection, which clients would
- * otherwise keep for their next poll, and connections that are still open after `grace` milliseconds are cut.
+ * Makes sure that a closing server ends. Clients keep their connections for the next poll, so each reply that is sent
+ * while the server closes ends its connection, and those still open after `grace` milliseconds are cut.
  */
 export function useShutdown(app: FastifyInstance, grace: number): void {
   let isClosing = false;

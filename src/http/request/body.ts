@@ -4,25 +4,26 @@ import { type Fields, isMapValue } from '../../desired/values.ts';
 import { FORBIDDEN_KEYS } from '../../desired/yaml/document.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 
-/** Deepest nesting of a body; ours need five levels. */
+/** How deep the values of a body may be nested. Valid bodies need five levels. */
 const MAX_DEPTH = 32;
-/** How many refused fields of an object, and items of a list, are reported. */
-const MAX_REFUSED_FIELDS = 100;
-const MAX_REFUSED_ITEMS = 20;
+/** How many unsafe fields of an object, or items of a list, are reported. */
+const MAX_UNSAFE_FIELDS = 100;
+const MAX_UNSAFE_ITEMS = 20;
 
-/** A request's body before it is used: what is wrong with it is reported only when its turn comes (`checks.ts`). */
+/** The body of a request as it was read. What is wrong with it is reported only after other errors (`checks.ts`). */
 type Body =
   | { state: 'absent' }
-  /** `why`: what the parser says. */
+  /** `why`: the message of the parser. */
   | { state: 'malformed'; why: string }
   /** Not read: too large, or not JSON. */
   | { state: 'refused'; refusal: HoldfastError }
-  /** `refused`: the first fields (or items) that are not checked further, each with the reason. */
-  | { state: 'json'; value: unknown; bytes: number; refused: readonly Refusal[] };
+  /** `unsafe`: the first fields (or items) that must not reach any check: nested too deeply, or with forbidden keys. */
+  | { state: 'json'; value: unknown; bytes: number; unsafe: readonly FieldError[] };
 
-export type Refusal = readonly [field: string, why: string];
+/** A field (or the index of an item), and what is wrong with it. */
+export type FieldError = readonly [field: string, why: string];
 
-/** What the parser leaves in `request.body`; replies about it follow the order of decisions.md. */
+/** The value of `request.body`. It is a class because the webhook leaves other values there. */
 class ParsedBody {
   readonly body: Body;
 
@@ -31,14 +32,14 @@ class ParsedBody {
   }
 }
 
-/** Fastify sees one of these two for any type: it refuses types that it cannot parse, even where there is no body. */
+/** Every content type is replaced by one of these two: fastify refuses types that it cannot parse, even without a body. */
 const JSON_TYPE = 'application/json';
 const OTHER_TYPE = 'application/octet-stream';
 
 /**
- * Bodies are JSON or nothing: an empty one is fine whatever the headers say, since existing clients send
- * `Content-Type: application/json` without a body. What is refused (any other type, or more than `limit` bytes) is only
- * noted here: other errors come first (see `checks.ts`).
+ * Makes the server accept JSON bodies of at most `limit` bytes. An empty body is accepted with any headers, since existing
+ * clients send `Content-Type: application/json` without a body. A body of another type, or a larger one, is only marked as
+ * refused: other errors are reported first (`checks.ts`).
  */
 export function useJsonBodies(app: FastifyInstance, limit: number): void {
   app.addHook('onRequest', async ({ raw: { headers } }) => {
@@ -54,15 +55,15 @@ export function useJsonBodies(app: FastifyInstance, limit: number): void {
   });
 }
 
-/** JSON is UTF-8 (RFC 8259, 8.1); of other parameters it has none, so those that clients add say nothing. */
+/** JSON must be UTF-8 (RFC 8259, 8.1). Its media type defines no parameters, so any others are ignored. */
 function isJson(type: string): boolean {
   const [essence, ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
-  return essence === JSON_TYPE && !parameters.some((one) => /^charset=(?!"?utf-?8"?$)/.test(one));
+  return essence === JSON_TYPE && !parameters.some((parameter) => /^charset=(?!"?utf-?8"?$)/.test(parameter));
 }
 
 /**
- * Hands over a body as it arrives. Resolves to whether that was all of it; no more is read of one of more than `limit`
- * bytes. Rejects with the 400 of a body that breaks off.
+ * Passes the chunks of a body to `take` as they arrive. Resolves to true at the end of the body, or to false as soon as
+ * it is known to be larger than `limit` bytes; the rest is not read then. Rejects with a 400 if the body breaks off.
  */
 export function readChunks(
   payload: IncomingMessage,
@@ -87,20 +88,21 @@ export function readChunks(
   });
 }
 
-/** The 413 of a body of more than `limit` bytes. */
+/** Returns the 413 for a body of more than `limit` bytes. */
 export function tooLarge(limit: number): HoldfastError {
   return new HoldfastError('invalid', `the body is larger than ${limit} bytes`, { status: 413 });
 }
 
 function readBytes({ headers }: FastifyRequest, bytes: Buffer): Body {
-  const why = bytes.length === 0 ? null : whyNotJson(headers);
+  if (bytes.length === 0) return { state: 'absent' };
+  const why = whyNotJson(headers);
   if (why === null) return parseBytes(bytes);
   return { state: 'refused', refusal: new HoldfastError('invalid', why, { status: 415 }) };
 }
 
 function whyNotJson(headers: FastifyRequest['headers']): string | null {
   const encoding = headers['content-encoding'];
-  // Some clients name the coding that is none (RFC 9110, 12.5.3).
+  // Some clients send `identity`, which means no encoding (RFC 9110, 12.5.3).
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     return `Content-Encoding ${encoding} is not supported; send plain JSON`;
   return headers['content-type'] === OTHER_TYPE
@@ -108,72 +110,71 @@ function whyNotJson(headers: FastifyRequest['headers']): string | null {
     : null;
 }
 
-/** Why a body is refused whatever it says; null if it can be read. */
+/** Returns the error of a body that is refused regardless of its content; null if the body can be read. */
 export function bodyRefusal(request: FastifyRequest): HoldfastError | null {
   const body = parsed(request);
   return body.state === 'refused' ? body.refusal : null;
 }
 
 function parseBytes(bytes: Buffer): Body {
-  if (bytes.length === 0) return { state: 'absent' };
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     return { state: 'malformed', why: reasonOf(error) };
   }
-  return { state: 'json', value, bytes: bytes.length, refused: refusals(value) };
+  return { state: 'json', value, bytes: bytes.length, unsafe: findUnsafe(value) };
 }
 
-/** What the parser says, without the part of the body that it quotes: that can be a secret. */
+/** Returns the message of the parser, without the part of the body that it quotes, which can contain a secret. */
 function reasonOf(error: unknown): string {
   return messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
 }
 
-/** A body has room for half a million fields or items: no more of them are reported than a person reads. */
-function refusals(value: unknown): Refusal[] {
+/** Returns the first unsafe fields or items. A body has room for half a million, more than anyone would read. */
+function findUnsafe(value: unknown): FieldError[] {
   if (Array.isArray(value))
-    return refusalsOf(value.keys(), (index) => refusal(value[index]), MAX_REFUSED_ITEMS);
+    return firstErrors(value.keys(), (index) => whyUnsafe(value[index]), MAX_UNSAFE_ITEMS);
   if (!isMapValue(value)) return [];
   const why = (field: string): string | null =>
-    FORBIDDEN_KEYS.has(field) ? `"${field}" cannot be a key` : refusal(value[field]);
-  return refusalsOf(Object.keys(value), why, MAX_REFUSED_FIELDS);
+    FORBIDDEN_KEYS.has(field) ? `"${field}" cannot be a key` : whyUnsafe(value[field]);
+  return firstErrors(Object.keys(value), why, MAX_UNSAFE_FIELDS);
 }
 
-function refusalsOf<K>(keys: Iterable<K>, refuse: (key: K) => string | null, most: number): Refusal[] {
-  const refused: Refusal[] = [];
+function firstErrors<K>(keys: Iterable<K>, check: (key: K) => string | null, limit: number): FieldError[] {
+  const errors: FieldError[] = [];
   for (const key of keys) {
-    const why = refuse(key);
-    if (why !== null && refused.push([String(key), why]) === most) break;
+    const why = check(key);
+    if (why !== null && errors.push([String(key), why]) === limit) break;
   }
-  return refused;
+  return errors;
 }
 
-/** Why a field's value is not checked further; null if it may be. */
-function refusal(value: unknown, depth = 1): string | null {
+/** Returns why a value must not reach any check; null if it can. */
+function whyUnsafe(value: unknown, depth = 1): string | null {
   if (typeof value !== 'object' || value === null) return null;
   if (depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`;
-  return Array.isArray(value) ? refusalInList(value, depth) : refusalInMap(value as Fields, depth);
+  return Array.isArray(value) ? whyListUnsafe(value, depth) : whyMapUnsafe(value as Fields, depth);
 }
 
-/** By itself, because `Object.entries` of a long list takes many times as long as all the rest. */
-function refusalInList(list: readonly unknown[], depth: number): string | null {
+/** Separate from maps, because `Object.entries` of a long list takes many times as long as all the rest. */
+function whyListUnsafe(list: readonly unknown[], depth: number): string | null {
   for (const item of list) {
-    const why = refusal(item, depth + 1);
+    const why = whyUnsafe(item, depth + 1);
     if (why !== null) return why;
   }
   return null;
 }
 
-function refusalInMap(map: Fields, depth: number): string | null {
+function whyMapUnsafe(map: Fields, depth: number): string | null {
   for (const key of Object.keys(map)) {
-    const why = FORBIDDEN_KEYS.has(key) ? `must not have "${key}" as a key` : refusal(map[key], depth + 1);
+    const why = FORBIDDEN_KEYS.has(key) ? `must not have "${key}" as a key` : whyUnsafe(map[key], depth + 1);
     if (why !== null) return why;
   }
   return null;
 }
 
-/** The body of a request that passed the checks, so that it was not refused. */
+/** Returns the body of a request. Throws its refusal, which the checks have thrown before a handler runs. */
 export function bodyOf(request: FastifyRequest): Exclude<Body, { state: 'refused' }> {
   const body = parsed(request);
   if (body.state === 'refused') throw body.refusal;

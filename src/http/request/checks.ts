@@ -7,7 +7,7 @@ import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';
 import { refuseUnready } from './readiness.ts';
 
-/** The object that a route is about. */
+/** The kind of object that a route is about. */
 export interface RouteObject {
   kind: Kind;
   /** Whether the route creates it. */
@@ -21,25 +21,25 @@ declare module 'fastify' {
 }
 
 /**
- * Checks every request before its handler runs. The first check that fails is the reply, so this is the order in which
- * several errors are reported (decisions, "Everything else"):
+ * Checks every request before its handler runs. The first check that fails determines the reply, so errors take
+ * precedence in this order (decisions, "Everything else"):
  *
  * 1. 401, and 403 without permission: `access/gate.ts`, before the body is read;
- * 2. 404 and 405: `protocol/methods.ts`, likewise;
- * 3. 400 of a name;
- * 4. 503 while it is not known which objects there are;
- * 5. 403 of an object that does not exist, or exists already. A route without a body leaves that to the call that needs
- *    the object, which reports it first;
- * 6. 413 and 415, also where no body is read: a browser must not be able to send a form. Then the 400 of what the body
- *    says, which the handler throws (`fields.ts`) before it changes anything;
- * 7. 412, 409 and 503: from the writer (`draftOne` and `settleFor` in `change` keep their order) and from the store.
+ * 2. 404 and 405: `protocol/methods.ts`, also before the body is read;
+ * 3. 400 for an invalid name;
+ * 4. 503 while the manager does not know which objects exist;
+ * 5. 403 for an object that does not exist, or already exists. In a route without a body, the first call that needs the
+ *    object reports this;
+ * 6. 413 and 415, even if the route reads no body, so that a browser cannot send a form. Then 400 for the content of the
+ *    body, which the handler throws (`fields.ts`) before it changes anything;
+ * 7. 412, 409 and 503: from the writer (`draftOne` and `settleFor` in `change` keep this order) and from the store.
  */
 export function useChecks(app: FastifyInstance, api: Api): void {
   app.addHook('preHandler', async (request, reply) => {
     const { config, schema } = request.routeOptions;
     const { object } = config;
     const refusal = bodyRefusal(request);
-    // The rest of the body may still be on its way.
+    // The rest of the body may still be arriving. Without the connection, it need not be read.
     if (refusal !== null) reply.header('connection', 'close');
     const name = object && nameIn(request, object.kind);
     await refuseUnready(request, api);
@@ -50,8 +50,8 @@ export function useChecks(app: FastifyInstance, api: Api): void {
 }
 
 /**
- * Throws the 403 of an object that is neither in the store nor in a file, or of a new one that is in the store. Before
- * that it runs a pass, as the writer does: a person may have committed a moment ago what the caller knows.
+ * Rejects with a 403 if the object is neither in the store nor in a file, or if a new object is already in the store. As
+ * in the writer, a pass runs before an object is refused, since the client may know of a commit made a moment ago.
  */
 export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
   const { kind, isNew = false } = object;

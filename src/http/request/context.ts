@@ -4,8 +4,8 @@ import type { OperationContext } from '../../store/store.ts';
 import { ifMatchIn } from '../conditions.ts';
 
 /**
- * Who asks for a write, and under which condition. Before a create there is no object, so no `If-Match` holds, not even
- * `*` (RFC 9110, 13.1.1).
+ * Returns who requests a write, and its condition. A create has no object to match, so any `If-Match` fails, even `*`
+ * (RFC 9110, 13.1.1).
  */
 export function writeContext(request: FastifyRequest, op: Write['op']): WriteContext {
   const { user, id } = request;
@@ -14,7 +14,7 @@ export function writeContext(request: FastifyRequest, op: Write['op']): WriteCon
   return { user: user.name, email: user.email, requestId: id, ifMatch };
 }
 
-/** Who asks for an operation. `now` is Unix milliseconds. */
+/** Returns who requests an operation, and when. `now` is Unix milliseconds. */
 export function operationContext(request: FastifyRequest, now: number): OperationContext {
   return { actor: request.user.name, requestId: request.id, at: now };
 }

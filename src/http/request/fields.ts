@@ -4,35 +4,35 @@ import { fileTooLarge } from '../../change/refusals.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { type Fields, isMapValue } from '../../desired/values.ts';
 import { HoldfastError } from '../../errors.ts';
-import { bodyOf, type Refusal } from './body.ts';
-import { emptied, fieldsOf, shortened } from './long-fields.ts';
+import { bodyOf, type FieldError } from './body.ts';
+import { emptied, namesOf, shortenLongFields } from './long-fields.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
 /** How many unknown fields are reported. */
 const MAX_UNKNOWN = 100;
 
-/** How a body is read: its schema, the fields that it may have but that are ignored, and those that it must have. */
+/** How a body is read: its schema, the fields that are ignored, and the required fields. */
 export interface BodyRule {
   schema: z.ZodObject;
   ignored: readonly string[];
-  /** Null for a partial update, which needs any field at all. */
+  /** Null for a partial update, which needs at least one field, but none in particular. */
   required: readonly string[] | null;
 }
 
 /**
- * Reads a body that is an object of fields. Throws the 400 of decisions.md, "Apps" and "Device groups": every
- * missing and every bad field at once.
+ * Reads a body that is an object with fields. Throws a 400 that names every missing and every bad field (decisions, "Apps"
+ * and "Device groups").
  */
 export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
-  const refused = body.refused.filter(([field]) => !rule.ignored.includes(field));
+  const unsafe = body.unsafe.filter(([field]) => !rule.ignored.includes(field));
   const known = Object.keys(rule.schema.shape);
-  const own = emptied(ownFields(body.fields, known, rule.ignored), fieldsOf(refused));
-  if (rule.required === null && Object.keys(own).length === 0) throw noFields(known);
-  const { short, bad, isTooLarge } = shortened(own, body.bytes, rule.schema.shape);
-  const parsed = check(rule.schema, short);
-  if (!parsed.success || refused.length + bad.length > 0)
-    throw badFields(parsed.error?.issues ?? [], known, [...bad, ...refused]);
+  const fields = emptied(relevantFields(body.fields, known, rule.ignored), namesOf(unsafe));
+  if (rule.required === null && Object.keys(fields).length === 0) throw noFields(known);
+  const { shortened, errors, isTooLarge } = shortenLongFields(fields, body.bytes, rule.schema.shape);
+  const parsed = check(rule.schema, shortened);
+  if (!parsed.success || unsafe.length + errors.length > 0)
+    throw badFields(parsed.error?.issues ?? [], known, [...errors, ...unsafe]);
   if (isTooLarge) throw fileTooLarge();
   return parsed.data;
 }
@@ -41,10 +41,10 @@ export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
 interface GivenFields {
   fields: Fields;
   bytes: number;
-  refused: readonly Refusal[];
+  unsafe: readonly FieldError[];
 }
 
-/** Whatever is not an object at all counts as one without fields. */
+/** Treats any body that is not an object as one without fields. */
 function wholeFields(request: FastifyRequest, required: readonly string[]): GivenFields {
   const body = bodyOf(request);
   if (body.state === 'json' && isMapValue(body.value)) return { ...body, fields: body.value };
@@ -53,7 +53,7 @@ function wholeFields(request: FastifyRequest, required: readonly string[]): Give
 
 function partialFields(request: FastifyRequest): GivenFields {
   const body = bodyOf(request);
-  if (body.state === 'absent') return { fields: {}, bytes: 0, refused: [] };
+  if (body.state === 'absent') return { fields: {}, bytes: 0, unsafe: [] };
   if (body.state === 'malformed') throw notJson(body.why);
   if (isMapValue(body.value)) return { ...body, fields: body.value };
   throw new HoldfastError('invalid', 'the body must be a JSON object');
@@ -68,25 +68,26 @@ function noFields(known: readonly string[]): HoldfastError {
   return new HoldfastError('invalid', sentence, { missing_parameters: sentence });
 }
 
-/** The fields that count: without those that are ignored, and with the first of many unknown ones. */
-function ownFields(fields: Fields, known: readonly string[], ignored: readonly string[]): Fields {
-  const own: [field: string, value: unknown][] = [];
+/** Returns the fields without the ignored ones, and with at most `MAX_UNKNOWN` unknown ones. */
+function relevantFields(fields: Fields, known: readonly string[], ignored: readonly string[]): Fields {
+  const relevant: [field: string, value: unknown][] = [];
   let unknown = 0;
   for (const field of Object.keys(fields)) {
     if (ignored.includes(field)) continue;
     if (!known.includes(field) && ++unknown > MAX_UNKNOWN) continue;
-    own.push([field, fields[field]]);
+    relevant.push([field, fields[field]]);
   }
-  return Object.fromEntries(own);
+  return Object.fromEntries(relevant);
 }
 
 /**
- * The 400 with the problems of a value, by field: the first ones of a field in one sentence, but a refusal stands alone.
+ * Returns the 400 for the problems of a body or query, by field. The issues of one field are joined into one sentence. An
+ * error in `errors` replaces the issues of its field.
  */
 export function badFields(
   issues: readonly z.core.$ZodIssue[],
   known: readonly string[],
-  refused: readonly Refusal[] = [],
+  errors: readonly FieldError[] = [],
 ): HoldfastError {
   const missing: string[] = [];
   const invalid = new Map<string, string[]>();
@@ -99,7 +100,7 @@ export function badFields(
       invalid.set(field, reasons);
     }
   }
-  for (const [field, why] of refused) invalid.set(field, [why]);
+  for (const [field, why] of errors) invalid.set(field, [why]);
   const details = {
     ...(missing.length > 0 ? { missing_parameters: missing } : {}),
     ...(invalid.size > 0 ? { invalid_parameters: joinReasons(invalid) } : {}),
@@ -111,16 +112,16 @@ function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, str
   return Object.fromEntries(Array.from(reasons, ([field, messages]) => [field, inOneSentence(messages)]));
 }
 
-/** Reads a body that is any JSON value; throws a 400 where there is none. */
+/** Reads a body that can be any JSON value. Throws a 400 if there is no body, or if it is not acceptable JSON. */
 export function readJson(request: FastifyRequest): unknown {
   const body = bodyOf(request);
   if (body.state === 'absent') throw new HoldfastError('invalid', 'the body is missing; send JSON');
   if (body.state === 'malformed') throw notJson(body.why);
-  if (body.refused.length > 0) throw badFields([], [], body.refused);
+  if (body.unsafe.length > 0) throw badFields([], [], body.unsafe);
   return body.value;
 }
 
-/** The strings of a list in the body, before the body is checked; none where there is no such list of strings. */
+/** Returns a field of the body, before the body is checked, if it is a list of strings; otherwise an empty list. */
 export function listIn(request: FastifyRequest, field: string): string[] {
   const body = bodyOf(request);
   if (body.state !== 'json' || !isMapValue(body.value)) return [];

@@ -2,77 +2,80 @@ import type * as z from 'zod';
 import { check, explain } from '../../desired/explain.ts';
 import type { Fields } from '../../desired/values.ts';
 import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
-import type { Refusal } from './body.ts';
+import type { FieldError } from './body.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
-/** Entries of a field that are checked at once: a body has room for half a million, and each bad one takes long. */
+/** How many entries of a field are checked at once. A body has room for half a million, and each bad one takes long. */
 const PORTION = 1000;
 
-/** Fields of a body, of which the long ones that need no further check are emptied. */
-interface Shortened {
-  /** With empty lists and maps in the place of the long fields that are bad, or that no file can hold. */
-  short: Fields;
-  /** The long fields that are bad, each with its first problems: further ones are not looked for. */
-  bad: Refusal[];
-  /** Whether no file can hold all of the fields; then only the first entries of long ones were looked at. */
+/** Fields of a body after the check of long ones. */
+interface ShortenedFields {
+  /** All fields, with empty lists and maps in place of long values that are bad or too large for a file. */
+  shortened: Fields;
+  /** The bad long fields, each with the problems of the first portion that has any. */
+  errors: FieldError[];
+  /** Whether the fields are too large for a file. If so, only the first entries of long fields have been checked. */
   isTooLarge: boolean;
 }
 
-/** Looks at the long ones of some fields first, in portions. `bytes` is the size of the body that they came in. */
-export function shortened(
+/** Checks the long fields of a body, in portions, and empties those that need no further check. `bytes` is its size. */
+export function shortenLongFields(
   fields: Fields,
   bytes: number,
   shape: Readonly<Record<string, z.ZodType>>,
-): Shortened {
-  const isTooLarge = bytes > MAX_FILE_BYTES && leastBytes(fields) > MAX_FILE_BYTES;
-  const bad = Object.entries(fields).flatMap(([field, value]): Refusal[] => {
+): ShortenedFields {
+  const isTooLarge = bytes > MAX_FILE_BYTES && minBytes(fields) > MAX_FILE_BYTES;
+  const errors = Object.entries(fields).flatMap(([field, value]): FieldError[] => {
     const schema = Object.hasOwn(shape, field) ? shape[field] : undefined;
     if (schema === undefined || typeof value !== 'object' || value === null) return [];
-    const why = whyNotLong(value, schema, isTooLarge ? PORTION : sizeOf(value));
+    const why = whyBad(value, schema, isTooLarge ? PORTION : sizeOf(value));
     return why === null ? [] : [[field, why]];
   });
   const long = Object.keys(fields).filter((field) => sizeOf(fields[field]) > PORTION);
-  return {
-    short: emptied(fields, new Set([...fieldsOf(bad), ...(isTooLarge ? long : [])])),
-    bad,
-    isTooLarge,
-  };
+  const shortened = emptied(fields, new Set([...namesOf(errors), ...(isTooLarge ? long : [])]));
+  return { shortened, errors, isTooLarge };
 }
 
-/** The names of the fields that are refused. */
-export function fieldsOf(refused: readonly Refusal[]): Set<string> {
-  return new Set(refused.map(([field]) => field));
+/** Returns the names of the fields with errors. */
+export function namesOf(errors: readonly FieldError[]): Set<string> {
+  return new Set(errors.map(([field]) => field));
 }
 
-/** The fields with empty lists and maps in the place of some. */
-export function emptied(fields: Fields, some: ReadonlySet<string>): Fields {
+/** Returns the fields, with empty lists and maps in place of the values of those in `names`. */
+export function emptied(fields: Fields, names: ReadonlySet<string>): Fields {
   const empty = (value: unknown): unknown => {
     if (sizeOf(value) === 0) return value;
     return Array.isArray(value) ? [] : {};
   };
   return Object.fromEntries(
-    Object.entries(fields).map(([field, value]) => [field, some.has(field) ? empty(value) : value]),
+    Object.entries(fields).map(([field, value]) => [field, names.has(field) ? empty(value) : value]),
   );
 }
 
-function whyNotLong(value: object, schema: z.ZodType, upTo: number): string | null {
-  // Entries of our fields are texts, numbers and pairs.
+/**
+ * Returns why a list or map is bad: an entry of it is itself long, or it is long and has problems among its first `upTo`
+ * entries. Null leaves all else to the usual check.
+ */
+function whyBad(value: object, schema: z.ZodType, upTo: number): string | null {
+  // The entries of valid fields are texts, numbers and pairs.
   if (Object.values(value).some((entry) => sizeOf(entry) > PORTION))
     return `has an entry with more than ${PORTION} entries`;
   const length = sizeOf(value);
   if (length <= PORTION) return null;
-  const take = portionsOf(value);
+  const portionFrom = portionsOf(value);
   for (let start = 0; start < upTo; start += PORTION) {
-    const { error } = check(schema, take(start));
+    const { error } = check(schema, portionFrom(start));
     if (error === undefined) continue;
-    const told = explain(error.issues).map(({ path, message }) => pathPrefix(shifted(path, start)) + message);
+    const reasons = explain(error.issues).map(
+      ({ path, message }) => pathPrefix(shifted(path, start)) + message,
+    );
     const rest = length - start - PORTION;
-    return inOneSentence(told) + (rest > 0 ? `; ${rest} more were not checked` : '');
+    return inOneSentence(reasons) + (rest > 0 ? `; ${rest} more were not checked` : '');
   }
   return null;
 }
 
-/** Cuts a portion out of a list or map, from an entry on. */
+/** Returns a function that cuts out the portion of a list or map that starts at an index. */
 function portionsOf(value: object): (start: number) => unknown {
   if (Array.isArray(value)) return (start) => value.slice(start, start + PORTION);
   const keys = Object.keys(value);
@@ -85,16 +88,16 @@ function sizeOf(value: unknown): number {
   return Array.isArray(value) ? value.length : Object.keys(value).length;
 }
 
-/** The bytes that a value takes at least in a file: a text its own, and each entry one that sets it off. */
-function leastBytes(value: unknown): number {
+/** Returns the least number of bytes that a value takes in a file: those of its texts, and a separator for each entry. */
+function minBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (typeof value !== 'object' || value === null) return 1;
-  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + leastBytes(item) + 1, 0);
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + minBytes(item) + 1, 0);
   const map = value as Fields;
-  return Object.keys(map).reduce((sum, key) => sum + Buffer.byteLength(key) + leastBytes(map[key]) + 1, 0);
+  return Object.keys(map).reduce((sum, key) => sum + Buffer.byteLength(key) + minBytes(map[key]) + 1, 0);
 }
 
-/** The path of a problem in a portion as a path in the body; the name of the field does not matter. */
+/** Converts the path of a problem within a portion to a path in the body, whose first element, the field, is not used. */
 function shifted(path: readonly (string | number)[], by: number): (string | number)[] {
   const [first, ...rest] = path;
   return typeof first === 'number' ? [0, first + by, ...rest] : [0, ...path];

@@ -2,13 +2,13 @@ import type { FastifyRequest } from 'fastify';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
 
-/** Parameters in paths, by kind. */
+/** The path parameter with the name of an object, by kind. */
 export const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {
   app: 'app_name',
   device_group: 'device_group_name',
 };
 
-/** The name in the path. Throws the 400 of a text that cannot be a name. */
+/** Returns the name in the path. Throws a 400 if it is not a valid name. */
 export function nameIn(request: FastifyRequest, kind: Kind): string {
   const parameter = NAME_PARAMETERS[kind];
   const name = (request.params as Record<string, string>)[parameter] ?? '';

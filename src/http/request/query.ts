@@ -4,39 +4,39 @@ import { check } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { badFields } from './fields.ts';
 
-/** One text: a key that is repeated in a query becomes a list, which no parameter is. */
-export const One = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
+/** A text that is not empty. A key that occurs twice in a query is a list, which no parameter accepts. */
+export const Text = z.string({ error: 'must be given once' }).min(1, 'must not be empty');
 
-/** The digits of a whole number, as a number. */
-export const WholeNumber = One.regex(/^\d+$/, 'must be a whole number')
+/** A number of zero or more, in decimal digits. */
+export const WholeNumber = Text.regex(/^\d+$/, 'must be a whole number')
   .transform(Number)
   .refine(Number.isSafeInteger, `must be ${Number.MAX_SAFE_INTEGER} or less`);
 
 /**
- * A parameter that is not just a text: `text` reads what the query has, and `value` is what documents show of it, and
- * checks it further. A default is a value.
+ * Makes the schema of a parameter that is more than a text: `text` parses the text of the query, and `value` checks the
+ * result. Only `value` appears in the OpenAPI document, and a default is given as such a value.
  */
 export function parameter<V extends z.ZodType<string | number>>(text: z.ZodType<string | number>, value: V) {
   return z.preprocess((given, context) => {
     if (typeof given === 'number') return given;
     const { data = z.NEVER, error } = text.safeParse(given);
     for (const { code, message } of error?.issues ?? []) {
-      // Where it goes on, checks of several parameters together find what else is wrong.
+      // `continue` lets checks of several parameters together report what else is wrong.
       context.addIssue({ code: 'custom', message, continue: code !== 'invalid_type' });
     }
     return data;
   }, value);
 }
 
-/** How many entries a page has at most. */
+/** Makes the schema of the parameter that limits the entries of a page; `fallback` is its default. */
 export function pageSize(fallback: number) {
   const size = z.int().min(1, 'must be 1 or more').max(1000, 'must be 1000 or less');
   return parameter(WholeNumber, size).prefault(fallback).describe('Entries per page.');
 }
 
 /**
- * Reads the query of a request. Throws the 400 that names every bad parameter; unknown ones are ignored, but not
- * attempts to smuggle in an operator: `hostname[$ne]=x` (decisions, "Reports").
+ * Reads the query of a request. Throws a 400 that names every bad parameter. Unknown parameters are ignored, except
+ * attempts to smuggle in an operator, such as `hostname[$ne]=x` (decisions, "Reports").
  */
 export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
   refuseOperators(request.query as Record<string, unknown>);

@@ -1,14 +1,14 @@
-/** How many problems of one field are reported. */
+/** How many problems are reported for each field. */
 const MAX_REASONS = 20;
 
-/** Joins reasons; of many, the first ones and how many more there are. */
+/** Joins reasons into one sentence. If there are too many, it has the first ones and the number of the rest. */
 export function inOneSentence(messages: readonly string[]): string {
-  const told = messages.slice(0, MAX_REASONS);
-  const more = messages.length - told.length;
-  return (more > 0 ? [...told, `and ${more} more`] : told).join('; ');
+  const first = messages.slice(0, MAX_REASONS);
+  const more = messages.length - first.length;
+  return (more > 0 ? [...first, `and ${more} more`] : first).join('; ');
 }
 
-/** Where in a field something is wrong, as a prefix of the reason. `path` begins with the field, which is left out. */
+/** Returns the place of a problem in a field, as a prefix of the reason. `path` starts with the field, which is omitted. */
 export function pathPrefix(path: readonly (string | number)[]): string {
   if (path.length < 2) return '';
   return `${path.slice(1).join('.') || '""'} `;

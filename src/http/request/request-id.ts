@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 
-/** A caller's id that is harmless in logs and commits. */
+/** Ids of clients that are harmless in logs and commits. */
 export const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
-/** Characters of a new id: 128 random bits. */
+/** Characters of a generated id: 128 random bits. */
 const LENGTH = 32;
-/** How many ids are made at once. */
+/** How many ids are generated at once. */
 const BATCH = 128;
 
 /**
- * Makes ids for requests that bring none: 32 hexadecimal digits, never the same twice. They are cut out of one text:
- * those of `randomUUID` are put together from twenty pieces, which each reply then has to join.
+ * Returns a generator of ids for requests without one: 32 random hexadecimal digits. Ids are slices of one long string.
+ * Those of `randomUUID` are concatenated from twenty pieces, and V8 would have to join them for each reply.
  */
 export function createRequestIds(): () => string {
   let digits = '';
@@ -26,7 +26,7 @@ export function createRequestIds(): () => string {
   };
 }
 
-/** A caller's id is taken over when it is harmless in logs and commits; otherwise it is a new one. */
+/** Returns the id that the client sent if it is harmless in logs and commits, otherwise a generated one. */
 export function requestId(request: { headers: Record<string, unknown> }, newId: () => string): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();

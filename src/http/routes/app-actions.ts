@@ -5,7 +5,7 @@ import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
-import { found, refuseIfNoneMatch, sendObject, writeObject } from '../one-object.ts';
+import { refuseIfNoneMatch, requireFound, sendObject, writeObject } from '../one-object.ts';
 import { documentedWrites } from '../openapi/documented.ts';
 import { json } from '../openapi/replies.ts';
 import { AppRecord } from '../records.ts';
@@ -17,16 +17,16 @@ const docs = documentedWrites('apps', { kind: 'app' });
 
 /** Starting, stopping and restarting apps (contract, section 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
-  for (const [action, summary, told, running] of [
+  for (const [action, summary, description, running] of [
     ['start', 'Start an app', 'The app, with running set to true.', true],
     ['stop', 'Stop an app', 'The app, with running set to false.', false],
   ] as const) {
-    const actionDocs = docs(`${action}App`, summary, [202, json(told, AppRecord)]);
+    const actionDocs = docs(`${action}App`, summary, [202, json(description, AppRecord)]);
     app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
       const name = nameIn(request, 'app');
       const write = { kind: 'app', op: 'change', name, fields: { running } } as const;
       const { object } = await writeObject(api, request, write);
-      return sendObject(request, reply, 202, found(object, 'app', name));
+      return sendObject(request, reply, 202, requireFound(object, 'app', name));
     });
   }
 
@@ -43,7 +43,10 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
   });
 }
 
-/** Restarting a stopped app is a commit, which raises the id by itself; null where it runs meanwhile. */
+/**
+ * Restarts a stopped app by a commit that starts it, which also raises its id. Resolves to null if the app runs by then,
+ * so that no commit was made. Rejects as `unavailable` if the app was started but the restart could not be logged.
+ */
 async function startStopped(
   api: Api,
   request: FastifyRequest,
@@ -52,7 +55,7 @@ async function startStopped(
   const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
   const { revision, object } = await writeObject(api, request, write);
   if (revision === null) return null;
-  const started = found(object, 'app', name);
+  const started = requireFound(object, 'app', name);
   try {
     await logRestart(api, request, started.value);
   } catch (error) {

@@ -5,7 +5,7 @@ import { objectRoutes } from './objects.ts';
 
 const ignored = GIVEN_FIELDS.app;
 
-/** Apps as configuration. */
+/** The configuration of apps (contract, section 4). */
 export const appRoutes = objectRoutes({
   kind: 'app',
   tag: 'apps',

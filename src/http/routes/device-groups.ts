@@ -10,7 +10,7 @@ import { objectRoutes } from './objects.ts';
 
 const ignored = GIVEN_FIELDS.device_group;
 
-/** Device groups as configuration. */
+/** The configuration of device groups (contract, section 4). */
 export const deviceGroupRoutes = objectRoutes({
   kind: 'device_group',
   tag: 'device groups',
@@ -32,14 +32,14 @@ export const deviceGroupRoutes = objectRoutes({
   check: refuseUnknownApps,
 });
 
-/** An unknown app is reported before anything else that is wrong with the body (decisions, "Everything else"). */
+/** Rejects with the 403 of unknown apps, which is reported before any 400 of the body (decisions, "Everything else"). */
 async function refuseUnknownApps(request: FastifyRequest, { store, reconciler }: Api): Promise<void> {
   const { desired } = reconciler.passes;
-  const others = new Set<string>();
-  await inTurns(listIn(request, 'apps'), (app) => void (desired.app(app) ?? others.add(app)));
-  if (others.size === 0) return;
-  // All names at once: a body has room for a hundred thousand, and asking for each takes a second.
+  const notDesired = new Set<string>();
+  await inTurns(listIn(request, 'apps'), (app) => void (desired.app(app) ?? notDesired.add(app)));
+  if (notDesired.size === 0) return;
+  // All names are read at once: a body has room for a hundred thousand, and a query for each would take a second.
   const stored = new Set((await store.appNames()).value);
-  const unknown = [...others].filter((app) => !stored.has(app));
+  const unknown = [...notDesired].filter((app) => !stored.has(app));
   if (unknown.length > 0) throw unknownApps(unknown);
 }

@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { absent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Api } from '../api.ts';
-import { isUnchanged, sendUnchanged } from '../conditions.ts';
-import { faultsAsText } from '../errors.ts';
+import { isNotModified, sendNotModified } from '../conditions.ts';
+import { plainTextErrorHandler } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { JSON_TYPE } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
-import { json, plainText, readErrors, unchanged } from '../openapi/replies.ts';
+import { json, notModified, plainText, readErrors } from '../openapi/replies.ts';
 import { InfoRecord } from '../records.ts';
 import { nameIn } from '../request/name.ts';
 import { withRevision } from '../revision.ts';
@@ -24,28 +24,30 @@ const docs = documented({
     503: plainText(
       'Temporarily unavailable. Never JSON: workers take JSON without apps as the order to stop all containers.',
     ),
-    ...unchanged,
+    ...notModified,
   },
 });
 
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 
-/** The hot path: devices poll it by the thousand. Most polls never come here but are answered by `info/shortcut.ts`. */
+/** The endpoint that all devices poll. `info/shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
-  app.get(INFO_ROUTE, { ...docs, errorHandler: faultsAsText(api.now) }, async (request, reply) => {
+  app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     withRevision(reply, entry.revision).header('etag', entry.etag);
-    if (isUnchanged(request, entry.etag)) return sendUnchanged(request, reply);
+    if (isNotModified(request, entry.etag)) return sendNotModified(request, reply);
     return reply.type(JSON_TYPE).send(entry.body);
   });
 }
 
 /**
- * Rejects as `absent` where there is no such group; as `unavailable` while the store fails and there is no last good
- * reply, for a group that has a file and could never be applied, as after the loss of a store while one of its apps is
- * invalid, and until a revision is applied. To all others a branch without a commit is a fleet of nothing; but one that
- * was deleted looks like that, too, where the store was lost with it, and devices stop all that runs where their group
- * is absent.
+ * Resolves to the reply for a group. Devices stop all their containers if their group does not exist, so this rejects as
+ * `absent` only if that is certain, and otherwise as `unavailable`:
+ *
+ * - while the store fails and there is no last good reply;
+ * - if the group has a file but has never been applied, as after the loss of a store while one of its apps is invalid;
+ * - until a revision is applied. Elsewhere a branch without commits is an empty fleet, but a branch that was deleted while
+ *   the store was lost looks the same.
  */
 async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
   const entry = await info.read(name).catch((error: unknown) => {

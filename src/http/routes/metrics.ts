@@ -11,7 +11,7 @@ const docs = documented({
   errors: commonErrors,
 });
 
-/** Serves the metrics. They tell what the manager is asked for, so they need credentials. */
+/** The metrics. They reveal which requests the manager gets, so they need credentials. Also counts all requests. */
 export function metricsRoutes(app: FastifyInstance, { metrics }: Api): void {
   app.get('/metrics', docs, async (_request, reply) => {
     const { type, text } = await metrics.render();

@@ -6,42 +6,42 @@ import { KIND_NOUNS } from '../../plan/describe.ts';
 import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
-import { found, sendObject, writeObject } from '../one-object.ts';
+import { requireFound, sendObject, writeObject } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
-import { commonErrors, Empty, json, readErrors, unchanged } from '../openapi/replies.ts';
+import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
-import { send } from '../revision.ts';
+import { sendAtRevision } from '../revision.ts';
 
-/** What the routes of one kind of object have of their own. */
+/** How the routes of one kind of object differ from those of the other. */
 export interface ObjectRoutes {
   kind: Kind;
   tag: Tag;
-  /** The last part of the path, and the key of the list of names. */
+  /** The name of the collection in paths, and the key of the list of names. */
   collection: string;
-  /** Names operations and schemas: `App` gives `createApp`, `AppNames` and `AppFields`. */
+  /** The part of the names of operations and schemas that names the kind: `App` in `createApp` and `AppFields`. */
   title: string;
   summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
   /** The object in a reply. */
   record: z.ZodType;
-  /** The body of a create or full update, and that of a partial update. */
+  /** How to read the body of a create or a full update, and of a partial update. */
   whole: BodyRule;
   partial: BodyRule;
-  /** What a partial update is: a group has one field alone, so it is replaced. */
+  /** The write that a partial update makes. A group has only one field, so it is replaced. */
   partialOp: 'change' | 'replace';
   names(store: ObjectReads): Promise<AtRevision<string[]>>;
-  /** Runs before the fields of a body are read. Throws the 403 of objects that the body names in vain. */
+  /** Runs before the fields of a body are read. Rejects with the 403 of objects in the body that do not exist. */
   check?(request: FastifyRequest, api: Api): Promise<void>;
 }
 
 /**
- * Makes the routes of objects as configuration (contract, section 4): list, read, create, delete and update. To be called
- * once for a kind, since names of schemas are taken once for the whole process.
+ * Makes the routes that list, read, create, delete and update objects of one kind (contract, section 4). Call it only once
+ * for each kind: schemas are registered by name for the whole process.
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
   const { kind, collection, whole, partial, partialOp } = object;
-  const list = `/api/v2/${collection}`;
-  const one = `${list}/:${NAME_PARAMETERS[kind]}`;
+  const listPath = `/api/v2/${collection}`;
+  const objectPath = `${listPath}/:${NAME_PARAMETERS[kind]}`;
   const docs = describeRoutes(object);
   return (app, api) => {
     const write =
@@ -49,33 +49,34 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
       async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
         const name = nameIn(request, kind);
         await object.check?.(request, api);
-        // Each kind has its own rule, so the fields are those of its writes.
+        // The cast is safe because the rule of a kind reads the fields of its writes.
         const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
         const { object: written } = await writeObject(api, request, wanted);
-        return sendObject(request, reply, status, found(written, kind, name));
+        return sendObject(request, reply, status, requireFound(written, kind, name));
       };
 
-    app.get(list, docs.list, async (_request, reply) => {
+    app.get(listPath, docs.list, async (_request, reply) => {
       const { value, revision } = await object.names(api.store);
-      return send(reply, 200, revision, { [collection]: value });
+      return sendAtRevision(reply, 200, revision, { [collection]: value });
     });
-    app.get(one, docs.read, async (request, reply) => {
+    app.get(objectPath, docs.read, async (request, reply) => {
       const name = nameIn(request, kind);
-      return sendObject(request, reply, 200, found(await storedObject(api.store, kind, name), kind, name));
+      const read = await storedObject(api.store, kind, name);
+      return sendObject(request, reply, 200, requireFound(read, kind, name));
     });
-    app.post(one, docs.create, write(200, 'create', whole));
-    app.delete(one, docs.delete, async (request, reply) => {
+    app.post(objectPath, docs.create, write(200, 'create', whole));
+    app.delete(objectPath, docs.delete, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
       const deleted = await writeObject(api, request, remove);
-      return send(reply, 200, deleted.object.revision, {});
+      return sendAtRevision(reply, 200, deleted.object.revision, {});
     });
-    app.post(`${one}/update`, docs.replace, write(202, 'replace', whole));
-    app.put(`${one}/update`, docs.update, write(202, partialOp, partial));
-    app.patch(`${one}/update`, docs.patch, write(202, partialOp, partial));
+    app.post(`${objectPath}/update`, docs.replace, write(202, 'replace', whole));
+    app.put(`${objectPath}/update`, docs.update, write(202, partialOp, partial));
+    app.patch(`${objectPath}/update`, docs.patch, write(202, partialOp, partial));
   };
 }
 
-/** What the OpenAPI document says of each route. */
+/** Describes each route for the OpenAPI document. */
 function describeRoutes({ kind, tag, collection, title, summaries, record, ...bodies }: ObjectRoutes) {
   const noun = KIND_NOUNS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
@@ -83,7 +84,7 @@ function describeRoutes({ kind, tag, collection, title, summaries, record, ...bo
   const creates = documentedWrites(tag, { kind, isNew: true });
   const whole = bodyDocs(bodies.whole, `${title}Fields`);
   const partial = bodyDocs(bodies.partial, `${title}Change`);
-  const asItIs = [202, json(`The updated ${noun}.`, record)] as const;
+  const updated = [202, json(`The updated ${noun}.`, record)] as const;
   return {
     list: documented({
       operationId: `list${title}s`,
@@ -98,12 +99,12 @@ function describeRoutes({ kind, tag, collection, title, summaries, record, ...bo
       tag,
       object: { kind },
       reply: [200, json(`The ${noun}.`, record)],
-      errors: { ...readErrors(kind), ...unchanged },
+      errors: { ...readErrors(kind), ...notModified },
     }),
     create: creates(`create${title}`, summaries.create, [200, json(`The new ${noun}.`, record)], whole),
     delete: writes(`delete${title}`, summaries.delete, [200, json(`The ${noun} is deleted.`, Empty)]),
-    replace: writes(`replace${title}`, summaries.replace, asItIs, whole),
-    update: writes(`update${title}`, summaries.change, asItIs, partial),
-    patch: writes(`patch${title}`, summaries.change, asItIs, partial),
+    replace: writes(`replace${title}`, summaries.replace, updated, whole),
+    update: writes(`update${title}`, summaries.change, updated, partial),
+    patch: writes(`patch${title}`, summaries.change, updated, partial),
   };
 }

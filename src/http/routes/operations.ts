@@ -37,7 +37,7 @@ const docs = documented({
   errors: { ...commonErrors, ...parameterErrors },
 });
 
-/** The operations log: what raised ids without a commit, and so is not in git's history. */
+/** The operations log: restarts and prunes, which raise ids without a commit and so do not appear in git's history. */
 export function operationRoutes(app: FastifyInstance, { store }: Api): void {
   app.get('/api/v2/operations', docs, async (request) => {
     const { before, page_size: size } = readQuery(request, Query);

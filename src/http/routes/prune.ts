@@ -11,7 +11,7 @@ import { DeviceGroupRecord } from '../records.ts';
 import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
-import { send } from '../revision.ts';
+import { sendAtRevision } from '../revision.ts';
 
 const PruneResult = z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' });
 
@@ -34,12 +34,12 @@ const groupDocs = documented({
   errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },
 });
 
-/** Pruning images: operations, so ids rise and no commit is made. */
+/** Pruning images (contract, section 4): operations that raise ids and make no commit. */
 export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/prune', allDocs, async (request, reply) => {
     const { value, revision } = await api.store.pruneAll(operationContext(request, api.now()));
     api.info.invalidate(Object.keys(value).map((group) => keyOf('device_group', group)));
-    return send(reply, 202, revision, { prune_ids: value });
+    return sendAtRevision(reply, 202, revision, { prune_ids: value });
   });
 
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {

@@ -68,7 +68,7 @@ const reconcileDocs = documented({
   reply: [200, json('How far it has followed git.', Reconcile)],
   errors: commonErrors,
 });
-const lookDocs = documented({
+const reconcileNowDocs = documented({
   operationId: 'reconcileNow',
   summary: 'Check the branch now',
   tag,
@@ -76,16 +76,16 @@ const lookDocs = documented({
   errors: { ...commonErrors, ...bodyErrors },
 });
 
-/** With so many problems a reply takes some milliseconds; longer ones are sent in such parts. */
-const PROBLEMS_OF_A_PART = 1000;
+/** Replies with more problems than this are sent in parts of this size, each of which takes some milliseconds. */
+const PROBLEMS_PER_PART = 1000;
 
-/** How far the store has followed git, and a call to look at once. */
+/** The status of the reconciler, and a request to check the branch now. */
 export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, patience }: Api): void {
   app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) =>
     sendStatus(request, reply, reconciler.status(), recorder.status()),
   );
 
-  app.post('/api/v2/reconcile', lookDocs, async (request, reply) => {
+  app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
     await within(patience, reconciler.look());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
@@ -99,18 +99,18 @@ function sendStatus(
   status: Status,
   record: RecordStatus,
 ): FastifyReply {
-  if (status.problems.length <= PROBLEMS_OF_A_PART) return reply.send(reconcileRecord(status, record));
+  if (status.problems.length <= PROBLEMS_PER_PART) return reply.send(reconcileRecord(status, record));
   return sendParts(request, reply, statusText(status, record));
 }
 
-/** The text of a long reply, of which each part is made when the one before is on its way, and others had their turn. */
+/** Yields the text of a long reply in parts, each made after the previous one is sent and other work has had its turn. */
 async function* statusText(status: Status, record: RecordStatus): AsyncGenerator<string> {
   const head = JSON.stringify(Reconcile.parse(reconcileRecord({ ...status, problems: [] }, record)));
   // The list of problems is the last field, and empty.
   yield head.slice(0, -']}'.length);
   const pace = new Pace();
-  for (let start = 0; start < status.problems.length; start += PROBLEMS_OF_A_PART) {
-    const part = status.problems.slice(start, start + PROBLEMS_OF_A_PART);
+  for (let start = 0; start < status.problems.length; start += PROBLEMS_PER_PART) {
+    const part = status.problems.slice(start, start + PROBLEMS_PER_PART);
     const texts = part.map((problem) => JSON.stringify(problemRecord(problem)));
     yield (start === 0 ? '' : ',') + texts.join(',');
     await pace.step();

@@ -12,18 +12,18 @@ import {
 } from '../../store/report.ts';
 import type { ReportStore } from '../../store/store.ts';
 import type { Api } from '../api.ts';
-import { faultsOfReports } from '../errors.ts';
+import { reportErrorHandler } from '../errors.ts';
 import { JSON_TYPE, sendParts } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
 import { readJson } from '../request/fields.ts';
-import { One, pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
-import { send, withRevision } from '../revision.ts';
+import { pageSize, parameter, readQuery, Text, WholeNumber } from '../request/query.ts';
+import { sendAtRevision, withRevision } from '../revision.ts';
 
-/** How many bad reports of one request are reported; a body has room for three hundred thousand. */
-const MAX_BAD = 20;
+/** How many invalid reports of one request are named. A body has room for three hundred thousand. */
+const MAX_INVALID = 20;
 
-/** A page's last id, plain or as the JSON that a page shows. */
+/** The last id of a page, as plain text or as the JSON that the page contains. */
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
 const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
 
@@ -31,23 +31,23 @@ const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
 const Query = z
   .object({
     page_size: pageSize(10),
-    hostname: One.optional(),
-    device_group: One.optional(),
+    hostname: Text.optional(),
+    device_group: Text.optional(),
     report_creation_time: parameter(WholeNumber, z.int().min(0))
       .optional()
       .describe('Seconds since the Unix epoch.'),
     report_creation_time_filter: parameter(
-      One,
+      Text,
       z.enum(TIME_COMPARISONS, { error: `must be one of ${TIME_COMPARISONS.join(', ')}` }),
     )
-      // No default for programs: generated clients send it, also without a time.
+      // The schema has no default, because generated clients would send it, even without a time.
       .optional()
       .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
     updated: parameter(
-      One.regex(/^(true|false)$/i, 'must be true or false').toLowerCase(),
+      Text.regex(/^(true|false)$/i, 'must be true or false').toLowerCase(),
       z.enum(['true', 'false', 'True', 'False']),
     ).optional(),
-    last_id: parameter(One.regex(LAST_ID, LAST_ID_RULE), z.string().regex(LAST_ID))
+    last_id: parameter(Text.regex(LAST_ID, LAST_ID_RULE), z.string().regex(LAST_ID))
       .transform((text) => /[0-9a-f]{24}/.exec(text.toLowerCase())?.[0] ?? '')
       .optional()
       .describe('The last_id of a page, to get the next one.'),
@@ -91,42 +91,44 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
   app.get('/api/v2/reports', queryDocs, async (request, reply) => {
     const query = reportQuery(request);
     const { value, revision } = await store.reports(query);
-    const isWhole = value.lastId === null || value.data.length === query.pageSize;
-    if (!isWhole) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
-    // Reports are kept as they were sent; serializing each by its schema takes a fifth of a page's time.
-    return send(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
+    const isComplete = value.lastId === null || value.data.length === query.pageSize;
+    if (!isComplete) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
+    // Reports are stored as they were sent. Serializing them by the schema would take a fifth of the time of a page.
+    return sendAtRevision(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),
       last_id: oidRecord(value.lastId),
     });
   });
 
-  app.post('/api/v2/reports', { ...postDocs, errorHandler: faultsOfReports(now) }, async (request, reply) => {
+  const postOptions = { ...postDocs, errorHandler: reportErrorHandler(now) };
+  app.post('/api/v2/reports', postOptions, async (request, reply) => {
     const reports = await readReports(request);
     if (reports.length > 0) await store.insertReports(reports, now());
-    return send(reply, 200, (await store.state()).applied?.revision ?? null, { accepted: reports.length });
+    const { applied } = await store.state();
+    return sendAtRevision(reply, 200, applied?.revision ?? null, { accepted: reports.length });
   });
 }
 
-/** The text of a page that the store gives in parts, of which each is read when the one before is on its way. */
+/** Yields the text of a page that the store returns in parts. Each part is read after the previous one is sent. */
 async function* pageText(store: ReportStore, query: ReportQuery, first: ReportPage): AsyncGenerator<string> {
   const next = async ({ lastId }: ReportPage, pageSize: number): Promise<ReportPage> =>
     (await store.reports({ ...query, pageSize, ...(lastId !== null && { after: lastId }) })).value;
   let part = first;
-  let left = query.pageSize;
+  let remaining = query.pageSize;
   yield '{"data":[';
-  for (let separator = ''; ; part = await next(part, left)) {
+  for (let separator = ''; ; part = await next(part, remaining)) {
     if (part.data.length > 0) {
       yield separator + recordsText(part);
       separator = ',';
     }
-    left -= part.data.length;
-    if (left === 0 || part.lastId === null) break;
+    remaining -= part.data.length;
+    if (remaining === 0 || part.lastId === null) break;
   }
   yield `],"last_id":${JSON.stringify(oidRecord(part.lastId))}}`;
 }
 
 function recordsText({ data }: ReportPage): string {
-  return data.map((one) => JSON.stringify(reportRecord(one))).join(',');
+  return data.map((report) => JSON.stringify(reportRecord(report))).join(',');
 }
 
 function reportRecord({ oid, report }: StoredReport): object {
@@ -153,8 +155,8 @@ function reportQuery(request: FastifyRequest): ReportQuery {
 }
 
 /**
- * One report or many; a bad one keeps all of them out, and the first bad ones are named. Gives way to
- * others between them.
+ * Reads one report or a list of them, and yields to other work on the way. If any report is invalid, rejects with a 400
+ * that names the first invalid ones.
  */
 async function readReports(request: FastifyRequest): Promise<Report[]> {
   const body = readJson(request);
@@ -162,17 +164,17 @@ async function readReports(request: FastifyRequest): Promise<Report[]> {
   const reports: Report[] = [];
   const problems: (readonly [path: string, why: string])[] = [];
   const pace = new Pace();
-  let bad = 0;
-  for (let index = 0; index < items.length && bad < MAX_BAD; index++) {
+  let invalidCount = 0;
+  for (let index = 0; index < items.length && invalidCount < MAX_INVALID; index++) {
     const parsed = check(Report, items[index]);
     if (parsed.success) reports.push(parsed.data);
     else {
       problems.push(...problemsOf(parsed.error, Array.isArray(body) ? [index] : []));
-      bad += 1;
+      invalidCount += 1;
     }
     await pace.step();
   }
-  if (bad === 0) return reports;
+  if (invalidCount === 0) return reports;
   const invalid_parameters = Object.fromEntries(problems);
   throw new HoldfastError('invalid', 'a report is invalid', { invalid_parameters });
 }

@@ -38,10 +38,10 @@ const readyDocs = documented({
   errors: { 503: json('It is not ready, and why.', NotReady) },
 });
 
-/** Whether the manager can be used, for people and for probes. */
+/** The status of the API, and the probes for liveness and readiness. */
 export function statusRoutes(app: FastifyInstance, api: Api): void {
   const { store, reconciler } = api;
-  const requireObjects = readingObjects(api);
+  const requireObjects = createObjectsCheck(api);
   app.get('/api/v2/status', statusDocs, async (_request, reply) => {
     const isAvailable = await canServe(api, requireObjects);
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
@@ -60,9 +60,10 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
 }
 
 /**
- * A worker that starts asks for this, stops all containers where it is true, and then asks for its apps: while those are
- * refused, it must not be true. What was applied once is served, also while the branch cannot be read. A branch without a
- * commit is an empty fleet, but not where ids of a fleet are left: it was lost then.
+ * Resolves to whether devices can be served. A worker that starts reads this, stops all its containers if it is true, and
+ * only then requests its apps, so it must not be true while those requests fail. A revision that was applied is served
+ * even while the branch cannot be read. A branch without commits is an empty fleet, unless the store has ids of a fleet:
+ * then the branch was lost.
  */
 async function canServe({ store, reconciler }: Api, requireObjects: () => Promise<void>): Promise<boolean> {
   const { state, applied } = reconciler.status();
@@ -80,23 +81,25 @@ async function canServe({ store, reconciler }: Api, requireObjects: () => Promis
 }
 
 /**
- * Rejects where what was applied cannot be read: a store that is damaged in part says what it holds, and does not give
- * it. A pass of this process that went well has read it, and so has the first good look here. Whoever asks during a
- * look waits for it: a whole fleet of workers that start would have a slow store read everything for each. `/readyz` does
- * without: probes come from the first moment on, and reading all beside the first pass doubles the time of a start.
+ * Returns a check that rejects if the applied objects cannot be read: a partly damaged store can report its state and still
+ * fail to return them. The check reads them only once, and not at all if a pass of this process has succeeded. Callers
+ * share a read that is under way: when a whole fleet of workers starts, a slow store must not read everything for each.
+ *
+ * `/readyz` does without this check: probes come from the very start, and reading all objects beside the first pass would
+ * double the time of a start.
  */
-function readingObjects({ store, reconciler }: Api): () => Promise<void> {
-  let areRead = false;
-  let reading: Promise<void> | null = null;
+function createObjectsCheck({ store, reconciler }: Api): () => Promise<void> {
+  let hasRead = false;
+  let running: Promise<void> | null = null;
   const read = async (): Promise<void> => {
     await store.appliedObjects();
-    areRead = true;
+    hasRead = true;
   };
   return async () => {
-    if (areRead || reconciler.status().applied !== null) return;
-    reading ??= read().finally(() => {
-      reading = null;
+    if (hasRead || reconciler.status().applied !== null) return;
+    running ??= read().finally(() => {
+      running = null;
     });
-    await reading;
+    await running;
   };
 }

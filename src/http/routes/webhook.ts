@@ -3,19 +3,16 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
-import { sameText } from '../access/authentication.ts';
+import { equalInConstantTime } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
 import { readChunks, tooLarge } from '../request/body.ts';
 
-/**
- * Bytes: the most that GitHub sends. The payload of a push lists all its commits and the files of each; none of it is
- * kept.
- */
+/** The largest payload that GitHub sends, in bytes: that of a push lists all its commits, with the files of each. */
 const BODY_LIMIT = 26_214_400;
 
-/** Stands for the digest of a body that was not read to its end. */
+/** The value of `request.body` if the body is too large, and so was not read to its end. */
 const TOO_LARGE = Symbol('too large');
 
 const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWebhook' });
@@ -33,8 +30,8 @@ const docs = documented({
 });
 
 /**
- * Takes a hook as a hint to poll origin, and reads nothing of what it says; without a secret there is no such route.
- * Signatures are over the raw bytes, so bodies are not parsed: they are digested as they arrive.
+ * Adds the webhook, which makes the manager poll origin; without a secret there is no such route. A payload is neither
+ * parsed nor kept. It is only digested as it arrives, because signatures are over the raw bytes.
  */
 export async function useWebhook(app: FastifyInstance, api: Api, secret: string | null): Promise<void> {
   if (secret === null) return;
@@ -47,7 +44,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
     });
     scope.post('/webhook', docs, async (request, reply) => {
       if (request.body === TOO_LARGE) {
-        // The rest of the body may still be on its way.
+        // The rest of the body may still be arriving. Without the connection, it need not be read.
         reply.header('connection', 'close');
         throw tooLarge(BODY_LIMIT);
       }
@@ -60,7 +57,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
   });
 }
 
-/** GitHub and Gitea sign the body; GitLab sends the secret itself. */
+/** Whether the request proves that its sender knows the secret. GitHub and Gitea sign the body; GitLab sends the secret. */
 function isSigned({ headers, body }: FastifyRequest, secret: string): boolean {
   const digest = typeof body === 'string' ? body : createHmac('sha256', secret).digest('hex');
   const proofs: readonly [string | string[] | undefined, string][] = [
@@ -68,7 +65,7 @@ function isSigned({ headers, body }: FastifyRequest, secret: string): boolean {
     [headers['x-gitea-signature'], digest],
     [headers['x-gitlab-token'], secret],
   ];
-  // All are compared, so that the time taken does not reveal which one was close.
-  const matches = proofs.map(([given, wanted]) => sameText(String(given ?? ''), wanted));
+  // All three are compared, so that the time taken does not reveal which one matched.
+  const matches = proofs.map(([given, expected]) => equalInConstantTime(String(given ?? ''), expected));
   return matches.includes(true);
 }

@@ -5,8 +5,40 @@ import { commands, type GitCommand, objectId } from '../process/commands.ts';
 import { askGit, runGit, saidBy } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 
+/** What reading refs needs of a repository. */
+type RefStore = Pick<Repository, 'context' | 'commonFolder'>;
+
+/** The content of a ref's own file. */
+const LOOSE_ID = /^([0-9a-f]{40}|[0-9a-f]{64})\s/;
+
 /** Resolves to the ids that refs name, of objects of any type; null for each ref that does not exist. */
-export async function readTips({ context }: Repository, refs: readonly string[]): Promise<(string | null)[]> {
+export async function readTips(repository: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
+  const tips: (string | null)[] = [];
+  for (const ref of refs) {
+    const tip = await tipInFiles(repository, ref);
+    if (tip === undefined) return askTips(repository, refs);
+    tips.push(tip);
+  }
+  return tips;
+}
+
+/** Reads a ref without a process; undefined if only git can: the ref is in a table, symbolic or damaged. */
+async function tipInFiles(repository: RefStore, ref: string): Promise<string | null | undefined> {
+  const text = await readIfThere(`${repository.commonFolder}/${ref}`);
+  if (text !== null) return LOOSE_ID.exec(text)?.[1];
+  const packed = await packedTip(repository, ref);
+  return packed === null && !(await hasRefFiles(repository)) ? undefined : packed;
+}
+
+/** Whether refs are files; a repository with ref tables has a file at `refs/heads`. */
+async function hasRefFiles({ commonFolder }: RefStore): Promise<boolean> {
+  return lstat(`${commonFolder}/refs/heads`).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+async function askTips({ context }: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
   const lines = (await runGit(context, commands.refTip(...refs))).split('\n');
   return refs.map((ref) => {
     const line = lines.find((text) => text.endsWith(` ${ref}`));
@@ -35,27 +67,31 @@ export function isRefElsewhere(error: unknown): boolean {
  */
 export async function tipOf(repository: Repository, branch: string): Promise<string | null> {
   const text = await readIfThere(`${repository.commonFolder}/${branch}`);
-  const [, id] = /^([0-9a-f]{40}|[0-9a-f]{64})\s/.exec(text ?? '') ?? [];
+  const [, id] = LOOSE_ID.exec(text ?? '') ?? [];
   if (id !== undefined) return id;
   const packed = text === null ? await packedTip(repository, branch) : null;
-  if (packed !== null) return packed;
+  if (typeof packed === 'string') return packed;
   // The ref is in a table, symbolic, or does not exist.
-  const [tip = null] = await readTips(repository, [branch]);
+  const [tip = null] = await askTips(repository, [branch]);
   if (tip === null && text !== null && !text.startsWith('ref:')) throw unreadable(branch);
   return tip;
 }
 
 /**
- * Resolves to the id in `packed-refs` of a branch that has no file of its own: a clone keeps its branches there until
- * they move. Null if it has none or cannot be read, in which case git reports why; names that are not UTF-8 are also left
- * to git.
+ * Resolves to the id in `packed-refs` of a ref that has no file of its own: a clone keeps its branches there until they
+ * move. Null if it has none, also if the name is not UTF-8; undefined if the file cannot be read, which git explains.
  */
-async function packedTip({ commonFolder }: Repository, branch: string): Promise<string | null> {
-  const packed = await readFile(`${commonFolder}/packed-refs`).catch(() => Buffer.alloc(0));
-  const end = packed.indexOf(` ${branch}\n`);
+async function packedTip({ commonFolder }: RefStore, ref: string): Promise<string | null | undefined> {
+  const packed = await readFile(`${commonFolder}/packed-refs`).catch(emptyIfMissing);
+  if (packed === undefined) return undefined;
+  const end = packed.indexOf(` ${ref}\n`);
   if (end < 0) return null;
   const id = packed.toString('latin1', packed.lastIndexOf('\n', end) + 1, end);
-  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(id) ? id : null;
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(id) ? id : undefined;
+}
+
+function emptyIfMissing({ code }: NodeJS.ErrnoException): Buffer | undefined {
+  return code === 'ENOENT' ? Buffer.alloc(0) : undefined;
 }
 
 /** Returns the error for a branch whose commit cannot be read; null stands for HEAD. */

@@ -16,8 +16,8 @@ export function editFlow(patch: Patch, part: CollectionPart, slots: Slot[], pen:
   else if (!stays && !hasOwnComments(patch.text, part)) patch.remove(part.start + 1, part.end - 1);
   else {
     setCommas(patch, part, slots);
-    removeFromFlow(patch, part, slots);
-    addToFlow(patch, part, slots, own);
+    const comments = removeFromFlow(patch, part, slots);
+    addToFlow(patch, part, slots, comments, own);
   }
 }
 

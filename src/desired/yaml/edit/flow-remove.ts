@@ -1,21 +1,35 @@
 import type { Slot } from './diff.ts';
-import { slotsAtEnd, tailOf } from './flow.ts';
+import { type RemovedComments, slotsAtEnd, tailOf } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import { endsLine, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
 
-/** Removes entries of a flow collection as `slots` say. Neighbours on one line are removed in one piece. */
-export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): void {
+/**
+ * Removes entries of a flow collection as `slots` say, and returns the comments that are removed with them. Neighbours on
+ * one line are removed in one piece.
+ */
+export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): RemovedComments {
   const { text } = patch;
   const gone = new Set(slots.filter(({ next }) => next === undefined).map(({ old }) => old));
   const isReplaced = slotsAtEnd(slots).some(({ old }) => old === undefined);
+  const comments = new Map<Entry, string>();
   for (let from = 0; from < part.entries.length; from++) {
     if (!gone.has(part.entries[from])) continue;
     let to = from;
     while (gone.has(part.entries[to + 1]) && joinsNext(text, part.entries, to)) to++;
-    patch.remove(...removalSpan(text, part, { from, to, gone, isReplaced }));
+    const [start, end] = removalSpan(text, part, { from, to, gone, isReplaced });
+    patch.remove(start, end);
+    for (const [index, entry] of part.entries.slice(from, to + 1).entries()) {
+      comments.set(entry, commentsIn(text.slice(entry.end, index === to - from ? end : tailOf(entry))));
+    }
     from = to;
   }
+  return comments;
+}
+
+/** The comments in a text without entries, on one line. */
+function commentsIn(text: string): string {
+  return (text.match(/[ \t]*#[^\n]*/g) ?? []).map(trimBlanks).join('');
 }
 
 /** Whether an entry and the next one stand on one line. */

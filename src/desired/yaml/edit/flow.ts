@@ -2,6 +2,14 @@ import type { Slot } from './diff.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import { endsLine, lineStart, startsLine } from './lines.ts';
 
+/** The comments that are removed together with entries, each with the blanks before it. */
+export type RemovedComments = ReadonlyMap<Entry, string>;
+
+/** Whether an entry stays, with the same value or another. */
+export function isKept({ old, next }: Slot): boolean {
+  return old !== undefined && next !== undefined;
+}
+
 /** The offset behind an entry of a flow collection and its comma. */
 export function tailOf({ end, comma }: Entry): number {
   return comma === undefined ? end : comma + 1;
@@ -23,7 +31,7 @@ export function lastOf(slots: readonly Slot[]): Slot | undefined {
 
 /** The slots behind the last entry that stays: entries that are removed or added at the end of the collection. */
 export function slotsAtEnd(slots: readonly Slot[]): readonly Slot[] {
-  return slots.slice(slots.findLastIndex(({ old, next }) => old !== undefined && next !== undefined) + 1);
+  return slots.slice(slots.findLastIndex(isKept) + 1);
 }
 
 /** Whether an entry shares its lines with no other. */

@@ -5,7 +5,7 @@ import { editText } from '../../../src/desired/yaml/edit/edit-text.ts';
 import { type Dice, dice } from './random-yaml.ts';
 
 describe('an item that moves in brackets takes its comment along', () => {
-  test.each<[string, string, readonly string[], string]>([
+  test.each<[string, string, readonly unknown[], string]>([
     [
       'to the front of a line that begins with the bracket',
       'l: [a,\n  b,\n  c # c\n]\n',
@@ -35,6 +35,12 @@ describe('an item that moves in brackets takes its comment along', () => {
       'l: [\n  a # a\n  # more\n  , # comma\n  b,\n  c,\n]\n',
       ['b', 'c', 'a'],
       'l: [\n  b,\n  c,\n  a, # a  # more # comma\n]\n',
+    ],
+    [
+      'with those within it',
+      'l: [\n  [a, # a\n    x],\n  b,\n  c,\n]\n',
+      ['b', 'c', ['a', 'x']],
+      'l: [\n  b,\n  c,\n  [a, # a\n    x],\n]\n',
     ],
   ])('%s', (_name, text, items, expected) => {
     expect(editText(text, { l: items })).toEqual({ text: expected, grain: 'places' });

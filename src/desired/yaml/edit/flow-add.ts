@@ -69,8 +69,7 @@ interface NewText {
 /** An entry that moves keeps its quotes, and its comment. */
 function textOf(text: string, { next, moved }: AddedSlot, comments: RemovedComments, pen: Pen): NewText {
   if (moved === undefined) return { entry: flowEntry(next, pen), comment: '' };
-  const own = text.slice(moved.start, moved.end);
-  return { entry: own.includes('\n') ? flowEntry(next, pen) : own, comment: comments.get(moved) ?? '' };
+  return { entry: text.slice(moved.start, moved.end), comment: comments.get(moved) ?? '' };
 }
 
 /** Adds entries behind a kept one, on lines of their own if that has one or if a comment of theirs needs one. */

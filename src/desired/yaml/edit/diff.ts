@@ -4,33 +4,34 @@ import type { CollectionPart, Entry } from './layout.ts';
 import type { NewEntry } from './render.ts';
 
 /**
- * What happens at one place of a collection, in the order of the text. With both `old` and `next`, the entry is edited
- * in place; with `old` alone it is removed; with `next` alone it is added.
+ * One step of the change from an old collection to a new one. With both `old` and `next`, the entry stays, and is edited
+ * in place; with `old` alone it is removed; with `next` alone it is added. The slots of a collection, in order, have its old
+ * entries in their order, and its new entries in theirs.
  */
 export interface Slot {
   old: Entry | undefined;
   next: NewEntry | undefined;
-  /** Of an item that is added: the removed one with the same value, which it is at another place. */
-  moved?: Entry | undefined;
+  /** For an added item that only moves within its list: the removed item with the same value. */
+  movedFrom?: Entry | undefined;
 }
 
-/** Pairs the entries of a map with those of `target` by key; new keys come last. */
+/** Pairs the entries of a map with those of `target` by key. New keys come last. */
 export function mapSlots(part: CollectionPart, target: Fields): Slot[] {
-  const known = new Set<string>();
+  const oldKeys = new Set<string>();
   const slots: Slot[] = part.entries.map((old) => {
     const key = String(old.key?.value);
-    known.add(key);
+    oldKeys.add(key);
     return { old, next: Object.hasOwn(target, key) ? { key, value: target[key] } : undefined };
   });
   for (const [key, value] of Object.entries(target)) {
-    if (!known.has(key)) slots.push({ old: undefined, next: { key, value } });
+    if (!oldKeys.has(key)) slots.push({ old: undefined, next: { key, value } });
   }
   return slots;
 }
 
 /**
- * When no old key stays, lets the first new one take the place of the first old one, behind its dash or on its line of a
- * flow map.
+ * If no old key stays, pairs the first new entry with the first old one, so that it takes its place: behind the dash, or on
+ * its line of a flow map.
  */
 export function reuseFirst(slots: Slot[]): Slot[] {
   const added = slots.findIndex(({ old }) => old === undefined);
@@ -40,26 +41,28 @@ export function reuseFirst(slots: Slot[]): Slot[] {
   return [{ old: first.old, next: slots[added]?.next }, ...rest];
 }
 
-/** Pairs the items of a list with those of `target` so that few of them change, and finds those that only move. */
+/** Pairs the items of a list with those of `target` so that few of them change. Finds the items that only move. */
 export function listSlots(part: CollectionPart, target: readonly unknown[]): Slot[] {
   const news = target.map((value): NewEntry => ({ key: undefined, value }));
   return [...align(part.entries, news, 0, findMoves(part.entries, news))];
 }
 
-/** Items that are there before and after, at another place among the others: each new one with the old one. */
+/** The items that only move: from each new item to the old item of the same value. */
 type Moves = ReadonlyMap<NewEntry, Entry>;
 
+/** Finds equal items among those that a longest common subsequence of the two lists leaves out. */
 function findMoves(olds: readonly Entry[], news: readonly NewEntry[]): Moves {
   if (olds.length * news.length > MAX_CELLS) return new Map();
   const pairs = commonPairs(olds.map(canonicalOf), news.map(canonicalOf));
   const [keptOlds, keptNews] = [new Set(pairs.map(([old]) => old)), new Set(pairs.map(([, next]) => next))];
-  const left = new Map<string, Entry[]>();
+  const unpaired = new Map<string, Entry[]>();
   for (const [index, old] of olds.entries()) {
-    if (!keptOlds.has(index)) left.set(canonicalOf(old), [...(left.get(canonicalOf(old)) ?? []), old]);
+    if (!keptOlds.has(index))
+      unpaired.set(canonicalOf(old), [...(unpaired.get(canonicalOf(old)) ?? []), old]);
   }
   return new Map(
     news.flatMap((next, index): [NewEntry, Entry][] => {
-      const old = keptNews.has(index) ? undefined : left.get(canonicalOf(next))?.shift();
+      const old = keptNews.has(index) ? undefined : unpaired.get(canonicalOf(next))?.shift();
       return old === undefined ? [] : [[next, old]];
     }),
   );
@@ -70,12 +73,16 @@ function canonicalOf(item: Entry | NewEntry): string {
 }
 
 function contentOf(item: Entry | NewEntry): unknown {
-  return 'after' in item ? item.value.value : item.value;
+  return 'indicatorEnd' in item ? item.value.value : item.value;
 }
 
-/** What two items must share to be paired: first the value, then the shape, at last nothing but the order. */
+/** What two items must have in common to be paired: first the value, then the shape, at last only their order. */
 const LEVELS: readonly ((value: unknown) => string)[] = [canonical, shape, () => ''];
 
+/**
+ * Pairs old and new items in order: at this level where they have its trait in common, and between those pairs at the next
+ * level. What remains below the last level is removed or added.
+ */
 function* align(
   olds: readonly Entry[],
   news: readonly NewEntry[],
@@ -85,10 +92,10 @@ function* align(
   const traitOf = LEVELS[level];
   if (traitOf === undefined || olds.length === 0 || news.length === 0) {
     for (const old of olds) yield { old, next: undefined };
-    for (const next of news) yield { old: undefined, next, moved: moves.get(next) };
+    for (const next of news) yield { old: undefined, next, movedFrom: moves.get(next) };
     return;
   }
-  // Between two pairs that are equal, as many new items as old ones replace them one for one, whatever their shape.
+  // Between two pairs of equal items, as many new items as old ones are paired one for one, whatever their shape.
   const isOneForOne = level > 0 && olds.length === news.length;
   const trait = isOneForOne ? () => '' : traitOf;
   const pairs = commonPairs(
@@ -120,7 +127,7 @@ function* alignUnmoved(
       yield { old: oldQueue.shift(), next: undefined };
     while (newQueue.length > 0 && newQueue[0] !== next && moves.has(newQueue[0] as NewEntry)) {
       const come = newQueue.shift() as NewEntry;
-      yield { old: undefined, next: come, moved: moves.get(come) };
+      yield { old: undefined, next: come, movedFrom: moves.get(come) };
     }
   };
   for (const slot of align(
@@ -137,7 +144,7 @@ function* alignUnmoved(
   yield* until(undefined, undefined);
 }
 
-/** The value as a text that is the same for every order of keys. */
+/** The value as JSON, which is the same for any order of keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => (isMapValue(item) ? sorted(item) : item));
 }
@@ -146,7 +153,7 @@ function sorted(map: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The kind of a value and, for a map, its keys. */
+/** The kind of a value, with its keys if it is a map. */
 function shape(value: unknown): string {
   if (Array.isArray(value)) return 'list';
   return isMapValue(value) ? `map ${Object.keys(value).sort().join(' ')}` : 'scalar';

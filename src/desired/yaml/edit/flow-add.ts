@@ -1,10 +1,18 @@
 import type { Slot } from './diff.ts';
-import { closingSpot, isKept, lastComma, lastOf, ownsLines, type RemovedComments, tailOf } from './flow.ts';
+import {
+  endWithComma,
+  isAloneOnLines,
+  isKept,
+  lastSlot,
+  offsetOnClosingLine,
+  type RemovedComments,
+  trailingComma,
+} from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { columnOf, endsLine, joinLines, lineEnd, lineStart, startsLine } from './lines.ts';
+import { columnOf, isFirstOnLine, isLastOnLine, joinLines, lineStart, nextLineStart } from './lines.ts';
 import type { Patch } from './patch.ts';
-import type { Pen } from './pen.ts';
 import { flowEntry, type NewEntry } from './render.ts';
+import type { TextStyle } from './text-style.ts';
 
 /**
  * Adds the new entries of a flow collection, each on a line of its own if its neighbor has one. An entry that moves
@@ -15,19 +23,19 @@ export function addToFlow(
   part: CollectionPart,
   slots: readonly Slot[],
   comments: RemovedComments,
-  pen: Pen,
+  style: TextStyle,
 ): void {
   const { text } = patch;
-  const last = lastOf(slots);
-  const trailing = lastComma(text, part);
+  const last = lastSlot(slots);
+  const trailing = trailingComma(text, part);
   const firstKept = slots.find(isKept)?.old;
   const lastKept = slots.findLast(isKept)?.old;
   for (const { previous, added } of gapsOf(slots)) {
     const texts = added.map((slot): NewText => {
-      const { entry, comment } = textOf(text, slot, comments, pen);
+      const { entry, comment } = textOf(text, slot, comments, style);
       return { entry: entry + (slot === last ? trailing : ','), comment };
     });
-    const spot = previous === lastKept ? closingSpot(text, slots) : undefined;
+    const spot = previous === lastKept ? offsetOnClosingLine(text, slots) : undefined;
     if (spot !== undefined) patch.insert(spot, inline(patch, texts, columnOf(text, spot), ''));
     else if (previous !== undefined) addBehind(patch, previous, texts);
     else if (firstKept !== undefined) addBefore(patch, part, firstKept, texts);
@@ -66,20 +74,25 @@ interface NewText {
   comment: string;
 }
 
-/** An entry that moves keeps its quotes, and its comment. */
-function textOf(text: string, { next, moved }: AddedSlot, comments: RemovedComments, pen: Pen): NewText {
-  if (moved === undefined) return { entry: flowEntry(next, pen), comment: '' };
-  return { entry: text.slice(moved.start, moved.end), comment: comments.get(moved) ?? '' };
+/** A moved entry keeps its own text, such as its quotes, and its comment. */
+function textOf(
+  text: string,
+  { next, movedFrom }: AddedSlot,
+  comments: RemovedComments,
+  style: TextStyle,
+): NewText {
+  if (movedFrom === undefined) return { entry: flowEntry(next, style), comment: '' };
+  return { entry: text.slice(movedFrom.start, movedFrom.end), comment: comments.get(movedFrom) ?? '' };
 }
 
 /** Adds entries behind a kept one, on lines of their own if that has one or if a comment of theirs needs one. */
 function addBehind(patch: Patch, previous: Entry, texts: readonly NewText[]): void {
   const { text } = patch;
-  const tail = tailOf(previous);
+  const tail = endWithComma(previous);
   const column = columnOf(text, previous.start);
-  const needsLines = endsLine(text, tail) && texts.some(({ comment }) => comment !== '');
-  if (needsLines || ownsLines(text, previous))
-    patch.insert(lineEnd(text, tail), ownLines(patch, texts, column));
+  const needsLines = isLastOnLine(text, tail) && texts.some(({ comment }) => comment !== '');
+  if (needsLines || isAloneOnLines(text, previous))
+    patch.insert(nextLineStart(text, tail), ownLines(patch, texts, column));
   else patch.insert(tail, ` ${inline(patch, texts, column, '')}`);
 }
 
@@ -87,8 +100,8 @@ function addBehind(patch: Patch, previous: Entry, texts: readonly NewText[]): vo
 function addBefore(patch: Patch, part: CollectionPart, next: Entry, texts: readonly NewText[]): void {
   const { text } = patch;
   const column = columnOf(text, next.start);
-  if (startsLine(text, next.start)) {
-    const spot = next === part.entries[0] ? lineEnd(text, part.start) : lineStart(text, next.start);
+  if (isFirstOnLine(text, next.start)) {
+    const spot = next === part.entries[0] ? nextLineStart(text, part.start) : lineStart(text, next.start);
     patch.insert(spot, ownLines(patch, texts, column));
   } else patch.insert(next.start, inline(patch, texts, column, ' '));
 }

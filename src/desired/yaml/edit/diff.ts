@@ -112,36 +112,32 @@ function* align(
   yield* between(olds.slice(fromOld), news.slice(fromNew), level + 1, moves);
 }
 
-/** `align` that pairs no item with one that moves: what is said beside an item is about its value. */
+/**
+ * `align` without the items that move, each of which is then removed and added at its places: a comment beside an item is
+ * about its value, so no other value may take that place.
+ */
 function* alignUnmoved(
   olds: readonly Entry[],
   news: readonly NewEntry[],
   level: number,
   moves: Moves,
 ): Generator<Slot> {
-  const leaving = new Set(moves.values());
-  const staying = olds.filter((old) => !leaving.has(old));
-  const [oldQueue, newQueue] = [[...olds], [...news]];
-  const until = function* (old: Entry | undefined, next: NewEntry | undefined): Generator<Slot> {
-    while (oldQueue.length > 0 && oldQueue[0] !== old && leaving.has(oldQueue[0] as Entry))
-      yield { old: oldQueue.shift(), next: undefined };
-    while (newQueue.length > 0 && newQueue[0] !== next && moves.has(newQueue[0] as NewEntry)) {
-      const come = newQueue.shift() as NewEntry;
-      yield { old: undefined, next: come, movedFrom: moves.get(come) };
-    }
+  const movedOlds = new Set<Entry | undefined>(moves.values());
+  const unmovedOlds = olds.filter((old) => !movedOlds.has(old));
+  const unmovedNews = news.filter((next) => !moves.has(next));
+  let [oldIndex, newIndex] = [0, 0];
+  const movedSlots = function* (): Generator<Slot> {
+    for (; movedOlds.has(olds[oldIndex]); oldIndex++) yield { old: olds[oldIndex], next: undefined };
+    for (let next = news[newIndex]; next && moves.has(next); next = news[++newIndex])
+      yield { old: undefined, next, movedFrom: moves.get(next) };
   };
-  for (const slot of align(
-    staying,
-    news.filter((next) => !moves.has(next)),
-    level,
-    moves,
-  )) {
-    yield* until(slot.old, slot.next);
-    if (slot.old !== undefined) oldQueue.shift();
-    if (slot.next !== undefined) newQueue.shift();
+  for (const slot of align(unmovedOlds, unmovedNews, level, moves)) {
+    yield* movedSlots();
+    if (slot.old !== undefined) oldIndex++;
+    if (slot.next !== undefined) newIndex++;
     yield slot;
   }
-  yield* until(undefined, undefined);
+  yield* movedSlots();
 }
 
 /** The value as JSON, which is the same for any order of keys. */

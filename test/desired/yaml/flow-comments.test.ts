@@ -37,6 +37,12 @@ describe('an item that moves in brackets takes its comment along', () => {
       'l: [\n  b,\n  c,\n  a, # a  # more # comma\n]\n',
     ],
     [
+      'from the end of a line whose other items stay',
+      'l: [ a, b, c, # c\n  d,]\n',
+      ['d', 'c', 'a', 'b'],
+      'l: [ d, c, # c\n     a, b,]\n',
+    ],
+    [
       'with those within it',
       'l: [\n  [a, # a\n    x],\n  b,\n  c,\n]\n',
       ['b', 'c', ['a', 'x']],

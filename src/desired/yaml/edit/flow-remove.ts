@@ -13,25 +13,31 @@ export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readon
   const { entries } = part;
   const removed = new Set(slots.filter(({ next }) => next === undefined).map(({ old }) => old));
   const addsAtEnd = slotsAfterLastKept(slots).some(({ old }) => old === undefined);
-  const comments = new Map<Entry, string>();
+  const spans: Span[] = [];
   for (let from = 0; from < entries.length; from++) {
     if (!removed.has(entries[from])) continue;
     let to = from;
     while (removed.has(entries[to + 1]) && isNextOnLine(text, entries, to)) to++;
-    const [start, end] = removalSpan(text, part, { from, to, removed, addsAtEnd });
-    patch.remove(start, end);
-    for (const [index, entry] of entries.slice(from, to + 1).entries()) {
-      const isLast = from + index === to;
-      comments.set(entry, commentsIn(text.slice(entry.end, isLast ? end : endWithComma(entry))));
-    }
+    spans.push(removalSpan(text, part, { from, to, removed, addsAtEnd }));
     from = to;
   }
-  return comments;
+  for (const span of spans) patch.remove(...span);
+  return new Map(
+    entries.map((entry, index) => {
+      const gap: Span = [entry.end, entries[index + 1]?.start ?? part.end];
+      return [entry, removedComments(text, gap, spans)];
+    }),
+  );
 }
 
-/** The comments in a text that has no entries, on one line. */
-function commentsIn(text: string): string {
-  return (text.match(/[ \t]*#[^\n]*/g) ?? []).map(trimTrailingBlanks).join('');
+type Span = [start: number, end: number];
+
+/** The comments of a gap between entries that are within removed spans, on one line. */
+function removedComments(text: string, [start, end]: Span, spans: readonly Span[]): string {
+  return Array.from(text.slice(start, end).matchAll(/[ \t]*#[^\n]*/g), ({ 0: comment, index }) => {
+    const at = start + index;
+    return spans.some(([from, to]) => at >= from && at < to) ? trimTrailingBlanks(comment) : '';
+  }).join('');
 }
 
 /** Whether the next entry begins on the line on which this one ends. */
@@ -54,7 +60,7 @@ interface Run {
 }
 
 /** The range of a removed run together with what belongs to it: comma, comment, blanks and line break. */
-function removalSpan(text: string, part: CollectionPart, run: Run): [start: number, end: number] {
+function removalSpan(text: string, part: CollectionPart, run: Run): Span {
   const { entries } = part;
   const [first, last] = [entries[run.from], entries[run.to]] as [Entry, Entry];
   const previous = entries[run.from - 1];

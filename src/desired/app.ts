@@ -24,7 +24,7 @@ const Port = z.union(
   },
 );
 
-/** For what people write who know other programs: a port as a text, and a pair as Docker has it or without quotes. */
+/** A hint for frequent mistakes: a port in quotes, and a pair as in Docker (`8080:80`) or without quotes. */
 function portHint(input: unknown): string {
   const isBare = isMapValue(input) && Object.values(input).some((port) => typeof port === 'number');
   if (isBare || (typeof input === 'string' && /^\d+:\d+$/.test(input)))
@@ -66,7 +66,7 @@ const ContainersPer = z
   .refine((per) => Object.values(per).some((count) => count !== undefined), { error: PER_RULE })
   .meta({ minProperties: 1 });
 
-/** Every field of an app that people write, in the order in which the API shows them. */
+/** The fields of an app that users write, in the order in which the API shows them. */
 const shape = {
   container_image: Text.regex(
     /^\S+$/,
@@ -100,11 +100,11 @@ const shape = {
   }),
 };
 
-/** An app with every field, defaults filled in: what devices get, without name and ids. */
+/** An app with all fields, defaults filled in, as devices get it, but without name and ids. */
 export const App = z.object(shape);
 export type App = z.infer<typeof App>;
 
-/** Any of an app's fields: the body of a partial update. */
+/** Some of the fields of an app: the body of a partial update. */
 export const AppChange = z.strictObject(shape).partial();
 export type AppChange = z.infer<typeof AppChange>;
 
@@ -112,13 +112,13 @@ export type AppChange = z.infer<typeof AppChange>;
 export const AppFields = AppChange.required({ container_image: true });
 export type AppFields = z.infer<typeof AppFields>;
 
-/** The values of the fields that a file or a body leaves out. */
+/** The values of fields that a file or a body leaves out. */
 export type AppDefaults = Omit<App, 'container_image'>;
 
 /** Names of an app's fields, in the order in which they are shown. */
 export const APP_FIELDS = Object.keys(shape) as (keyof App)[];
 
-/** The defaults of an app's fields (docs/desired-state.md). `networks` comes from the setting DEFAULT_NETWORKS. */
+/** Returns the defaults of an app's fields (docs/desired-state.md). `networks` comes from the setting DEFAULT_NETWORKS. */
 export function appDefaults(networks: readonly string[]): AppDefaults {
   return {
     starting_ports: [],
@@ -134,14 +134,14 @@ export function appDefaults(networks: readonly string[]): AppDefaults {
 }
 
 /**
- * Names the rules by which files become contents: under the same name, equal bytes have equal contents. Raise the number
- * whenever a change of this program lets any file have another content than before.
+ * Returns an identifier of the rules by which files become contents: under the same rules, equal bytes have equal contents.
+ * Raise the number with every change of the program that gives any file another content than before.
  */
 export function readingRules(defaults: AppDefaults): string {
   return `1 ${JSON.stringify(defaults)}`;
 }
 
-/** Fills in the defaults. Neither argument is changed; the result shares values with them. */
+/** Returns the fields with defaults filled in. Changes neither argument; the result shares values with both. */
 export function completeApp(fields: AppFields, defaults: AppDefaults): App {
   const app: Record<string, unknown> = {};
   for (const field of APP_FIELDS) {

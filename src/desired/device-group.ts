@@ -23,6 +23,6 @@ const Members = z
 export const DeviceGroup = z.strictObject({ apps: Members });
 export type DeviceGroup = z.infer<typeof DeviceGroup>;
 
-/** Any of a device group's fields: the body of a partial update. */
+/** Some of the fields of a device group: the body of a partial update. */
 export const DeviceGroupChange = DeviceGroup.partial();
 export type DeviceGroupChange = z.infer<typeof DeviceGroupChange>;

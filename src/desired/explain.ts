@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import { GIVEN_FIELDS } from './fields.ts';
 import { nearName } from './near-name.ts';
 
-/** One thing that is wrong with a value: at which path, and what to do about it. */
+/** One problem of a value: its path, and what to do about it. */
 export interface FieldProblem {
   path: readonly (string | number)[];
   kind: 'missing' | 'unknown' | 'invalid';
@@ -37,8 +37,8 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a schema makes of a value; an error's issues say what was there instead, for {@link explain}. Values without
- * errors are checked without options: zod copies these at each call, and in Node 20 code that meets a new shape each
+ * Checks a value with a schema. The issues of an error contain the wrong values, which {@link explain} needs. The first
+ * attempt has no options, because zod copies them at each call, and in Node 20 code that meets objects of a new shape each
  * time takes twice as long.
  */
 export function check<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> {
@@ -47,9 +47,8 @@ export function check<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseRe
 }
 
 /**
- * Turns what zod found into sentences for people, for files and request bodies alike. `known` are the names of all
- * fields, and `most` limits the number of sentences: a file has room for thirty thousand unknown fields. The issues must
- * be of {@link check}.
+ * Turns issues of {@link check} into messages for users, for files and request bodies alike. `known` are the names of all
+ * fields. `most` limits the number of messages, since a file has room for thirty thousand unknown fields.
  */
 export function explain(
   issues: readonly Issue[],
@@ -88,14 +87,14 @@ function explainType(path: (string | number)[], expected: string, issue: Issue):
   return { path, kind: 'invalid', message: message + hintFor(expected, issue.input, path) };
 }
 
-/** The sentence of the schema; undefined for one of zod. */
+/** The message, if our schema has its own for this issue; undefined if it is one of zod. */
 function ownMessage({ message }: Issue): string | undefined {
   return /^(Invalid input|Unrecognized key)/.test(message) ? undefined : message;
 }
 
 /**
- * How to write what may be meant. It does not show the value, which can be a secret, or `1.10` in the file where the
- * number is 1.1.
+ * A hint on how to write the value that is probably meant. It does not show the value, which can be a secret, and which
+ * can look different in the file: 1.1 can be written `1.10` there.
  */
 function hintFor(expected: string, input: unknown, path: readonly (string | number)[]): string {
   if (expected === 'string' && (typeof input === 'number' || typeof input === 'boolean'))
@@ -115,14 +114,14 @@ function hintForText(expected: string, input: string): string {
   return isNumber ? '; write it without quotes' : '';
 }
 
-/** How an empty value of this type is written; undefined if none is allowed. */
+/** How an empty value of this type is written; undefined if an empty one is not allowed. */
 function emptyOf(expected: string, path: readonly (string | number)[]): string | undefined {
   const isInMap = path.length > 1 && typeof path[path.length - 1] === 'string';
   if (expected === 'string' && isInMap) return '""';
   return expected === 'array' ? '[]' : expected === 'record' ? '{}' : undefined;
 }
 
-/** What the API shows of an object beside its fields, by a field that its kind has. */
+/** Names in records of the API that are not fields of files. `has` is a field by which the kind is recognized. */
 const NOT_IN_FILES: readonly { has: string; names: readonly string[]; noun: string }[] = [
   { has: 'container_image', names: GIVEN_FIELDS.app, noun: 'an app' },
   { has: 'apps', names: GIVEN_FIELDS.device_group, noun: 'a device group' },
@@ -141,7 +140,7 @@ function unknownField(key: string, known: readonly string[]): string {
     : `is not a known field; known fields are ${known.join(', ')}`;
 }
 
-/** What a value is, in words: "a list", "true or false". */
+/** Returns the type of a value in words: "a list", "true or false". */
 export function nounOf(value: unknown): string {
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
   return NOUNS[type] ?? type;

@@ -2,15 +2,15 @@ import { APP_FIELDS } from './app.ts';
 import { DeviceGroup } from './device-group.ts';
 import type { Kind } from './name.ts';
 
-/** The names of the fields that people write, by kind, in the order in which they are shown. */
+/** The names of the fields that users write, by kind, in the order in which they are shown. */
 export const FIELDS: Readonly<Record<Kind, readonly string[]>> = {
   app: APP_FIELDS,
   device_group: Object.keys(DeviceGroup.shape),
 };
 
 /**
- * What a record of the API has beside these (contract, 2.1 and 2.2): the name, and what the manager gives. A body may
- * send it back and it is ignored; a file never has it.
+ * The other names in a record of the API (contract, 2.1 and 2.2): the object's name, and the ids that the manager assigns.
+ * In a body they are allowed and ignored; in a file they are errors.
  */
 export const GIVEN_FIELDS: Readonly<Record<Kind, readonly string[]>> = {
   app: ['app_name', 'app_id', '_id'],

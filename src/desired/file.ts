@@ -4,12 +4,12 @@ import { fileProblem, type TextProblem } from './problem.ts';
 /** The folder of each kind below the desired-state folder. */
 const KIND_FOLDERS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device-groups' };
 
-const LEFT_ALONE = /^(README.*|LICENSE.*|\..*|.*\.md)$/i;
+const IGNORED = /^(README.*|LICENSE.*|\..*|.*\.md)$/i;
 const OBJECT_FILE = /^([^/]*)\/(?:.*\/)?([^/]*)\.ya?ml$/s;
 
 /** Parts of a path that git refuses to check out. `.GIT` is one of them because some disks ignore case. */
 const FORBIDDEN = /^(\.{0,2}|\.git)$/i;
-const FORBIDDEN_PART = {
+const FORBIDDEN_PROBLEM = {
   severity: 'error',
   problem: fileProblem(
     'file-unreadable',
@@ -23,19 +23,19 @@ export type FileRole =
   | { role: 'ignored' }
   | { role: 'problem'; problem: TextProblem; severity: 'error' | 'warning' };
 
-/** Tells from its path alone what a file is for. */
+/** Determines from its path alone what a file is for. */
 export function classifyPath(path: string): FileRole {
   const segments = path.split('/');
-  if (segments.some((segment) => FORBIDDEN.test(segment))) return { role: 'problem', ...FORBIDDEN_PART };
+  if (segments.some((segment) => FORBIDDEN.test(segment))) return { role: 'problem', ...FORBIDDEN_PROBLEM };
   if (segments.some((segment) => segment.startsWith('.'))) return { role: 'ignored' };
   const [, folder, name = ''] = OBJECT_FILE.exec(path) ?? [];
   const kind = KINDS.find((each) => KIND_FOLDERS[each] === folder);
   if (kind !== undefined) return objectRole(kind, name);
-  if (LEFT_ALONE.test(segments[segments.length - 1] ?? '')) return { role: 'ignored' };
+  if (IGNORED.test(segments[segments.length - 1] ?? '')) return { role: 'ignored' };
   return { role: 'problem', severity: 'warning', problem: fileProblem('file-unexpected', unread(path)) };
 }
 
-/** What people call the folders that are named otherwise here, in small letters without hyphens and underscores. */
+/** Similar names that users give to these folders, in lower case without hyphens and underscores. */
 const NEAR_FOLDERS: Readonly<Record<Kind, RegExp>> = {
   app: /^(app|apps|applications?)$/,
   device_group: /^(device)?groups?$/,
@@ -60,13 +60,13 @@ function objectRole(kind: Kind, name: string): FileRole {
 }
 
 /**
- * The folder that looks like the desired state itself: `fleet` for `fleet/apps/web.yaml`; null for a path without one.
+ * Returns the folder that looks like the root of a desired state: `fleet` for `fleet/apps/web.yaml`; null if there is none.
  */
 export function folderMeant(path: string): string | null {
   return /^(.+)\/(?:apps|device-groups)\/.+\.ya?ml$/.exec(path)?.[1] ?? null;
 }
 
-/** The path of the file of a new object. */
+/** Returns the path for the file of a new object. */
 export function newFilePath(kind: Kind, name: string): string {
   return `${KIND_FOLDERS[kind]}/${name}.yaml`;
 }

@@ -3,16 +3,16 @@ import { type Entries, LayeredMap, LayeredSet, type Members } from './layered.ts
 /** Which groups list each app. Most apps are in one group, so a set is made only for a second one. */
 export class GroupsByApp {
   readonly #groups: Entries<string, string | Members<string>>;
-  /** Of a layer: the sets that are its own; all others belong to what lies below. */
+  /** In a layer: the sets that belong to it, and may be changed; all others belong to the base. Null without a base. */
   readonly #own: WeakSet<Members<string>> | null;
 
-  /** `base`: what this is a layer over, which stays as it is. */
+  /** With a `base`, this is a layer over it, and never changes it. */
   constructor(base: GroupsByApp | null = null) {
     this.#groups = base === null ? new Map() : new LayeredMap(base.#groups);
     this.#own = base === null ? null : new WeakSet();
   }
 
-  /** Names of the groups that list the app. */
+  /** Returns the names of the groups that list the app. */
   of(app: string): Iterable<string> {
     const groups = this.#groups.get(app);
     if (groups === undefined) return [];
@@ -31,10 +31,10 @@ export class GroupsByApp {
     if (groups === undefined) return;
     if (groups === group) this.#groups.delete(app);
     if (typeof groups === 'string') return;
-    const left = this.#changeable(app, groups);
-    left.delete(group);
-    // A layer may keep an empty set: finding out whether it is empty would mean going through all layers below.
-    if (left instanceof Set && left.size === 0) this.#groups.delete(app);
+    const remaining = this.#changeable(app, groups);
+    remaining.delete(group);
+    // A layer can keep an empty set: to find out whether it is empty, it would have to go through all layers below.
+    if (remaining instanceof Set && remaining.size === 0) this.#groups.delete(app);
   }
 
   #changeable(app: string, groups: Members<string>): Members<string> {

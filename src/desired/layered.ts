@@ -1,16 +1,16 @@
-/** What a state keeps its entries in: a map, or a layer over one. No value is undefined. */
+/** A map, or a layer over one. No value is undefined. */
 export interface Entries<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): unknown;
-  /** Whether there was such an entry. */
+  /** Deletes an entry. Returns whether it existed. */
   delete(key: K): boolean;
   keys(): IterableIterator<K>;
 }
 
-/** A map on top of another one, which it never changes: entries that were not changed here come from the other. */
+/** A layer over another map, which it never changes: entries that are not changed here come from the base. */
 export class LayeredMap<K, V> implements Entries<K, V> {
   readonly #base: Entries<K, V>;
-  /** What was changed here; undefined is no entry. */
+  /** The changes of this layer; undefined marks a deleted entry. */
   readonly #own = new Map<K, V | undefined>();
 
   constructor(base: Entries<K, V>) {
@@ -26,9 +26,9 @@ export class LayeredMap<K, V> implements Entries<K, V> {
   }
 
   delete(key: K): boolean {
-    const isThere = this.get(key) !== undefined;
-    if (isThere) this.#own.set(key, undefined);
-    return isThere;
+    const exists = this.get(key) !== undefined;
+    if (exists) this.#own.set(key, undefined);
+    return exists;
   }
 
   *keys(): Generator<K, undefined, undefined> {
@@ -38,40 +38,40 @@ export class LayeredMap<K, V> implements Entries<K, V> {
   }
 }
 
-/** What a state keeps names in: a set, or a layer over one. */
+/** A set, or a layer over one. */
 export interface Members<T> extends Iterable<T> {
   has(item: T): boolean;
   add(item: T): unknown;
   delete(item: T): unknown;
 }
 
-/** A set that is to another set what a `LayeredMap` is to another map. */
+/** A layer over another set, which it never changes. */
 export class LayeredSet<T> implements Members<T> {
   readonly #base: Members<T>;
   readonly #added = new Set<T>();
-  readonly #gone = new Set<T>();
+  readonly #deleted = new Set<T>();
 
   constructor(base: Members<T>) {
     this.#base = base;
   }
 
   has(item: T): boolean {
-    return this.#added.has(item) || (!this.#gone.has(item) && this.#base.has(item));
+    return this.#added.has(item) || (!this.#deleted.has(item) && this.#base.has(item));
   }
 
   add(item: T): void {
-    this.#gone.delete(item);
+    this.#deleted.delete(item);
     if (!this.#base.has(item)) this.#added.add(item);
   }
 
   delete(item: T): void {
     this.#added.delete(item);
-    this.#gone.add(item);
+    this.#deleted.add(item);
   }
 
   *[Symbol.iterator](): Generator<T, undefined, undefined> {
-    for (const item of this.#base) if (!this.#gone.has(item)) yield item;
-    // The base may have got some of these since they were added here.
+    for (const item of this.#base) if (!this.#deleted.has(item)) yield item;
+    // Some of these can have been added to the base in the meantime.
     for (const item of this.#added) if (!this.#base.has(item)) yield item;
     return undefined;
   }

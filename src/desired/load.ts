@@ -7,17 +7,17 @@ import { fileProblem, type ProblemCode, type TextProblem } from './problem.ts';
 import type { StateFile } from './state.ts';
 import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
 
-/** Resolves to the bytes of a blob if there are at most `maxBytes`. */
+/** Reads a blob. Resolves to its bytes if there are at most `maxBytes`. */
 export type ReadBlob = (blob: string, maxBytes: number) => Promise<BlobContent>;
 
-/** The problems of entries that are never read, because they are no plain files and could lead anywhere. */
+/** The problems of entries that are never read: they are not plain files, and could lead anywhere. */
 const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [ProblemCode, string]>> = {
   symlink: ['file-symlink', 'is a symbolic link, which is never followed; commit the file itself'],
   submodule: ['file-submodule', 'is a submodule, which is never read; commit the files themselves'],
   special: ['file-unreadable', 'is not a plain file; remove it'],
 };
 
-/** Reads and parses one entry of the folder; null for one that is ignored. */
+/** Reads and parses one entry of the folder. Resolves to null if the entry is ignored. */
 export async function loadFile(
   entry: TreeEntry,
   read: ReadBlob,
@@ -37,7 +37,7 @@ export async function loadFile(
   return { path, blob, kind: role.kind, name: role.name, parsed };
 }
 
-/** A copy of a text: V8 would keep the list of all files in memory for as long as a text that was cut out of it. */
+/** Copies a text: V8 would keep the list of all files in memory as long as a text that is cut out of it. */
 function ownText(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -7,7 +7,7 @@ export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export const NAME_RULE =
   'a name starts with a letter or digit and has at most 128 letters, digits, dots, underscores and hyphens';
 
-/** A valid name; nothing of that name need exist. */
+/** A valid name. An object of that name need not exist. */
 export const Name = z.string().regex(NAME_PATTERN, { error: NAME_RULE });
 export type Name = z.infer<typeof Name>;
 
@@ -15,21 +15,21 @@ export type Name = z.infer<typeof Name>;
 export const KINDS = ['app', 'device_group'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What identifies an object: apps and groups may share a name. */
+/** Identifies an object. An app and a group can have the same name. */
 export interface ObjectKey {
   kind: Kind;
   name: string;
 }
 
-/** Literals, so that keys share them: each key that is put together of kind, slash and name has a copy of its own. */
+/** Literals, so that all keys share them in memory: a key joined from kind, slash and name would have its own copy. */
 const PREFIXES: Readonly<Record<Kind, string>> = { app: 'app/', device_group: 'device_group/' };
 
-/** The key as one string, for maps and as the store in MongoDB keeps it: `app/web`, `device_group/edge`. */
+/** Returns the key as one string, such as `app/web` or `device_group/edge`: for maps, and in MongoDB. */
 export function keyOf(kind: Kind, name: string): string {
   return `${PREFIXES[kind]}${name}`;
 }
 
-/** The inverse of `keyOf`. */
+/** Parses a key that `keyOf` returned. */
 export function parseKey(key: string): ObjectKey {
   const slash = key.indexOf('/');
   return { kind: key.slice(0, slash) as Kind, name: key.slice(slash + 1) };

@@ -1,7 +1,7 @@
-/** Longest name that is compared: a longer one is no typing error. */
+/** Longest name that is compared: a longer one is not a typing error. */
 const MAX_LENGTH = 40;
 
-/** The one of `known` that somebody who wrote `name` may have meant: all but a few letters of it are right. */
+/** Returns the known name that is probably meant by `name`: all but a few letters must match. */
 export function nearName(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   const letters = lettersOf(name);
@@ -11,12 +11,12 @@ export function nearName(name: string, known: readonly string[]): string | undef
   return nearest !== undefined && nearest[0] <= mostWrong ? nearest[1] : undefined;
 }
 
-/** Without what people mix up: capitals, hyphens, underscores and blanks. */
+/** The name in lower case, without the characters that are easily confused: hyphens, underscores, blanks, digits. */
 function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, '');
 }
 
-/** How many letters have to be put in, taken out or replaced to make one text of the other. */
+/** The Levenshtein distance: how many letters must be inserted, deleted or replaced to turn `a` into `b`. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

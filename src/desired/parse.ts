@@ -18,8 +18,8 @@ import {
 import { readPlain } from './yaml/plain.ts';
 
 /**
- * What one file's bytes mean. `memberPositions` says where each app of a group is in the file, for problems that are
- * found only beside other files.
+ * The content of one file, or its problems. `memberPositions` has the position of each app of a group in the file, for
+ * problems that depend on other files.
  */
 export type ParsedFile =
   | { ok: true; content: Content; memberPositions: readonly Position[] }
@@ -39,7 +39,7 @@ export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults
   return text.ok ? parseObjectText(kind, text.value, defaults) : text;
 }
 
-/** `parseObject` for a text, such as an edited one, which is checked like a file. */
+/** `parseObject` for a text, such as an edited one. */
 export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults): ParsedFile {
   const fields = readFields(kind, text);
   if (!fields.ok) return fields;
@@ -60,14 +60,14 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
 }
 
 /**
- * A copy that takes less than half of the memory: a string that was cut out of a text keeps all of the text alive, and
- * a list that was filled item by item has spare room. Going through JSON loses nothing; the store keeps contents so.
+ * Returns a copy that takes less than half of the memory: a string that is cut out of a text keeps the whole text alive, and
+ * a list that is filled item by item has spare capacity. JSON loses nothing: the store keeps contents as JSON, too.
  */
 function compact<T extends Content>(content: T): T {
   return JSON.parse(JSON.stringify(content)) as T;
 }
 
-/** The fields as the file has them, without defaults, and the document that they come from. */
+/** Reads the fields of a file, without defaults, and the document that they come from. */
 function readFields(
   kind: Kind,
   text: string,
@@ -78,7 +78,7 @@ function readFields(
   }
   const plain = readPlain(text);
   const fields = plain === null ? null : checkFields(kind, plain);
-  // Otherwise there is a problem, whose position only the full parser knows.
+  // Otherwise the file has a problem or is not plain: only the full parser has the positions for problems.
   if (fields?.ok === true) return fields;
   const document = readYaml(text);
   return document.ok ? checkFields(kind, document.value) : document;
@@ -88,7 +88,8 @@ function checkFields(
   kind: Kind,
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
-  if (!isMapValue(document.value ?? {})) return { ok: false, problems: [noMap(kind, document.value)] };
+  if (!isMapValue(document.value ?? {}))
+    return { ok: false, problems: [notMapProblem(kind, document.value)] };
   const parsed = check<AppFields | DeviceGroup>(SCHEMAS[kind], document.value ?? {});
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
@@ -103,15 +104,15 @@ function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): T
   }));
 }
 
-/** The problem of a file that holds something else than fields. */
-function noMap(kind: Kind, value: unknown): TextProblem {
+/** The problem of a file that is not a map of fields. */
+function notMapProblem(kind: Kind, value: unknown): TextProblem {
   const noun = nounOf(value);
   const isGlued = FIELDS[kind].some((field) => String(value).startsWith(`${field}:`));
   const hint = isGlued ? '; put a space after the colon of each key' : '';
   return fileProblem('field-invalid', `the file must be a map of fields, not ${noun}${hint}`);
 }
 
-/** A path as people write it: `starting_ports[0]`, `env_vars.PORT`. */
+/** Returns a path in the usual notation: `starting_ports[0]`, `env_vars.PORT`. */
 export function fieldName(path: readonly (string | number)[]): string {
   return path
     .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))

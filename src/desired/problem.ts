@@ -30,7 +30,7 @@ export type ProblemCode = (typeof PROBLEM_CODES)[number];
 /** An error keeps the object of the file from being applied; a warning changes nothing. */
 export type Severity = 'error' | 'warning';
 
-/** A problem of a text that does not know its file. Line and column count from 1. */
+/** A problem in a text, without the name of its file. Line and column count from 1. */
 export interface TextProblem {
   line: number;
   column: number;
@@ -38,18 +38,18 @@ export interface TextProblem {
   message: string;
 }
 
-/** A problem of a file. The message says what is wrong and what to do; `file` is relative to the folder. */
+/** A problem in a file. The message says what is wrong and what to do; `file` is relative to the folder. */
 export interface Problem extends TextProblem {
   file: string;
   severity: Severity;
 }
 
-/** A problem of a whole file, placed at its beginning. */
+/** Returns a problem of a whole file, placed at its beginning. */
 export function fileProblem(code: ProblemCode, message: string): TextProblem {
   return { line: 1, column: 1, code, message };
 }
 
-/** Gives a problem of a text its file. */
+/** Adds the name of the file to a problem of its text. */
 export function inFile(file: string, problem: TextProblem, severity: Severity = 'error'): Problem {
   const { line, column, code, message } = problem;
   return { file, line, column, code, message, severity };

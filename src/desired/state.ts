@@ -16,60 +16,61 @@ import {
 import { wholly } from './wholly.ts';
 import type { Position } from './yaml/document.ts';
 
-/** One file of the folder. `blob` names its bytes: equal blobs are equal bytes. */
+/** One file of the folder. `blob` is the id of its bytes: equal ids mean equal bytes. */
 export type StateFile = { path: string; blob: string } & (
   | { kind: Kind; name: string; parsed: ParsedFile }
   | { kind: null; problem: TextProblem; severity: Severity }
 );
 
-/** A change of one file; `file` is null where it went away. */
+/** A change of one file; `file` is null if it was removed. */
 export interface FileChange {
   path: string;
   file: StateFile | null;
 }
 
 /**
- * An object that has a file. Its `content` is undefined while that is not known: the file is invalid, or a second file
- * has the same name.
+ * An object that has a file. Its `content` is undefined if it is unknown: the file is invalid, or a second file has the same
+ * name.
  */
 export interface DesiredObject<C extends Content = Content> {
   path: string;
   blob: string;
   content: C | undefined;
-  /** Where each app of a group is in its file; empty for an app. */
+  /** The position of each app of a group in its file; empty for an app. */
   memberPositions: readonly Position[];
 }
 
-/** How many files have their problems sorted in at once: some milliseconds, even among a hundred thousand others. */
-const PROBLEMS_OF_A_PIECE = 2000;
+/** How many files have their problems merged into the list at once: some milliseconds, even with 100,000 other files. */
+const FILES_OF_A_PIECE = 2000;
 
 /**
- * How many of the other files of its name a problem lists: with the name of each in the problem of each, ten thousand
- * apps that are all called `app.yaml`, each in a folder of its own, had problems of 3 GB.
+ * How many of the other files with the same name a problem lists. Without a limit, ten thousand files that are all called
+ * `app.yaml`, each in its own folder, would have problems of 3 GB.
  */
 const MOST_TWINS = 3;
 
 /**
- * What a folder of files means at one revision. It is updated file by file, so that the cost of a change depends on the
- * size of the change and not on that of the folder.
+ * The objects and problems in a folder of files at one revision. It is updated file by file, so that the cost of a change
+ * depends on the size of the change and not on that of the folder.
  */
 export class DesiredState {
   /** By path. */
   readonly #files: Entries<string, StateFile>;
-  /** By key: the paths of the files that claim the name. */
+  /** By key: the sorted paths of the files that claim the name. */
   readonly #paths: Entries<string, string[]>;
   readonly #groupsByApp: GroupsByApp;
-  /** Keys of names of which one file went away: the others may list some of its apps. */
+  /** Keys that lost one of several files. Its apps are no longer listed, although the remaining files can list them. */
   readonly #unlisted = new Set<string>();
   /** Paths of the files that have problems. */
   readonly #faulty: Entries<string, true>;
-  /** The problems at the last listing, in order; and the paths whose problems may have changed since. */
+  /** The problems at the last listing, in order. */
   #problems: readonly Problem[];
+  /** The paths whose problems may have changed since. */
   readonly #changed: Set<string>;
-  /** Keys of names that several files claim, and whose files changed since: each of these may have other problems. */
+  /** Keys that several files claim and whose files changed since: the problems of each of these may have changed. */
   readonly #contested: Set<string>;
 
-  /** `base`: the state that this is a trial of (`trial`). */
+  /** With a `base`, this is a trial of that state (`trial`). */
   constructor(base: DesiredState | null = null) {
     this.#files = base === null ? new Map() : new LayeredMap(base.#files);
     this.#paths = base === null ? new Map() : new LayeredMap(base.#paths);
@@ -81,15 +82,15 @@ export class DesiredState {
   }
 
   /**
-   * A layer over this state, to try changes on. They do not reach this state, and their cost depends on their own size.
-   * Use it only until this state changes, since its changes would show in the trial.
+   * Returns a layer over this state, to try changes in it. They do not affect this state, and their cost depends only on
+   * their own size. Use it only until this state changes, since those changes would show in the trial.
    */
   trial(): DesiredState {
-    this.#listAgain();
+    this.#relistMembers();
     return new DesiredState(this);
   }
 
-  /** Whether no file is that of an object, valid or not. */
+  /** Whether there is no file of an object, valid or not. */
   get isEmpty(): boolean {
     return this.#paths.keys().next().done === true;
   }
@@ -99,7 +100,7 @@ export class DesiredState {
     return this.#paths.keys();
   }
 
-  /** Every file that means something, or has a problem. */
+  /** Every file of an object, and every other file with a problem. */
   *files(): Generator<StateFile, undefined, undefined> {
     for (const path of this.#files.keys()) yield this.#files.get(path) as StateFile;
     return undefined;
@@ -109,12 +110,12 @@ export class DesiredState {
     return this.#files.get(path);
   }
 
-  /** Paths of the files that claim this name, sorted; if there are several, each has a problem. */
+  /** Returns the sorted paths of the files that claim this name. If there are several, each has a problem. */
   pathsOf(kind: Kind, name: string): readonly string[] {
     return this.#paths.get(keyOf(kind, name)) ?? [];
   }
 
-  /** An object that has a file. */
+  /** Returns an object; undefined if no file claims its name. */
   object(kind: Kind, name: string): DesiredObject | undefined {
     const paths = this.pathsOf(kind, name);
     const file = paths[0] === undefined ? undefined : this.#files.get(paths[0]);
@@ -134,13 +135,13 @@ export class DesiredState {
     return this.object('device_group', name) as DesiredObject<DeviceGroup> | undefined;
   }
 
-  /** Names of the groups whose valid files list this app. */
+  /** Returns the names of the groups whose valid files list this app. */
   groupsListing(app: string): Iterable<string> {
-    this.#listAgain();
+    this.#relistMembers();
     return this.#groupsByApp.of(app);
   }
 
-  /** Applies changes of files. Returns the keys of the objects that may differ now. */
+  /** Applies changes of files. Returns the keys of the objects that may have changed. */
   apply(changes: Iterable<FileChange>): Set<string> {
     const touched = new Set<string>();
     for (const { path, file } of changes) {
@@ -152,19 +153,19 @@ export class DesiredState {
   }
 
   /**
-   * Every problem that the files have in themselves, in order; the same list until one of the files that have any
-   * changes.
+   * Returns the problems of all files, in order, without those of references between files, such as unknown apps. It is
+   * the same list until a file with problems changes.
    */
   problems(): readonly Problem[] {
     return wholly(this.listingProblems());
   }
 
-  /** `problems` in pieces, for callers that give way to others: every file of a large repository can be one. */
+  /** `problems` in pieces, so that callers can let other work run: every file of a large repository can have problems. */
   *listingProblems(): Generator<undefined, readonly Problem[], undefined> {
     for (const key of this.#contested) this.#markFiles(this.#paths.get(key) ?? []);
     this.#contested.clear();
     while (this.#changed.size > 0) {
-      const paths = new Set([...this.#changed].slice(0, PROBLEMS_OF_A_PIECE));
+      const paths = new Set([...this.#changed].slice(0, FILES_OF_A_PIECE));
       const found = Array.from(paths, (path) =>
         this.#faulty.get(path) ? this.#problemsOf(path) : [],
       ).flat();
@@ -178,7 +179,7 @@ export class DesiredState {
     return this.#problems;
   }
 
-  /** The problems of the files of one object. */
+  /** Returns the problems of the files of one object. */
   problemsOf(kind: Kind, name: string): Problem[] {
     return this.pathsOf(kind, name).flatMap((path) => this.#problemsOf(path));
   }
@@ -220,8 +221,8 @@ export class DesiredState {
     else this.#markFiles(paths);
   }
 
-  /** Once for each name, however many of its files went away. */
-  #listAgain(): void {
+  /** Lists the apps of the remaining files again: once for each name, however many of its files were removed. */
+  #relistMembers(): void {
     for (const key of this.#unlisted) for (const path of this.#paths.get(key) ?? []) this.#listMembers(path);
     this.#unlisted.clear();
   }
@@ -232,7 +233,7 @@ export class DesiredState {
     for (const app of membersIn(file)) this.#groupsByApp.add(app, file.name);
   }
 
-  /** `paths`: all that claim one name. */
+  /** Notes which files have problems. `paths` are all files that claim one name. */
   #markFiles(paths: readonly string[]): void {
     for (const path of paths) {
       const file = this.#files.get(path);
@@ -262,7 +263,7 @@ export class DesiredState {
   }
 }
 
-/** Two lists in order as one. */
+/** Merges two sorted lists into one. */
 function merge(some: readonly Problem[], others: readonly Problem[]): Problem[] {
   const merged: Problem[] = [];
   let next = 0;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A string that a file can hold: without lone surrogates, which UTF-8 turns into other characters, and without NUL,
- * which neither YAML nor the environment of a container can hold.
+ * A string that a file can hold: without lone surrogates, which UTF-8 replaces with other characters, and without NUL, which
+ * neither YAML nor the environment of a container can hold.
  */
 export const Text = z.string().refine((text) => text.isWellFormed() && !text.includes('\0'), {
   error: 'must be Unicode text without NUL characters',

@@ -6,14 +6,14 @@ export function isMapValue(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a list or a map has nothing in it. */
+/** Whether a value is an empty list or map. */
 export function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isMapValue(value) && Object.keys(value).length === 0;
 }
 
 /**
- * Whether two values of plain data are equal, and so, of contents, whether they mean the same to devices. The order
- * of a list counts, that of a map's keys does not. A key that only one side has is a difference.
+ * Whether two values of plain data are equal. The order of a list counts, the order of a map's keys does not. A key that
+ * only one side has is a difference. Equal contents mean the same to devices.
  */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -1,7 +1,6 @@
 /**
- * Runs a generator to its end without a break, and returns what it returns. Long work is written as a generator that
- * yields between its pieces, so that callers who have others to serve can give way there (`inPieces` in
- * `src/async/pace.ts`).
+ * Runs a generator to its end without a pause, and returns its result. Long work is written as a generator that yields
+ * between its pieces, so that callers can let other work run there (`inPieces` in `src/async/pace.ts`).
  */
 export function wholly<T>(work: Iterator<undefined, T>): T {
   for (;;) {

@@ -18,7 +18,7 @@ export const MAX_FILE_BYTES = 256 * 1024;
 /** Most problems that are reported of one file: a broken file can have one on every line. */
 export const MAX_PROBLEMS = 20;
 
-/** Keys that are refused, because every JavaScript object has a property of that name already. */
+/** Keys that are refused because every JavaScript object already has a property of that name. */
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const CORE_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/;
 
@@ -31,19 +31,19 @@ export interface Position {
 /** A YAML text as plain data, and the position of each part of the data. */
 export interface YamlDocument {
   value: unknown;
-  /** The position of the key or list item at a path; if there is none, of the nearest parent. */
+  /** Returns the position of the key or list item at a path or, if there is none, of its nearest parent. */
   positionOf(path: readonly (string | number)[]): Position;
 }
 
-/** A document with the syntax tree that it was read from, which editing needs. */
+/** A document with its syntax tree, which editing needs. */
 export interface YamlSource extends YamlDocument {
   tree: YamlTree;
 }
 
-/** Either the document or every problem that keeps it from being one. */
+/** Either the value that is read, or the problems for which it cannot be. */
 export type ReadResult<T> = { ok: true; value: T } | { ok: false; problems: TextProblem[] };
 
-/** The text of a file of at most `MAX_FILE_BYTES` bytes of UTF-8. A byte order mark stays in the text. */
+/** Decodes a file of at most `MAX_FILE_BYTES` bytes of UTF-8. A byte order mark stays in the text. Never throws. */
 export function decodeText(bytes: Uint8Array): ReadResult<string> {
   if (bytes.length > MAX_FILE_BYTES) return { ok: false, problems: [tooLarge(bytes.length)] };
   try {
@@ -56,7 +56,7 @@ export function decodeText(bytes: Uint8Array): ReadResult<string> {
   return { ok: false, problems: [fileProblem('file-not-text', message)] };
 }
 
-/** The problem of a file that is too large to be read. `size` is in bytes. */
+/** Returns the problem of a file that is too large to be read. `size` is in bytes. */
 export function tooLarge(size: number): TextProblem {
   return fileProblem(
     'file-too-large',
@@ -69,7 +69,7 @@ export function readYaml(text: string): ReadResult<YamlSource> {
   return wholly(readingYaml(text));
 }
 
-/** `readYaml` in pieces, between which others can have their turn. */
+/** `readYaml` in pieces: yields between them, so that callers can let other work run. */
 export function* readingYaml(text: string): Generator<undefined, ReadResult<YamlSource>> {
   const tree = yield* parsingYaml(text);
   yield;
@@ -85,8 +85,8 @@ export function* readingYaml(text: string): Generator<undefined, ReadResult<Yaml
 export type ReadYaml = typeof readYaml;
 
 /**
- * A `readYaml` that remembers: an edit asks for the same texts several times, and each is parsed once. `known` are
- * parsed already.
+ * Returns a `readYaml` with a cache: an edit reads the same texts several times, and each is parsed once. `known` holds
+ * results that exist already, by text.
  */
 export function readOnce(known: Map<string, ReadResult<YamlSource>> = new Map()): ReadYaml {
   return (text) => {
@@ -101,7 +101,7 @@ const DIRECTIVE_HINT = 'remove the lines that begin with "%"; only YAML 1.2 is r
 const TAG_HINT =
   'remove this tag (the word after "!"); only plain values are read. Put it in quotes if it is a value that begins with "!"';
 
-/** Messages that replace those of the parser, which are used for all other codes. */
+/** Messages that replace those of the parser. All other codes keep the message of the parser. */
 const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   MULTIPLE_DOCS: 'a file holds one object; remove everything from the second "---" on',
@@ -120,7 +120,7 @@ const SYNTAX_HINTS: Partial<Record<ErrorCode, string>> = {
   TAG_RESOLVE_FAILED: TAG_HINT,
 };
 
-/** Our codes for errors of the parser; all others are `yaml-syntax`. */
+/** The problem codes of some errors of the parser; all other errors are `yaml-syntax`. */
 const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
   BAD_DIRECTIVE: 'yaml-directive',
   RESOURCE_EXHAUSTION: 'yaml-depth',
@@ -130,7 +130,7 @@ const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
 function syntaxProblems(text: string, { document, lines }: YamlTree): TextProblem[] {
   const found = new Map<number, TextProblem>();
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
-    // What the parser finds at one position has one cause.
+    // Several errors at one position have one cause: the first is enough.
     if (found.size < MAX_PROBLEMS && !found.has(pos[0]))
       found.set(pos[0], {
         ...positionAt(lines, pos[0]),
@@ -144,15 +144,15 @@ function syntaxProblems(text: string, { document, lines }: YamlTree): TextProble
     : [{ ...positionAt(lines, conflict), code: 'yaml-syntax', message: CONFLICT_HINT }];
 }
 
-/** What git leaves in a file that two sides have changed. */
+/** The markers that git leaves in a file with a merge conflict. */
 const CONFLICT = /^<{7} /m;
 const CONFLICT_MIDDLE = /^={7}\r?$/m;
 const CONFLICT_HINT =
   'a merge conflict is not resolved here; keep one side, and remove the lines with <<<<<<<, ======= and >>>>>>>';
 
 /**
- * A message of the parser whose code stands for several things, with what to do, and without what it quotes: that can
- * be a secret.
+ * Adds a hint to a message of the parser whose code stands for several mistakes, and removes the part that quotes the file,
+ * which can be a secret.
  */
 function withHint(message: string): string {
   const [said = ''] = message.split(': ');
@@ -167,7 +167,7 @@ const HEADER_HINT =
 const BEHIND_HINT =
   "this is after the end of a value: put the whole value in quotes, and within them, double a single quote ('') or escape a double quote (\\\")";
 
-/** What is valid YAML but refused, because people would read it differently than the parser does. */
+/** The problems of valid YAML that is refused because users would read it differently than the parser does. */
 function contentProblems({ document, lines }: YamlTree): TextProblem[] {
   const found: TextProblem[] = [];
   if (document.directives.yaml.explicit === true || Object.keys(document.directives.tags).length > 1) {

@@ -13,7 +13,7 @@ import {
 import { wholly } from '../wholly.ts';
 import { blanked, misleadingComments, type Span } from './misleading-comments.ts';
 
-/** How often a text is parsed again without the comments that misled the parser. */
+/** How often a text is parsed at most, each time without the comments that misled the parser before. */
 const MAX_PASSES = 8;
 
 /** About a millisecond of work. */
@@ -22,10 +22,10 @@ const LEXEMES_OF_A_PIECE = 1000;
 const MISLED =
   'move this comment above its key or dash; there are too many comments between keys or dashes and their values';
 
-/** Deepest nesting of maps and lists that is read; ours needs four levels. */
+/** Deepest nesting of maps and lists that is read. Valid files need four levels. */
 export const MAX_DEPTH = 32;
 
-/** A parsed text with its syntax tree, and the map from offsets to lines. */
+/** The syntax tree of a text, and the map from its offsets to lines. */
 export interface YamlTree {
   document: Document.Parsed<ParsedNode, true>;
   lines: LineCounter;
@@ -45,17 +45,17 @@ const OPTIONS = {
 } as const;
 
 /**
- * The one place that says how YAML is read: version 1.2, core schema, string keys, no merge keys. Reading and editing
- * share it, so that they agree on every text.
+ * Parses a text as YAML 1.2 with the core schema, string keys and no merge keys. Reading and editing both use this function,
+ * so that they agree on every text.
  *
- * A text that is nested too deeply gives an empty document with that one error. Composing is recursive, and when V8 has
- * to compile a regular expression on a nearly full stack it ends the process, with no exception to catch.
+ * For a text that is nested too deeply, returns an empty document with that one error. Composing is recursive, and if V8
+ * has to compile a regular expression on a nearly full stack, it ends the process without an exception to catch.
  */
 export function parseYaml(text: string): YamlTree {
   return wholly(parsingYaml(text));
 }
 
-/** `parseYaml` in pieces: a file of the largest size takes a third of a second, in which others want their turn. */
+/** `parseYaml` in pieces: a file of the largest size takes a third of a second, and other work can run between pieces. */
 export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   const lines = countLines(text);
   const { tokens, misled } = yield* tokensOf(text);
@@ -65,7 +65,7 @@ export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   return { document: refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'), lines };
 }
 
-/** An empty document with this one error. */
+/** Returns an empty document with this one error. */
 function refused(at: Span, code: ErrorCode, message: string): YamlTree['document'] {
   const document = parseDocument('', OPTIONS);
   document.errors.push(new YAMLParseError(at, code, message));
@@ -73,8 +73,8 @@ function refused(at: Span, code: ErrorCode, message: string): YamlTree['document
 }
 
 /**
- * The tokens of a text as if comments that mislead the parser were blank lines; and one that still may, if there is
- * one.
+ * Parses a text into tokens, with blank lines in place of the comments that mislead the parser. `misled` is one of these
+ * comments that remains after `MAX_PASSES`.
  */
 function* tokensOf(text: string): Generator<undefined, { tokens: CST.Token[]; misled: Span | undefined }> {
   let source = text;
@@ -86,7 +86,7 @@ function* tokensOf(text: string): Generator<undefined, { tokens: CST.Token[]; mi
   }
 }
 
-/** What `Parser.parse` gives. */
+/** Does the same as `Parser.parse`, in pieces. */
 function* parsing(source: string): Generator<undefined, CST.Token[]> {
   const parser = new Parser();
   const tokens: CST.Token[] = [];
@@ -99,7 +99,7 @@ function* parsing(source: string): Generator<undefined, CST.Token[]> {
   return tokens.concat(...parser.end());
 }
 
-/** Counts lines itself, because the parser's own counter misses line breaks behind some errors. */
+/** Counts the lines without the parser, whose own counter misses line breaks behind some errors. */
 function countLines(text: string): LineCounter {
   const lines = new LineCounter();
   lines.addNewLine(0);
@@ -120,7 +120,7 @@ function compose(tokens: readonly CST.Token[], length: number): YamlTree['docume
   return document;
 }
 
-/** Where a tree of tokens exceeds `MAX_DEPTH`; undefined if it does not. Goes level by level, not recursively. */
+/** The offset at which a tree of tokens exceeds `MAX_DEPTH`; undefined if it does not. Works without recursion. */
 function tooDeepAt(token: CST.Token): number | undefined {
   let level = token.type === 'document' ? collections([token.value]) : [];
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {

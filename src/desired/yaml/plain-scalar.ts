@@ -1,9 +1,9 @@
 import { FORBIDDEN_KEYS } from './document.ts';
 
-/** A value on one line that all readers of YAML understand alike. */
+/** A value on one line that all readers of YAML read in the same way. */
 export type PlainScalar = string | number | boolean;
 
-/** One word, and words with single spaces between. No character in them is ever an indicator of YAML. */
+/** A word, and words with single spaces between them. No character in them can be an indicator of YAML. */
 const WORD = '[A-Za-z0-9/_](?:[A-Za-z0-9/_.@%+=~-]|:(?=[A-Za-z0-9/_.]))*';
 const BARE = `${WORD}(?: ${WORD})*`;
 /** Without escapes, and without doubled quotes. */
@@ -21,10 +21,10 @@ const NULLS = new Set(['null', 'Null', 'NULL']);
 
 const WHOLE = /^(?:0|[1-9]\d{0,14})$/;
 const DECIMAL = /^\d{1,9}\.\d{1,6}$/;
-/** A character that no notation of a number has, so that the text is a string. */
+/** A character that occurs in no notation of a number: a text with one is a string. */
 const NO_NUMBER = /[/:@%=~_g-np-wyzG-NP-WYZ]/;
 
-/** The value of a text that `SCALAR` matches; undefined if only the full parser can tell. */
+/** Returns the value of a text that `SCALAR` matches; undefined if only the full parser can determine it. */
 export function plainScalar(raw: string): PlainScalar | undefined {
   const first = raw.charCodeAt(0);
   if (first === 0x22 || first === 0x27) return raw.slice(1, -1);
@@ -33,7 +33,7 @@ export function plainScalar(raw: string): PlainScalar | undefined {
   return NO_NUMBER.test(raw) ? raw : undefined;
 }
 
-/** The key in a text that `KEY` matches; undefined for one that is refused or, without quotes, no string. */
+/** Returns the key in a text that `KEY` matches; undefined if the key is refused, or not a string without quotes. */
 export function plainKey(raw: string): string | undefined {
   const isQuoted = raw.startsWith('"');
   const key = isQuoted ? raw.slice(1, -1) : raw;

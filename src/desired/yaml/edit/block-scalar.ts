@@ -1,52 +1,62 @@
 import type { Entry, Part, ScalarPart } from './layout.ts';
-import { lineEnd, type QuietLine, quietLines } from './lines.ts';
+import { nextLineStart, type TriviaLine, triviaLines } from './lines.ts';
 import type { Patch } from './patch.ts';
 
-/** Whether a value is a block scalar to which the blank lines below it belong (`|+`, `>+`). */
-export function keepsBlanks(text: string, { style, start, body }: ScalarPart): boolean {
-  return style === 'block' && /^[|>]\d?\+/.test(text.slice(start, body));
-}
-
-/** The column at which the lines of a block scalar begin. `outer` is the column of the collection around it. */
-export function contentColumn(text: string, { start, body, end }: ScalarPart, outer: number): number {
-  const width = /^[|>][-+]?(\d)/.exec(text.slice(start, body))?.[1];
-  if (width !== undefined) return outer + Number(width);
-  return /^(?:[ \t]*\r?\n)*( +)/.exec(text.slice(body, end))?.[1]?.length ?? outer + 2;
+/** Whether a value is a block scalar that keeps the blank lines below it as content (`|+`, `>+`). */
+export function keepsBlankLines(text: string, { style, start, bodyStart }: ScalarPart): boolean {
+  return style === 'block' && /^[|>]\d?\+/.test(text.slice(start, bodyStart));
 }
 
 /**
- * Keeps a block scalar at the end of `above` from swallowing the lines that followed `removed`, now that nothing
- * stands between them: comments move left to `column`, and blank lines are removed or emptied if they would become content.
+ * The column at which the content of a block scalar begins. `parentColumn` is that of the map or list around it, from which
+ * an explicit width in the header (`|2`) counts.
  */
-export function settleBelow(patch: Patch, above: Entry, removed: Entry, column: number): void {
-  const blocks = blockScalars(above.value);
-  if (blocks.length === 0) return;
+export function contentColumn(
+  text: string,
+  { start, bodyStart, end }: ScalarPart,
+  parentColumn: number,
+): number {
+  const width = /^[|>][-+]?(\d)/.exec(text.slice(start, bodyStart))?.[1];
+  if (width !== undefined) return parentColumn + Number(width);
+  return /^(?:[ \t]*\r?\n)*( +)/.exec(text.slice(bodyStart, end))?.[1]?.length ?? parentColumn + 2;
+}
+
+/**
+ * Protects the comments and blank lines below a removed entry from becoming content of a block scalar: once the
+ * entry is gone, they follow `above` directly, and a block scalar at its end would take in blank lines and whatever is
+ * indented. Comments move left to `column`, that of the collection; blank lines are removed or emptied.
+ */
+export function protectLinesBelow(patch: Patch, above: Entry, removed: Entry, column: number): void {
+  const scalars = blockScalars(above.value);
+  if (scalars.length === 0) return;
   const { text } = patch;
-  const lines = quietLines(text, lineEnd(text, removed.end));
-  const isOutside = (line: QuietLine): boolean =>
+  const lines = triviaLines(text, nextLineStart(text, removed.end));
+  // The first comment that is not indented further than the collection ends the block scalar.
+  const endsScalar = (line: TriviaLine): boolean =>
     isComment(line) &&
-    line.indent <= column &&
-    !text.slice(line.start, line.start + line.indent).includes('\t');
-  for (const { start, indent } of before(lines, isOutside)) {
-    if (indent !== undefined) patch.replace(start, start + indent, ' '.repeat(column));
+    line.commentColumn <= column &&
+    !text.slice(line.start, line.start + line.commentColumn).includes('\t');
+  for (const { start, commentColumn } of linesBefore(lines, endsScalar)) {
+    if (commentColumn !== undefined) patch.replace(start, start + commentColumn, ' '.repeat(column));
   }
-  const keeps = blocks.some((block) => keepsBlanks(text, block));
-  for (const { start, end } of before(lines, isComment)) {
-    if (keeps) patch.remove(start, end);
+  const areKept = scalars.some((scalar) => keepsBlankLines(text, scalar));
+  for (const { start, end } of linesBefore(lines, isComment)) {
+    if (areKept) patch.remove(start, end);
     else if (/^[ \t]/.test(text.slice(start, end))) patch.replace(start, end, patch.eol);
   }
 }
 
-function isComment(line: QuietLine): line is QuietLine & { indent: number } {
-  return line.indent !== undefined;
+function isComment(line: TriviaLine): line is TriviaLine & { commentColumn: number } {
+  return line.commentColumn !== undefined;
 }
 
-/** The items before the first one that `stop` accepts. */
-function before<T>(items: readonly T[], stop: (item: T) => boolean): T[] {
-  const index = items.findIndex(stop);
-  return items.slice(0, index === -1 ? undefined : index);
+/** The lines before the first one that `isStop` accepts; all of them if it accepts none. */
+function linesBefore(lines: readonly TriviaLine[], isStop: (line: TriviaLine) => boolean): TriviaLine[] {
+  const index = lines.findIndex(isStop);
+  return lines.slice(0, index === -1 ? undefined : index);
 }
 
+/** The block scalars in a value. */
 function blockScalars(part: Part): ScalarPart[] {
   if (part.kind === 'scalar') return part.style === 'block' ? [part] : [];
   return part.form === 'block' ? part.entries.flatMap((entry) => blockScalars(entry.value)) : [];

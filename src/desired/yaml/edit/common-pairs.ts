@@ -1,9 +1,9 @@
-/** Largest table of the comparison. Of lists that need a larger one, only common beginnings and ends are found. */
+/** Most cells of the table for a comparison. For lists that need more, only common beginnings and ends are found. */
 export const MAX_CELLS = 1_000_000;
 
 type IndexPair = [number, number];
 
-/** The index pairs of a longest common subsequence of two lists, in ascending order. */
+/** Returns the index pairs of a longest common subsequence of two lists, in ascending order. */
 export function commonPairs(a: readonly string[], b: readonly string[]): IndexPair[] {
   const most = Math.min(a.length, b.length);
   let head = 0;

@@ -4,33 +4,34 @@ import type { CollectionPart, Entry } from './layout.ts';
 import type { NewEntry } from './render.ts';
 
 /**
- * What happens at one place of a collection, in the order of the text. With both `old` and `next`, the entry is edited
- * in place; with `old` alone it is removed; with `next` alone it is added.
+ * One step of the change from an old collection to a new one. With both `old` and `next`, the entry stays, and is edited
+ * in place; with `old` alone it is removed; with `next` alone it is added. The slots of a collection, in order, have its old
+ * entries in their order, and its new entries in theirs.
  */
 export interface Slot {
   old: Entry | undefined;
   next: NewEntry | undefined;
-  /** Of an item that is added: the removed one with the same value, which it is at another place. */
-  moved?: Entry | undefined;
+  /** For an added item that only moves within its list: the removed item with the same value. */
+  movedFrom?: Entry | undefined;
 }
 
-/** Pairs the entries of a map with those of `target` by key; new keys come last. */
+/** Pairs the entries of a map with those of `target` by key. New keys come last. */
 export function mapSlots(part: CollectionPart, target: Fields): Slot[] {
-  const known = new Set<string>();
+  const oldKeys = new Set<string>();
   const slots: Slot[] = part.entries.map((old) => {
     const key = String(old.key?.value);
-    known.add(key);
+    oldKeys.add(key);
     return { old, next: Object.hasOwn(target, key) ? { key, value: target[key] } : undefined };
   });
   for (const [key, value] of Object.entries(target)) {
-    if (!known.has(key)) slots.push({ old: undefined, next: { key, value } });
+    if (!oldKeys.has(key)) slots.push({ old: undefined, next: { key, value } });
   }
   return slots;
 }
 
 /**
- * When no old key stays, lets the first new one take the place of the first old one, behind its dash or on its line of a
- * flow map.
+ * If no old key stays, pairs the first new entry with the first old one, so that it takes its place: behind the dash, or on
+ * its line of a flow map.
  */
 export function reuseFirst(slots: Slot[]): Slot[] {
   const added = slots.findIndex(({ old }) => old === undefined);
@@ -40,26 +41,28 @@ export function reuseFirst(slots: Slot[]): Slot[] {
   return [{ old: first.old, next: slots[added]?.next }, ...rest];
 }
 
-/** Pairs the items of a list with those of `target` so that few of them change, and finds those that only move. */
+/** Pairs the items of a list with those of `target` so that few of them change. Finds the items that only move. */
 export function listSlots(part: CollectionPart, target: readonly unknown[]): Slot[] {
   const news = target.map((value): NewEntry => ({ key: undefined, value }));
   return [...align(part.entries, news, 0, findMoves(part.entries, news))];
 }
 
-/** Items that are there before and after, at another place among the others: each new one with the old one. */
+/** The items that only move: from each new item to the old item of the same value. */
 type Moves = ReadonlyMap<NewEntry, Entry>;
 
+/** Finds equal items among those that a longest common subsequence of the two lists leaves out. */
 function findMoves(olds: readonly Entry[], news: readonly NewEntry[]): Moves {
   if (olds.length * news.length > MAX_CELLS) return new Map();
   const pairs = commonPairs(olds.map(canonicalOf), news.map(canonicalOf));
   const [keptOlds, keptNews] = [new Set(pairs.map(([old]) => old)), new Set(pairs.map(([, next]) => next))];
-  const left = new Map<string, Entry[]>();
+  const unpaired = new Map<string, Entry[]>();
   for (const [index, old] of olds.entries()) {
-    if (!keptOlds.has(index)) left.set(canonicalOf(old), [...(left.get(canonicalOf(old)) ?? []), old]);
+    if (!keptOlds.has(index))
+      unpaired.set(canonicalOf(old), [...(unpaired.get(canonicalOf(old)) ?? []), old]);
   }
   return new Map(
     news.flatMap((next, index): [NewEntry, Entry][] => {
-      const old = keptNews.has(index) ? undefined : left.get(canonicalOf(next))?.shift();
+      const old = keptNews.has(index) ? undefined : unpaired.get(canonicalOf(next))?.shift();
       return old === undefined ? [] : [[next, old]];
     }),
   );
@@ -70,12 +73,16 @@ function canonicalOf(item: Entry | NewEntry): string {
 }
 
 function contentOf(item: Entry | NewEntry): unknown {
-  return 'after' in item ? item.value.value : item.value;
+  return 'indicatorEnd' in item ? item.value.value : item.value;
 }
 
-/** What two items must share to be paired: first the value, then the shape, at last nothing but the order. */
+/** What two items must have in common to be paired: first the value, then the shape, at last only their order. */
 const LEVELS: readonly ((value: unknown) => string)[] = [canonical, shape, () => ''];
 
+/**
+ * Pairs old and new items in order: at this level where they have its trait in common, and between those pairs at the next
+ * level. What remains below the last level is removed or added.
+ */
 function* align(
   olds: readonly Entry[],
   news: readonly NewEntry[],
@@ -85,10 +92,10 @@ function* align(
   const traitOf = LEVELS[level];
   if (traitOf === undefined || olds.length === 0 || news.length === 0) {
     for (const old of olds) yield { old, next: undefined };
-    for (const next of news) yield { old: undefined, next, moved: moves.get(next) };
+    for (const next of news) yield { old: undefined, next, movedFrom: moves.get(next) };
     return;
   }
-  // Between two pairs that are equal, as many new items as old ones replace them one for one, whatever their shape.
+  // Between two pairs of equal items, as many new items as old ones are paired one for one, whatever their shape.
   const isOneForOne = level > 0 && olds.length === news.length;
   const trait = isOneForOne ? () => '' : traitOf;
   const pairs = commonPairs(
@@ -105,39 +112,35 @@ function* align(
   yield* between(olds.slice(fromOld), news.slice(fromNew), level + 1, moves);
 }
 
-/** `align` that pairs no item with one that moves: what is said beside an item is about its value. */
+/**
+ * `align` without the items that move, each of which is then removed and added at its places: a comment beside an item is
+ * about its value, so no other value may take that place.
+ */
 function* alignUnmoved(
   olds: readonly Entry[],
   news: readonly NewEntry[],
   level: number,
   moves: Moves,
 ): Generator<Slot> {
-  const leaving = new Set(moves.values());
-  const staying = olds.filter((old) => !leaving.has(old));
-  const [oldQueue, newQueue] = [[...olds], [...news]];
-  const until = function* (old: Entry | undefined, next: NewEntry | undefined): Generator<Slot> {
-    while (oldQueue.length > 0 && oldQueue[0] !== old && leaving.has(oldQueue[0] as Entry))
-      yield { old: oldQueue.shift(), next: undefined };
-    while (newQueue.length > 0 && newQueue[0] !== next && moves.has(newQueue[0] as NewEntry)) {
-      const come = newQueue.shift() as NewEntry;
-      yield { old: undefined, next: come, moved: moves.get(come) };
-    }
+  const movedOlds = new Set<Entry | undefined>(moves.values());
+  const unmovedOlds = olds.filter((old) => !movedOlds.has(old));
+  const unmovedNews = news.filter((next) => !moves.has(next));
+  let [oldIndex, newIndex] = [0, 0];
+  const movedSlots = function* (): Generator<Slot> {
+    for (; movedOlds.has(olds[oldIndex]); oldIndex++) yield { old: olds[oldIndex], next: undefined };
+    for (let next = news[newIndex]; next && moves.has(next); next = news[++newIndex])
+      yield { old: undefined, next, movedFrom: moves.get(next) };
   };
-  for (const slot of align(
-    staying,
-    news.filter((next) => !moves.has(next)),
-    level,
-    moves,
-  )) {
-    yield* until(slot.old, slot.next);
-    if (slot.old !== undefined) oldQueue.shift();
-    if (slot.next !== undefined) newQueue.shift();
+  for (const slot of align(unmovedOlds, unmovedNews, level, moves)) {
+    yield* movedSlots();
+    if (slot.old !== undefined) oldIndex++;
+    if (slot.next !== undefined) newIndex++;
     yield slot;
   }
-  yield* until(undefined, undefined);
+  yield* movedSlots();
 }
 
-/** The value as a text that is the same for every order of keys. */
+/** The value as JSON, which is the same for any order of keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => (isMapValue(item) ? sorted(item) : item));
 }
@@ -146,7 +149,7 @@ function sorted(map: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The kind of a value and, for a map, its keys. */
+/** The kind of a value, with its keys if it is a map. */
 function shape(value: unknown): string {
   if (Array.isArray(value)) return 'list';
   return isMapValue(value) ? `map ${Object.keys(value).sort().join(' ')}` : 'scalar';

@@ -6,23 +6,24 @@ import { parseYaml, type YamlTree } from '../parse.ts';
 import { readPlain } from '../plain.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';
-import { startsLine, trimBlanks } from './lines.ts';
+import { isFirstOnLine, trimTrailingBlanks } from './lines.ts';
 import { Patch } from './patch.ts';
-import { filePen } from './pen.ts';
 import { renderYaml } from './render.ts';
+import { fileStyle } from './text-style.ts';
 
 /**
- * How much an edit rewrote, from fine to coarse:
- * - `nothing`: the text held the target already;
+ * How much of a text an edit rewrites, from fine to coarse:
+ * - `nothing`: the text already holds the target;
  * - `places`: the values that differ;
- * - `quoted-places`: the same, with strings of several lines in quotes: as a block scalar, one of them would have
- *   swallowed a comment below it; if need be, also without the tabs of blank lines, below which a key can be refused;
+ * - `quoted-places`: the values that differ, with strings of several lines in quotes, because one of them as a block scalar
+ *   would take in a comment below it; if that is not enough, also without the tabs in blank lines, since the parser can
+ *   refuse a key below them;
  * - `fields`: the top-level fields that differ;
  * - `file`: everything.
  */
 export type Grain = 'nothing' | 'places' | 'quoted-places' | 'fields' | 'file';
 
-/** An edited text, read back and found to hold the target, and the finest grain that achieved it. */
+/** An edited text that holds the target when it is read back, and the finest grain that achieves this. */
 export interface EditedText {
   text: string;
   grain: Grain;
@@ -30,10 +31,10 @@ export interface EditedText {
 
 const BOM = '\ufeff';
 
-/** `editYaml`, which also returns the grain of the edit. */
+/** Like `editYaml`, and also returns the grain of the edit. */
 export function editText(text: string, target: Fields, read: ReadYaml = readYaml): EditedText {
   const document = requireDocument(read(text));
-  const body = openBody(text);
+  const body = prepareBody(text);
   const tree = body.text === text ? document.tree : parseYaml(body.text);
   const top = topOf(document, tree);
   if (sameValue(top, target)) return { text, grain: 'nothing' };
@@ -47,13 +48,15 @@ export function editText(text: string, target: Fields, read: ReadYaml = readYaml
   for (const [grain, attempt] of attempts) {
     const edited = attempt();
     const result =
-      edited === undefined ? undefined : withEnds(body, edited).find((each) => holds(each, target));
+      edited === undefined
+        ? undefined
+        : restoreEnds(body, edited).find((candidate) => holds(candidate, target));
     if (result !== undefined) return { text: result, grain };
   }
   throw new HoldfastError('invalid', 'these values cannot be written as YAML that is read back');
 }
 
-/** Whether the text, read back, is the target. */
+/** Whether the text holds the target when it is read back. */
 function holds(text: string, target: Fields): boolean {
   const plain = readPlain(text);
   if (plain !== null) return sameValue(plain.value, target);
@@ -67,38 +70,40 @@ function requireDocument(read: ReadResult<YamlSource>): YamlSource {
   throw new HoldfastError('invalid', `line ${line}: ${message}`, { problems: read.problems });
 }
 
-/** The map that a text holds; null if it holds nothing but comments or an explicit `null`. */
+/** The map that a text holds; null if it holds only comments or an explicit `null`. Throws for all other values. */
 function topOf({ value }: YamlDocument, { document: { contents } }: YamlTree): object | null {
   if (isMap(contents)) return value as object;
   if (value === null) return null;
   throw new HoldfastError('invalid', 'the file must be a map of fields');
 }
 
-/** A text prepared for editing: without byte order mark, and with a line break at the end of every line. */
+/** A text prepared for editing: without a byte order mark, and with a line break at the end of every line. */
 interface Body {
   text: string;
+  /** The more frequent line break of the text. */
   eol: string;
-  hasMark: boolean;
-  /** Whether the line break at the end was there before. */
-  ended: boolean;
+  /** Whether the original text begins with a byte order mark. */
+  hasBom: boolean;
+  /** Whether the original text ends with a line break, or is empty. */
+  isEnded: boolean;
 }
 
-function openBody(text: string): Body {
-  const hasMark = text.startsWith(BOM);
-  const own = hasMark ? text.slice(1) : text;
-  const breaks = own.split('\n').length - 1;
-  const eol = own.split('\r\n').length - 1 > breaks / 2 ? '\r\n' : '\n';
-  const ended = own === '' || own.endsWith('\n');
-  return { text: ended ? own : own + eol, eol, hasMark, ended };
+function prepareBody(text: string): Body {
+  const hasBom = text.startsWith(BOM);
+  const withoutBom = hasBom ? text.slice(1) : text;
+  const breaks = withoutBom.split('\n').length - 1;
+  const eol = withoutBom.split('\r\n').length - 1 > breaks / 2 ? '\r\n' : '\n';
+  const isEnded = withoutBom === '' || withoutBom.endsWith('\n');
+  return { text: isEnded ? withoutBom : withoutBom + eol, eol, hasBom, isEnded };
 }
 
 /**
- * An edited text with the byte order mark and the final line break of the original one. If that had no final line
- * break, the text with one is the second choice: a block scalar at the end may need it.
+ * Restores the byte order mark and the missing final line break of the original text. Returns the results to try, best
+ * first: without a final line break, a block scalar at the end can lose its own, so the text with one comes second.
  */
-function withEnds({ hasMark, ended }: Body, edited: string): string[] {
-  const marked = (hasMark ? BOM : '') + edited;
-  return ended ? [marked] : [marked.replace(/\r?\n$/, ''), marked];
+function restoreEnds({ hasBom, isEnded }: Body, edited: string): string[] {
+  const result = (hasBom ? BOM : '') + edited;
+  return isEnded ? [result] : [result.replace(/\r?\n$/, ''), result];
 }
 
 interface EditOptions {
@@ -117,28 +122,31 @@ function editMap(
   if (!isMap(document.contents)) return undefined;
   const top = layOut(body.text, document.contents) as CollectionPart;
   const patch = new Patch(body.text, body.eol);
-  editTop(patch, top, target, { ...filePen(body.text, top), blocks }, coarse);
+  editTop(patch, top, target, { ...fileStyle(body.text, top), blocks }, coarse);
   return patch.apply();
 }
 
+/** Edits the map after removing the tabs from all blank lines. */
 function editWithoutTabs(body: Body, target: Fields): string | undefined {
   const text = body.text.replace(/(?<![^\n]) *\t[ \t]*(?=\r?\n)/g, '');
   return editMap({ ...body, text }, parseYaml(text), target, { blocks: false });
 }
 
-/** Adds the fields to a file that has only comments: below them, and above the end marker `...` if there is one. */
+/** Adds the fields to a file without any: below its comments, and above the end marker `...` if there is one. */
 function fillBlank(body: Body, { document: { contents } }: YamlTree, target: Fields): string {
   const text = contents?.srcToken === undefined ? body.text : withoutNull(body.text, contents.range);
   const end = /(?<![^\n])\.\.\.(?=\s)/.exec(text)?.index ?? text.length;
   return text.slice(0, end) + newLines(target, body.eol) + text.slice(end);
 }
 
-/** Takes the explicit `null` out of a text that has no other value. */
+/** Removes the explicit `null` from a text that has no other value. */
 function withoutNull(text: string, [start, end]: readonly number[]): string {
   const before = text.slice(0, start);
   const rest = text.slice(end).replace(/^[ \t]+/, '');
   if (!/^\r?\n/.test(rest)) return before + rest;
-  return startsLine(text, before.length) ? before + rest.replace(/^\r?\n/, '') : trimBlanks(before) + rest;
+  return isFirstOnLine(text, before.length)
+    ? before + rest.replace(/^\r?\n/, '')
+    : trimTrailingBlanks(before) + rest;
 }
 
 function newLines(target: Fields, eol: string): string {

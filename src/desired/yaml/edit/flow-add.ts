@@ -1,85 +1,128 @@
 import type { Slot } from './diff.ts';
-import { closingSpot, lastComma, lastOf, ownsLines, tailOf } from './flow.ts';
+import {
+  endWithComma,
+  isAloneOnLines,
+  isKept,
+  lastSlot,
+  offsetOnClosingLine,
+  type RemovedComments,
+  trailingComma,
+} from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { columnOf, endsLine, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
+import { columnOf, isFirstOnLine, isLastOnLine, joinLines, lineStart, nextLineStart } from './lines.ts';
 import type { Patch } from './patch.ts';
-import type { Pen } from './pen.ts';
 import { flowEntry, type NewEntry } from './render.ts';
+import type { TextStyle } from './text-style.ts';
 
-/** Adds entries to a flow collection as `slots` say, each on a line of its own if its neighbour has one. */
-export function addToFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[], pen: Pen): void {
-  const last = lastOf(slots);
-  const lastKept = slots.findLast(stays)?.old;
-  const closing = closingSpot(patch.text, slots);
-  const comma = lastComma(patch.text, part);
-  const around: Neighbours = { previous: undefined, next: slots.find(stays)?.old, closing: undefined };
-  for (const slot of slots) {
-    if (stays(slot)) around.previous = slot.old;
-    if (slot.old !== undefined || slot.next === undefined) continue;
-    around.closing = around.previous === lastKept ? closing : undefined;
-    const { entry, comment } = entryOf(patch.text, slot.next, slot.moved, pen);
-    addBeside(patch, part, around, { entry: entry + (slot === last ? comma : ', '), comment });
+/**
+ * Adds the new entries of a flow collection, each on a line of its own if its neighbor has one. An entry that moves
+ * takes its comment in `comments` along.
+ */
+export function addToFlow(
+  patch: Patch,
+  part: CollectionPart,
+  slots: readonly Slot[],
+  comments: RemovedComments,
+  style: TextStyle,
+): void {
+  const { text } = patch;
+  const last = lastSlot(slots);
+  const trailing = trailingComma(text, part);
+  const firstKept = slots.find(isKept)?.old;
+  const lastKept = slots.findLast(isKept)?.old;
+  for (const { previous, added } of gapsOf(slots)) {
+    const texts = added.map((slot): NewText => {
+      const { entry, comment } = textOf(text, slot, comments, style);
+      return { entry: entry + (slot === last ? trailing : ','), comment };
+    });
+    const spot = previous === lastKept ? offsetOnClosingLine(text, slots) : undefined;
+    if (spot !== undefined) patch.insert(spot, inline(patch, texts, columnOf(text, spot), ''));
+    else if (previous !== undefined) addBehind(patch, previous, texts);
+    else if (firstKept !== undefined) addBefore(patch, part, firstKept, texts);
   }
 }
 
-/** What is around a new entry. */
-interface Neighbours {
+/** The new entries between two kept ones, or at the beginning or end of the collection. */
+interface Gap {
+  /** The kept entry before the gap. */
   previous: Entry | undefined;
-  next: Entry | undefined;
-  /** The place of removed entries on the line of the closing bracket, if there is one (`closingSpot`). */
-  closing: number | undefined;
+  added: AddedSlot[];
 }
 
-/** The text of a new entry, and the comment that goes with it where it gets a line of its own. */
+type AddedSlot = Slot & { next: NewEntry };
+
+function gapsOf(slots: readonly Slot[]): Gap[] {
+  let gap: Gap = { previous: undefined, added: [] };
+  const gaps = [gap];
+  for (const slot of slots) {
+    if (isAdded(slot)) gap.added.push(slot);
+    else if (isKept(slot)) {
+      gap = { previous: slot.old, added: [] };
+      gaps.push(gap);
+    }
+  }
+  return gaps.filter(({ added }) => added.length > 0);
+}
+
+function isAdded(slot: Slot): slot is AddedSlot {
+  return slot.old === undefined && slot.next !== undefined;
+}
+
+/** The text of a new entry with its comma, and the comment that follows it on its line, with the blanks before it. */
 interface NewText {
   entry: string;
   comment: string;
 }
 
-/** An entry that moves takes its quotes along and, if it has a line for itself, the comment at the end of that. */
-function entryOf(text: string, next: NewEntry, moved: Entry | undefined, pen: Pen): NewText {
-  const own = moved === undefined ? '' : text.slice(moved.start, moved.end);
-  if (moved === undefined || own.includes('\n')) return { entry: flowEntry(next, pen), comment: '' };
-  const comment = trimBlanks(text.slice(tailOf(moved), lineEnd(text, moved.end)));
-  return { entry: own, comment: ownsLines(text, moved) ? comment : '' };
+/** A moved entry keeps its own text, such as its quotes, and its comment. */
+function textOf(
+  text: string,
+  { next, movedFrom }: AddedSlot,
+  comments: RemovedComments,
+  style: TextStyle,
+): NewText {
+  if (movedFrom === undefined) return { entry: flowEntry(next, style), comment: '' };
+  return { entry: text.slice(movedFrom.start, movedFrom.end), comment: comments.get(movedFrom) ?? '' };
 }
 
-function addBeside(
-  patch: Patch,
-  part: CollectionPart,
-  around: Neighbours,
-  { entry, comment }: NewText,
-): void {
-  const { previous, next, closing } = around;
-  const own = { entry: trimBlanks(entry), comment };
-  if (closing !== undefined) patch.insert(closing, comment === '' ? entry : lineBefore(patch, closing, own));
-  else if (previous !== undefined) addBehind(patch, previous, own);
-  else if (next !== undefined) addBefore(patch, part, next, own);
+/** Adds entries behind a kept one, on lines of their own if that has one or if a comment of theirs needs one. */
+function addBehind(patch: Patch, previous: Entry, texts: readonly NewText[]): void {
+  const { text } = patch;
+  const tail = endWithComma(previous);
+  const column = columnOf(text, previous.start);
+  const needsLines = isLastOnLine(text, tail) && texts.some(({ comment }) => comment !== '');
+  if (needsLines || isAloneOnLines(text, previous))
+    patch.insert(nextLineStart(text, tail), ownLines(patch, texts, column));
+  else patch.insert(tail, ` ${inline(patch, texts, column, '')}`);
 }
 
-/** An entry with its comment, in front of what stands at `offset`, which goes on at the same column of the next line. */
-function lineBefore({ text, eol }: Patch, offset: number, { entry, comment }: NewText): string {
-  return entry + comment + eol + ' '.repeat(columnOf(text, offset));
+/** Adds entries before all kept ones: above the comments of `next`, the first kept one, if it begins a line. */
+function addBefore(patch: Patch, part: CollectionPart, next: Entry, texts: readonly NewText[]): void {
+  const { text } = patch;
+  const column = columnOf(text, next.start);
+  if (isFirstOnLine(text, next.start)) {
+    const spot = next === part.entries[0] ? nextLineStart(text, part.start) : lineStart(text, next.start);
+    patch.insert(spot, ownLines(patch, texts, column));
+  } else patch.insert(next.start, inline(patch, texts, column, ' '));
 }
 
-function stays({ old, next }: Slot): boolean {
-  return old !== undefined && next !== undefined;
+/** Entries on lines of their own. */
+function ownLines({ eol }: Patch, texts: readonly NewText[], column: number): string {
+  return joinLines(
+    texts.map(({ entry, comment }) => entry + comment),
+    column,
+    eol,
+  );
 }
 
-function addBehind(patch: Patch, previous: Entry, { entry, comment }: NewText): void {
-  const { text, eol } = patch;
-  const tail = tailOf(previous);
-  if (ownsLines(text, previous)) {
-    patch.insert(lineEnd(text, tail), ' '.repeat(columnOf(text, previous.start)) + entry + comment + eol);
-  } else if (comment === '' || endsLine(text, tail)) patch.insert(tail, ` ${entry}`);
-  else patch.insert(tail, ` ${lineBefore(patch, previous.start, { entry, comment })}`);
-}
-
-/** Adds an entry before all others, above the comments of the present first one. */
-function addBefore(patch: Patch, part: CollectionPart, next: Entry, { entry, comment }: NewText): void {
-  const { text, eol } = patch;
-  if (startsLine(text, next.start)) {
-    const at = next === part.entries[0] ? lineEnd(text, part.start) : lineStart(text, next.start);
-    patch.insert(at, ' '.repeat(columnOf(text, next.start)) + entry + comment + eol);
-  } else patch.insert(next.start, `${entry} `);
+/**
+ * Entries on the line of their neighbor. A comment ends the line: what follows it continues at `column` of the next line. `end`
+ * separates the last entry from what follows if it has no comment.
+ */
+function inline({ eol }: Patch, texts: readonly NewText[], column: number, end: '' | ' '): string {
+  const parts = texts.map(({ entry, comment }, index) => {
+    if (comment !== '') return entry + comment + eol + ' '.repeat(column);
+    return entry + (index === texts.length - 1 ? end : ' ');
+  });
+  return parts.join('');
 }

@@ -1,71 +1,97 @@
 import type { Slot } from './diff.ts';
-import { slotsAtEnd, tailOf } from './flow.ts';
+import { endWithComma, type RemovedComments, slotsAfterLastKept } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { endsLine, lineEnd, lineStart, startsLine, trimBlanks } from './lines.ts';
+import { isFirstOnLine, isLastOnLine, lineStart, nextLineStart, trimTrailingBlanks } from './lines.ts';
 import type { Patch } from './patch.ts';
 
-/** Removes entries of a flow collection as `slots` say. Neighbours on one line are removed in one piece. */
-export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): void {
+/**
+ * Removes entries of a flow collection as `slots` say, and returns the comments that are removed with them. Neighbors on
+ * one line are removed in one piece.
+ */
+export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): RemovedComments {
   const { text } = patch;
-  const gone = new Set(slots.filter(({ next }) => next === undefined).map(({ old }) => old));
-  const isReplaced = slotsAtEnd(slots).some(({ old }) => old === undefined);
-  for (let from = 0; from < part.entries.length; from++) {
-    if (!gone.has(part.entries[from])) continue;
+  const { entries } = part;
+  const removed = new Set(slots.filter(({ next }) => next === undefined).map(({ old }) => old));
+  const addsAtEnd = slotsAfterLastKept(slots).some(({ old }) => old === undefined);
+  const spans: Span[] = [];
+  for (let from = 0; from < entries.length; from++) {
+    if (!removed.has(entries[from])) continue;
     let to = from;
-    while (gone.has(part.entries[to + 1]) && joinsNext(text, part.entries, to)) to++;
-    patch.remove(...removalSpan(text, part, { from, to, gone, isReplaced }));
+    while (removed.has(entries[to + 1]) && isNextOnLine(text, entries, to)) to++;
+    spans.push(removalSpan(text, part, { from, to, removed, addsAtEnd }));
     from = to;
   }
+  for (const span of spans) patch.remove(...span);
+  return new Map(
+    entries.map((entry, index) => {
+      const gap: Span = [entry.end, entries[index + 1]?.start ?? part.end];
+      return [entry, removedComments(text, gap, spans)];
+    }),
+  );
 }
 
-/** Whether an entry and the next one stand on one line. */
-function joinsNext(text: string, entries: readonly Entry[], index: number): boolean {
+type Span = [start: number, end: number];
+
+/** The comments of a gap between entries that are within removed spans, on one line. */
+function removedComments(text: string, [start, end]: Span, spans: readonly Span[]): string {
+  return Array.from(text.slice(start, end).matchAll(/[ \t]*#[^\n]*/g), ({ 0: comment, index }) => {
+    const at = start + index;
+    return spans.some(([from, to]) => at >= from && at < to) ? trimTrailingBlanks(comment) : '';
+  }).join('');
+}
+
+/** Whether the next entry begins on the line on which this one ends. */
+function isNextOnLine(text: string, entries: readonly Entry[], index: number): boolean {
   const [entry, next] = [entries[index], entries[index + 1]];
-  return entry !== undefined && next !== undefined && !text.slice(tailOf(entry), next.start).includes('\n');
+  return (
+    entry !== undefined && next !== undefined && !text.slice(endWithComma(entry), next.start).includes('\n')
+  );
 }
 
-/** Neighbours on one line that are removed: the indexes of the first and the last one. */
+/** Removed neighbors on one line. */
 interface Run {
+  /** The indexes of the first and the last one. */
   from: number;
   to: number;
-  /** All entries of the collection that are removed. */
-  gone: ReadonlySet<Entry | undefined>;
+  /** All removed entries of the collection. */
+  removed: ReadonlySet<Entry | undefined>;
   /** Whether new entries are added at the end of the collection. */
-  isReplaced: boolean;
+  addsAtEnd: boolean;
 }
 
-/**
- * Where the removal begins for entries that share their line with the closing bracket: behind the last entry that
- * stays, so that the bracket moves up to it, unless the bracket would end up in a comment.
- */
-function closingStart(text: string, { entries, start }: CollectionPart, { from, gone }: Run): number {
-  let index = from;
-  while (gone.has(entries[index - 1])) index--;
-  const gaps = entries.slice(index, from + 1).map((entry, offset) => {
-    const previous = entries[index + offset - 1];
-    return text.slice(previous === undefined ? start + 1 : tailOf(previous), entry.start);
-  });
-  const [first = '', ...others] = gaps;
-  const comments = first.includes('#') || others.some((gap) => /\n[ \t]*#/.test(gap));
-  const entry = entries[comments ? from : index] as Entry;
-  return comments ? entry.start : entry.start - first.length;
-}
-
-/** From where to where to remove a run, with what belongs to it: its comma, comment, blanks and line break. */
-function removalSpan(text: string, part: CollectionPart, run: Run): [number, number] {
+/** The range of a removed run together with what belongs to it: comma, comment, blanks and line break. */
+function removalSpan(text: string, part: CollectionPart, run: Run): Span {
   const { entries } = part;
   const [first, last] = [entries[run.from], entries[run.to]] as [Entry, Entry];
   const previous = entries[run.from - 1];
-  const begin = previous === undefined ? part.start + 1 : tailOf(previous);
-  const end = tailOf(last);
-  if (startsLine(text, first.start) && endsLine(text, end)) {
-    return [lineStart(text, first.start), lineEnd(text, end)];
+  const previousEnd = previous === undefined ? part.start + 1 : endWithComma(previous);
+  const end = endWithComma(last);
+  if (isFirstOnLine(text, first.start) && isLastOnLine(text, end)) {
+    return [lineStart(text, first.start), nextLineStart(text, end)];
   }
-  if (joinsNext(text, entries, run.to)) return [first.start, entries[run.to + 1]?.start ?? end];
-  if (joinsNext(text, entries, run.from - 1)) return [begin, end];
-  if (startsLine(text, first.start)) {
-    return [run.isReplaced ? first.start : closingStart(text, part, run), end];
+  if (isNextOnLine(text, entries, run.to)) return [first.start, entries[run.to + 1]?.start ?? end];
+  if (isNextOnLine(text, entries, run.from - 1)) return [previousEnd, end];
+  if (isFirstOnLine(text, first.start)) {
+    return [run.addsAtEnd ? first.start : closingLineStart(text, part, run), end];
   }
-  const rest = trimBlanks(text.slice(end, lineEnd(text, end)));
-  return [begin, endsLine(text, end) ? end + rest.length : end];
+  const rest = trimTrailingBlanks(text.slice(end, nextLineStart(text, end)));
+  return [previousEnd, isLastOnLine(text, end) ? end + rest.length : end];
+}
+
+/**
+ * Where the removal of a run on the line of the closing bracket begins: behind the last entry that stays, so that the
+ * bracket moves up to it; at the run itself if there are comments between, since the bracket would end up in one.
+ */
+function closingLineStart(text: string, { entries, start }: CollectionPart, { from, removed }: Run): number {
+  let index = from;
+  while (removed.has(entries[index - 1])) index--;
+  const gaps = entries.slice(index, from + 1).map((entry, offset) => {
+    const previous = entries[index + offset - 1];
+    return text.slice(previous === undefined ? start + 1 : endWithComma(previous), entry.start);
+  });
+  const [first = '', ...others] = gaps;
+  // A comment behind a removed entry, on its line, is removed with that.
+  const hasComments = first.includes('#') || others.some((gap) => /\n[ \t]*#/.test(gap));
+  const entry = entries[hasComments ? from : index] as Entry;
+  return hasComments ? entry.start : entry.start - first.length;
 }

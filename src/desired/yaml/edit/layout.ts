@@ -12,57 +12,60 @@ import {
 import { columnOf } from './lines.ts';
 import type { ScalarStyle } from './strings.ts';
 
-/** Where a value is: from `start` to before `end`. `head` is where its tag or anchor begins, else `start`. */
+/** Where a value stands: from `start` up to, but not including, `end`. */
 interface Span {
-  head: number;
+  /** Where the value with its properties (tag and anchor) begins; `start` if it has none. */
+  propsStart: number;
   start: number;
   end: number;
 }
 
+/** A scalar as it stands in the text. */
 export interface ScalarPart extends Span {
   kind: 'scalar';
   style: ScalarStyle;
   value: unknown;
-  /** Where the lines of a block scalar begin, below its header; `end` for all other scalars. */
-  body: number;
+  /** Where the line below a block scalar's header begins; `end` for all other scalars. */
+  bodyStart: number;
 }
 
+/** A map or list as it stands in the text. */
 export interface CollectionPart extends Span {
   kind: 'map' | 'list';
-  /** `bare` is a map without braces in a flow list, which always has one pair: `["8080": "80"]`. */
+  /** `bare` is a map without braces in a flow list, which has exactly one pair: `["8080": "80"]`. */
   form: 'block' | 'flow' | 'bare';
   value: unknown;
-  /** The column of the entries of a block. */
+  /** The column of the entries; 0 in flow style, where they have none in common. */
   column: number;
   entries: Entry[];
 }
 
 export type Part = ScalarPart | CollectionPart;
 
-/** A pair of a map or an item of a list: from `start` to before `end`, without comma and comments. */
+/** A pair of a map or an item of a list: from `start` up to, but not including, `end`, without its comma and comments. */
 export interface Entry {
   start: number;
   end: number;
-  /** The key of a pair; undefined for items. */
+  /** The key of a pair; undefined for an item. */
   key: ScalarPart | undefined;
   value: Part;
-  /** The offset behind the `:` or `-`; for an item of a flow list, of its value. Undefined for a key without `:`. */
-  after: number | undefined;
-  /** The offset behind the tag or anchor of the value; `after` if there is none. */
-  props: number;
-  /** Offset of the comma behind it, in a flow collection. */
+  /** The offset behind the `:` or `-`; `start` for an item of a flow list. Undefined for a key without `:`. */
+  indicatorEnd: number | undefined;
+  /** The offset behind the properties of the value; `indicatorEnd` if there are none, the end of the key without `:`. */
+  propsEnd: number;
+  /** Offset of the comma behind the entry, in a flow collection. */
   comma: number | undefined;
 }
 
-/** Finds the places of all parts of a parsed value. `text` is what it was parsed from. */
+/** Finds where each part of a parsed value stands. `text` is the text that it was parsed from. */
 export function layOut(text: string, node: Node): Part {
   return partOf(text, node, node.range?.[0] ?? 0);
 }
 
-function partOf(text: string, node: Node, head: number): Part {
-  if (isMap(node)) return mapPart(text, node as YAMLMap<Node, Node | null>, head);
-  if (isSeq(node)) return listPart(text, node as YAMLSeq<Node>, head);
-  return scalarPart(node as Scalar, head);
+function partOf(text: string, node: Node, propsStart: number): Part {
+  if (isMap(node)) return mapPart(text, node as YAMLMap<Node, Node | null>, propsStart);
+  if (isSeq(node)) return listPart(text, node as YAMLSeq<Node>, propsStart);
+  return scalarPart(node as Scalar, propsStart);
 }
 
 const STYLES: Partial<Record<string, ScalarStyle>> = {
@@ -72,53 +75,72 @@ const STYLES: Partial<Record<string, ScalarStyle>> = {
   scalar: 'plain',
 };
 
-function scalarPart(node: Scalar, head: number): ScalarPart {
+function scalarPart(node: Scalar, propsStart: number): ScalarPart {
   const token = node.srcToken as CST.FlowScalar | CST.BlockScalar | undefined;
   const { value } = node;
-  if (token === undefined) return missingPart(value, head, head);
+  if (token === undefined) return emptyPart(value, propsStart, propsStart);
   const start = token.offset;
   if (token.type === 'block-scalar')
-    return { ...blockSpan(token), kind: 'scalar', style: 'block', value, head };
+    return { ...blockSpan(token), kind: 'scalar', style: 'block', value, propsStart };
   const end = start + token.source.length;
-  return { kind: 'scalar', style: STYLES[token.type] ?? 'plain', value, head, start, end, body: end };
+  return {
+    kind: 'scalar',
+    style: STYLES[token.type] ?? 'plain',
+    value,
+    propsStart,
+    start,
+    end,
+    bodyStart: end,
+  };
 }
 
-function missingPart(value: unknown, head: number, at: number): ScalarPart {
-  return { kind: 'scalar', style: 'none', value, head, start: at, end: at, body: at };
+/** A value that is left out, as in `key:`. */
+function emptyPart(value: unknown, propsStart: number, at: number): ScalarPart {
+  return { kind: 'scalar', style: 'none', value, propsStart, start: at, end: at, bodyStart: at };
 }
 
-function blockSpan({ offset, props, source }: CST.BlockScalar): Pick<ScalarPart, 'start' | 'body' | 'end'> {
+/** Where a block scalar stands, without the line break at its end. */
+function blockSpan({
+  offset,
+  props,
+  source,
+}: CST.BlockScalar): Pick<ScalarPart, 'start' | 'bodyStart' | 'end'> {
   const header = props.map((prop) => ('source' in prop ? prop.source : '')).join('');
-  const body = offset + header.length;
-  // Without lines of its own, the line break at its end is that of the header.
+  const bodyStart = offset + header.length;
+  // A block scalar without content ends on the line of its header, before the line break.
   const lineBreak = /\r?\n$/.exec(header + source)?.[0] ?? '';
-  return { start: offset, body, end: body + source.length - lineBreak.length };
+  return { start: offset, bodyStart, end: bodyStart + source.length - lineBreak.length };
 }
 
-function mapPart(text: string, node: YAMLMap<Node, Node | null>, head: number): CollectionPart {
+function mapPart(text: string, node: YAMLMap<Node, Node | null>, propsStart: number): CollectionPart {
   const entries = node.items.map((pair) => pairEntry(text, pair));
   const value = Object.fromEntries(entries.map((entry) => [String(entry.key?.value), entry.value.value]));
-  return collectionPart(text, { kind: 'map', node, entries, value, head });
+  return collectionPart(text, { kind: 'map', node, entries, value, propsStart });
 }
 
-function listPart(text: string, node: YAMLSeq<Node>, head: number): CollectionPart {
+function listPart(text: string, node: YAMLSeq<Node>, propsStart: number): CollectionPart {
   const token = node.srcToken as CollectionToken | undefined;
   const items = (token?.items ?? []).filter(hasContent);
   const entries = items.map((item, index) => itemEntry(text, item, node.items[index] as Node));
   const value = entries.map((entry) => entry.value.value);
-  return collectionPart(text, { kind: 'list', node, entries, value, head });
+  return collectionPart(text, { kind: 'list', node, entries, value, propsStart });
 }
 
 type CollectionToken = CST.BlockMap | CST.BlockSequence | CST.FlowCollection;
-type Built = Pick<CollectionPart, 'kind' | 'entries' | 'value' | 'head'> & { node: YAMLMap | YAMLSeq };
+type CollectionContent = Pick<CollectionPart, 'kind' | 'entries' | 'value' | 'propsStart'> & {
+  node: YAMLMap | YAMLSeq;
+};
 
-function collectionPart(text: string, { kind, node, entries, value, head }: Built): CollectionPart {
+function collectionPart(
+  text: string,
+  { kind, node, entries, value, propsStart }: CollectionContent,
+): CollectionPart {
   const token = node.srcToken as CollectionToken | undefined;
   const first = entries[0]?.start ?? 0;
   if (token?.type === 'flow-collection') {
     const [start, end] = node.range ?? [0, 0];
-    setCommas(entries, token.items);
-    return { kind, form: 'flow', value, head, start, end, column: 0, entries };
+    assignCommas(entries, token.items);
+    return { kind, form: 'flow', value, propsStart, start, end, column: 0, entries };
   }
   const form = token === undefined ? 'bare' : 'block';
   const end = entries.at(-1)?.end ?? 0;
@@ -126,7 +148,7 @@ function collectionPart(text: string, { kind, node, entries, value, head }: Buil
     kind,
     form,
     value,
-    head: Math.min(head, first),
+    propsStart: Math.min(propsStart, first),
     start: first,
     end,
     column: columnOf(text, first),
@@ -134,8 +156,8 @@ function collectionPart(text: string, { kind, node, entries, value, head }: Buil
   };
 }
 
-/** An entry's comma is among the tokens before the next entry. */
-function setCommas(entries: readonly Entry[], items: readonly CST.CollectionItem[]): void {
+/** Gives each entry its comma, which the parser lists among the tokens before the next entry. */
+function assignCommas(entries: readonly Entry[], items: readonly CST.CollectionItem[]): void {
   const commas = items.flatMap((item) => item.start.filter(({ type }) => type === 'comma'));
   for (const [index, entry] of entries.entries()) entry.comma = commas[index]?.offset;
 }
@@ -143,55 +165,61 @@ function setCommas(entries: readonly Entry[], items: readonly CST.CollectionItem
 function pairEntry(text: string, pair: Pair<Node, Node | null>): Entry {
   const item = pair.srcToken as CST.CollectionItem;
   const key = scalarPart(pair.key as Scalar, pair.key.range?.[0] ?? 0);
-  const start = item.start.find(isSolid)?.offset ?? item.key?.offset ?? item.sep?.[0]?.offset ?? key.start;
+  const start = item.start.find(isContent)?.offset ?? item.key?.offset ?? item.sep?.[0]?.offset ?? key.start;
   const colon = item.sep?.findIndex((token) => token.type === 'map-value-ind') ?? -1;
-  const after = colon === -1 ? undefined : endOf(item.sep?.[colon] as CST.SourceToken);
-  return entryOf(text, { start, key, after, node: pair.value, lead: (item.sep ?? []).slice(colon + 1) });
+  const indicatorEnd = colon === -1 ? undefined : endOf(item.sep?.[colon] as CST.SourceToken);
+  return entryOf(text, {
+    start,
+    key,
+    indicatorEnd,
+    node: pair.value,
+    lead: (item.sep ?? []).slice(colon + 1),
+  });
 }
 
 function itemEntry(text: string, item: CST.CollectionItem, node: Node): Entry {
   const dash = item.start.find((token) => token.type === 'seq-item-ind');
   const first =
-    item.start.find(isSolid)?.offset ?? item.key?.offset ?? item.value?.offset ?? item.sep?.[0]?.offset;
+    item.start.find(isContent)?.offset ?? item.key?.offset ?? item.value?.offset ?? item.sep?.[0]?.offset;
   const start = first ?? 0;
-  const after = dash === undefined ? start : endOf(dash);
-  // The tag of a bare pair is that of its key.
+  const indicatorEnd = dash === undefined ? start : endOf(dash);
+  // A tag or anchor before a bare pair belongs to its key.
   const lead = item.sep === undefined ? item.start : [];
-  return entryOf(text, { start, key: undefined, after, node, lead });
+  return entryOf(text, { start, key: undefined, indicatorEnd, node, lead });
 }
 
-interface Found extends Pick<Entry, 'start' | 'key' | 'after'> {
+interface EntryParts extends Pick<Entry, 'start' | 'key' | 'indicatorEnd'> {
   node: Node | null;
-  /** The tokens before the value, in which its tag and anchor stand. */
+  /** The tokens before the value; its tag and anchor are among them. */
   lead: readonly CST.SourceToken[];
 }
 
-function entryOf(text: string, { start, key, after, node, lead }: Found): Entry {
+function entryOf(text: string, { start, key, indicatorEnd, node, lead }: EntryParts): Entry {
   const props = lead.filter((token) => token.type === 'anchor' || token.type === 'tag');
   const last = props.at(-1);
-  const propsEnd = last === undefined ? (after ?? key?.end ?? start) : endOf(last);
-  const head = props[0]?.offset;
-  const value = valuePart(text, node, head, propsEnd);
+  const propsEnd = last === undefined ? (indicatorEnd ?? key?.end ?? start) : endOf(last);
+  const propsStart = props[0]?.offset;
+  const value = valuePart(text, node, propsStart, propsEnd);
   const end = value.kind === 'scalar' && value.style === 'none' ? propsEnd : value.end;
-  return { start, end, key, value, after, props: propsEnd, comma: undefined };
+  return { start, end, key, value, indicatorEnd, propsEnd, comma: undefined };
 }
 
-function valuePart(text: string, node: Node | null, head: number | undefined, propsEnd: number): Part {
+function valuePart(text: string, node: Node | null, propsStart: number | undefined, propsEnd: number): Part {
   if (node !== null && !(isScalar(node) && node.srcToken === undefined)) {
-    return partOf(text, node, head ?? node.range?.[0] ?? 0);
+    return partOf(text, node, propsStart ?? node.range?.[0] ?? 0);
   }
-  return missingPart(isScalar(node) ? node.value : null, head ?? propsEnd, propsEnd);
+  return emptyPart(isScalar(node) ? node.value : null, propsStart ?? propsEnd, propsEnd);
 }
 
-/** Tokens that are part of no entry. */
-const QUIET = new Set(['space', 'newline', 'comment', 'comma']);
+/** Types of the tokens between entries. */
+const TRIVIA = new Set(['space', 'newline', 'comment', 'comma']);
 
-function isSolid(token: CST.SourceToken): boolean {
-  return !QUIET.has(token.type);
+function isContent(token: CST.SourceToken): boolean {
+  return !TRIVIA.has(token.type);
 }
 
 function hasContent(item: CST.CollectionItem): boolean {
-  return item.start.some(isSolid) || item.sep !== undefined || item.key != null || item.value !== undefined;
+  return item.start.some(isContent) || item.sep !== undefined || item.key != null || item.value !== undefined;
 }
 
 function endOf(token: CST.SourceToken): number {

@@ -3,62 +3,65 @@ export function lineStart(text: string, offset: number): number {
   return offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** Offset of the line below the one that holds `offset`; the end of the text for the last line. */
-export function lineEnd(text: string, offset: number): number {
+/** Offset of the first character of the line below the one that holds `offset`; the end of the text for the last line. */
+export function nextLineStart(text: string, offset: number): number {
   const end = text.indexOf('\n', offset);
   return end === -1 ? text.length : end + 1;
 }
 
-/** How many characters stand before `offset` on its line. */
+/** Number of characters before `offset` on its line. */
 export function columnOf(text: string, offset: number): number {
   return offset - lineStart(text, offset);
 }
 
 /** Whether only blanks precede `offset` on its line. */
-export function startsLine(text: string, offset: number): boolean {
+export function isFirstOnLine(text: string, offset: number): boolean {
   let at = offset;
   while (at > 0 && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--;
   return at === 0 || text[at - 1] === '\n';
 }
 
-/** Whether only blanks and a comment follow from `offset` to the end of its line. */
-export function endsLine(text: string, offset: number): boolean {
+/** Whether only blanks and perhaps a comment follow `offset` on its line. */
+export function isLastOnLine(text: string, offset: number): boolean {
   const rest = /[ \t]*(?:#|\r?\n|$)/y;
   rest.lastIndex = offset;
   return rest.test(text);
 }
 
-/** A line that has a comment or nothing on it. `indent` is the column of the comment, undefined for a blank line. */
-export interface QuietLine {
+/** A line without content: a blank line, or a comment on a line of its own. */
+export interface TriviaLine {
   start: number;
+  /** Offset of the next line. */
   end: number;
-  indent: number | undefined;
+  /** The column of the comment; undefined for a blank line. */
+  commentColumn: number | undefined;
 }
 
-/** The blank and comment lines from the line that begins at `offset` to the next line with content. */
-export function quietLines(text: string, offset: number): QuietLine[] {
-  const found: QuietLine[] = [];
+/** The blank and comment lines from the line that begins at `offset` up to the next line with content. */
+export function triviaLines(text: string, offset: number): TriviaLine[] {
+  const found: TriviaLine[] = [];
   for (let start = offset; start < text.length; ) {
-    const end = lineEnd(text, start);
+    const end = nextLineStart(text, start);
     const line = text.slice(start, end);
-    const indent = line.search(/[^ \t\r\n]/);
-    if (indent !== -1 && line[indent] !== '#') break;
-    found.push({ start, end, indent: indent === -1 ? undefined : indent });
+    const column = line.search(/[^ \t\r\n]/);
+    if (column !== -1 && line[column] !== '#') break;
+    found.push({ start, end, commentColumn: column === -1 ? undefined : column });
     start = end;
   }
   return found;
 }
 
-/** Joins lines to a text: each is indented by `column` spaces and ended by `eol`; empty lines stay empty. */
+/** Joins lines into a text: each is indented by `column` spaces and ended by `eol`; empty lines stay empty. */
 export function joinLines(lines: readonly string[], column: number, eol: string): string {
   const pad = ' '.repeat(column);
   return lines.map((line) => (line === '' ? eol : pad + line + eol)).join('');
 }
 
 /**
- * The text without the blanks and line breaks at its end; `trimEnd` takes characters that YAML counts as content, too.
+ * The text without blanks and line breaks at its end. `trimEnd` would also remove characters that are content in YAML, such
+ * as no-break spaces.
  */
-export function trimBlanks(text: string): string {
+export function trimTrailingBlanks(text: string): string {
   let end = text.length;
   while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);

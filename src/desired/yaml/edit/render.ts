@@ -1,87 +1,87 @@
 import { type Fields, isEmpty } from '../../values.ts';
-import { type Pen, PLAIN_PEN } from './pen.ts';
 import { canBePlain, inStyle, literal, quoted } from './strings.ts';
+import { DEFAULT_STYLE, type TextStyle } from './text-style.ts';
 
-/** A pair that is to be written, or an item of a list (then without key). */
+/** A pair to write or, without a key, an item of a list. */
 export interface NewEntry {
   key: string | undefined;
   value: unknown;
 }
 
-/** Longest key that may do without `?` before it: YAML looks for the `:` of a key only so far. */
+/** Longest key that is written without `?` before it: YAML limits how far the `:` may be from the start of the key. */
 const MAX_KEY = 1000;
 
-/** The text of a new file: block style, indented by two spaces, keys in the order of `target`. */
+/** Returns the text of a new file: block style, indented by two spaces, keys in the order of `target`. */
 export function renderYaml(target: Fields): string {
   if (isEmpty(target)) return '{}\n';
-  return blockLines(target, PLAIN_PEN).join('\n').concat('\n');
+  return blockLines(target, DEFAULT_STYLE).join('\n').concat('\n');
 }
 
-/** Whether a value is a map or list with something in it. Empty ones are always written as `{}` or `[]`. */
+/** Whether a value is a map or list that is not empty. Empty ones are always written as `{}` or `[]`. */
 export function hasEntries(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !isEmpty(value);
 }
 
-/** A map's pairs or a list's items. */
+/** The pairs of a map or the items of a list. */
 function newEntriesOf(value: object): NewEntry[] {
   if (Array.isArray(value)) return value.map((item) => ({ key: undefined, value: item }));
   return Object.entries(value).map(([key, item]) => ({ key, value: item }));
 }
 
 /** A value on one line, in flow style. */
-export function flowText(value: unknown, pen: Pen, inFlow = true): string {
-  if (typeof value === 'string') return stringText(value, pen.quoteAll, pen, inFlow);
+export function flowText(value: unknown, style: TextStyle, inFlow = true): string {
+  if (typeof value === 'string') return stringText(value, style.quoteAll, style, inFlow);
   if (typeof value !== 'object' || value === null) return String(value);
-  const items = newEntriesOf(value).map((entry) => flowEntry(entry, pen));
-  const pad = items.length === 0 ? '' : Array.isArray(value) ? pen.bracketPad : pen.bracePad;
+  const items = newEntriesOf(value).map((entry) => flowEntry(entry, style));
+  const pad = items.length === 0 ? '' : Array.isArray(value) ? style.bracketPad : style.bracePad;
   const inside = pad + items.join(', ') + pad;
   return Array.isArray(value) ? `[${inside}]` : `{${inside}}`;
 }
 
 /** An entry of a flow collection. */
-export function flowEntry({ key, value }: NewEntry, pen: Pen): string {
-  const text = flowText(value, pen);
-  return key === undefined ? text : `${keyText(key, pen, true)}: ${text}`;
+export function flowEntry({ key, value }: NewEntry, style: TextStyle): string {
+  const text = flowText(value, style);
+  return key === undefined ? text : `${keyText(key, style, true)}: ${text}`;
 }
 
 /** The lines of a map or list with entries, in block style and without indentation. */
-export function blockLines(value: object, pen: Pen): string[] {
-  return newEntriesOf(value).flatMap((entry) => entryLines(entry, pen));
+export function blockLines(value: object, style: TextStyle): string[] {
+  return newEntriesOf(value).flatMap((entry) => entryLines(entry, style));
 }
 
 /** The lines of one entry of a block. With `inFlow`, a collection in it is written in flow style. */
-export function entryLines({ key, value }: NewEntry, pen: Pen, inFlow = false): string[] {
-  if (key === undefined) return itemLines(value, pen, inFlow);
-  const text = keyText(key, pen, false);
-  if (text.length <= MAX_KEY) return pairLines(`${text}:`, value, pen, inFlow);
-  return [`? ${text}`, ...pairLines(':', value, pen, inFlow)];
+export function entryLines({ key, value }: NewEntry, style: TextStyle, inFlow = false): string[] {
+  if (key === undefined) return itemLines(value, style, inFlow);
+  const text = keyText(key, style, false);
+  if (text.length <= MAX_KEY) return pairLines(`${text}:`, value, style, inFlow);
+  return [`? ${text}`, ...pairLines(':', value, style, inFlow)];
 }
 
-function keyText(key: string, pen: Pen, inFlow: boolean): string {
-  return stringText(key, pen.quoteKeys, pen, inFlow);
+function keyText(key: string, style: TextStyle, inFlow: boolean): string {
+  return stringText(key, style.quoteKeys, style, inFlow);
 }
 
-function stringText(value: string, quoteAll: boolean, pen: Pen, inFlow: boolean): string {
-  if (quoteAll) return inStyle(value, pen.quote === "'" ? 'single' : 'double', pen.quote, inFlow);
-  return canBePlain(value, inFlow) ? value : quoted(value, pen.quote);
+function stringText(value: string, quoteAll: boolean, style: TextStyle, inFlow: boolean): string {
+  if (quoteAll) return inStyle(value, style.quote === "'" ? 'single' : 'double', style.quote, inFlow);
+  return canBePlain(value, inFlow) ? value : quoted(value, style.quote);
 }
 
-function pairLines(head: string, value: unknown, pen: Pen, inFlow: boolean): string[] {
-  const step = Array.isArray(value) ? pen.listStep : pen.mapStep;
-  if (hasEntries(value) && !inFlow) return [head, ...indent(blockLines(value, pen), step)];
-  return scalarLines(`${head} `, value, pen, pen.mapStep);
+function pairLines(head: string, value: unknown, style: TextStyle, inFlow: boolean): string[] {
+  const step = Array.isArray(value) ? style.listStep : style.mapStep;
+  if (hasEntries(value) && !inFlow) return [head, ...indent(blockLines(value, style), step)];
+  return scalarLines(`${head} `, value, style, style.mapStep);
 }
 
-function itemLines(value: unknown, pen: Pen, inFlow: boolean): string[] {
-  const dash = `-${pen.dashPad}`;
-  if (!hasEntries(value) || inFlow) return scalarLines(dash, value, pen, dash.length);
-  const [first = '', ...rest] = blockLines(value, pen);
+function itemLines(value: unknown, style: TextStyle, inFlow: boolean): string[] {
+  const dash = `-${style.dashPad}`;
+  if (!hasEntries(value) || inFlow) return scalarLines(dash, value, style, dash.length);
+  const [first = '', ...rest] = blockLines(value, style);
   return [dash + first, ...indent(rest, dash.length)];
 }
 
-function scalarLines(head: string, value: unknown, pen: Pen, width: number): string[] {
-  const block = typeof value === 'string' && pen.blocks ? literal(value, width) : undefined;
-  if (block === undefined) return [head + flowText(value, pen, false)];
+function scalarLines(head: string, value: unknown, style: TextStyle, width: number): string[] {
+  const block = typeof value === 'string' && style.blocks ? literal(value, width) : undefined;
+  if (block === undefined) return [head + flowText(value, style, false)];
   return [head + block.header, ...indent(block.lines, width)];
 }
 

@@ -1,24 +1,25 @@
 import { isMapValue } from '../../values.ts';
 import { type ReadYaml, readYaml } from '../document.ts';
 
-/** A line at which a field of the top begins. `-` is a list below its key, if there is one. */
+/** A line that begins a top-level field. `-` can begin an item of a list below its key instead. */
 const FIELD_START = /^(?:[^\s#%{[\]},.-]|-[^\s-])/;
 /** A line that begins another document. */
-const MARKER = /^---(?:\s|$)/;
-const QUIET = /^[ \t]*(?:#[^\n]*|\r?)$/;
+const DOCUMENT_START = /^---(?:\s|$)/;
+/** A blank line or a comment. */
+const TRIVIA = /^[ \t]*(?:#[^\n]*|\r?)$/;
 
-/** Most fields that are looked at: ours are about ten, and each is parsed by itself. */
+/** Most fields in a text that is salvaged: each is parsed by itself, and valid files have about ten. */
 const MAX_FIELDS = 100;
 
 /**
- * What is left of a text once the fields of its top that cannot be read are taken out, together with the comments in
- * them; of two fields with one name, the first stays. Null where more than single fields is wrong.
+ * Returns a text without those of its top-level fields that cannot be read, and without the comments in them. Of several
+ * fields with the same name, the first stays. Null if the problem is not limited to single fields.
  */
 export function salvageYaml(text: string, read: ReadYaml = readYaml): string | null {
-  const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
-  const lines = readableLines(text.slice(mark.length), read);
+  const bom = text.startsWith('\ufeff') ? '\ufeff' : '';
+  const lines = readableLines(text.slice(bom.length), read);
   if (lines === null) return null;
-  const rest = mark + lines.join('');
+  const rest = bom + lines.join('');
   const result = read(rest);
   return result.ok && isMapValue(result.value.value ?? {}) ? rest : null;
 }
@@ -26,7 +27,8 @@ export function salvageYaml(text: string, read: ReadYaml = readYaml): string | n
 function readableLines(text: string, read: ReadYaml): string[] | null {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
   const starts = lines.flatMap((line, index) => (FIELD_START.test(line) ? [index] : []));
-  if (starts.length > MAX_FIELDS || lines.slice(starts[0]).some((line) => MARKER.test(line))) return null;
+  if (starts.length > MAX_FIELDS || lines.slice(starts[0]).some((line) => DOCUMENT_START.test(line)))
+    return null;
   const names = new Set<string>();
   const kept = [lines.slice(0, starts[0])];
   for (const [index, start] of starts.entries()) {
@@ -41,11 +43,11 @@ function readableLines(text: string, read: ReadYaml): string[] | null {
 
 /** A field's own lines, and the blank lines and comments between it and the next field. */
 function cutField(lines: readonly string[]): { own: string[]; below: string[] } {
-  const end = lines.findLastIndex((line) => !QUIET.test(line.replace(/\n$/, ''))) + 1;
+  const end = lines.findLastIndex((line) => !TRIVIA.test(line.replace(/\n$/, ''))) + 1;
   return { own: lines.slice(0, end), below: lines.slice(end) };
 }
 
-/** The name of the one field that a text holds; undefined if it cannot be read as that. */
+/** The name of the only field in a text; undefined if the text cannot be read as one field. */
 function nameOf(text: string, read: ReadYaml): string | undefined {
   const result = read(text);
   const names = result.ok && isMapValue(result.value.value) ? Object.keys(result.value.value) : [];

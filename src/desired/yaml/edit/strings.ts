@@ -6,22 +6,22 @@ export type Quote = "'" | '"';
 /** How a scalar is written in the text; `none` for a value that is left out. */
 export type ScalarStyle = 'plain' | 'single' | 'double' | 'block' | 'none';
 
-/** A block scalar to be written: its header (`|-`) and the lines below it, not yet indented. */
+/** A literal block scalar to write: its header (such as `|-`) and the lines below it, not yet indented. */
 export interface Literal {
   header: string;
   lines: string[];
 }
 
-/** Plain words that a reader of YAML 1.2 or 1.1 takes for something else than a string. */
-const OTHER_TYPES = otherTypes();
-/** Characters that readers of YAML refuse or change, and those that make a text look different from what it is. */
+/** Patterns of plain text that YAML 1.2 or 1.1 reads as another type than a string. */
+const NON_STRINGS = nonStringPatterns();
+/** Characters that readers of YAML refuse or change, or that make a text look different from what it is. */
 const UNPRINTABLE =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/u;
 const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE, 'gu');
 const NOT_PLAIN = /^[\s,[\]{}#&*!|>'"%@`]|^[-?:](?:\s|$)|^(?:---|\.\.\.|[=~]$|<<$)|:(?:\s|$)|\s#|\s$/;
 const NOT_PLAIN_IN_FLOW = /[[\]{},]|^[-?:]/;
 
-function otherTypes(): RegExp[] {
+function nonStringPatterns(): RegExp[] {
   const { tags, compat } = new Schema({ schema: 'core', compat: 'yaml-1.1' });
   const tests = [...tags, ...(compat ?? [])].map((tag) =>
     tag.default && 'test' in tag ? tag.test : undefined,
@@ -29,21 +29,21 @@ function otherTypes(): RegExp[] {
   return tests.filter((test) => test !== undefined);
 }
 
-/** Whether every reader of YAML gets this very string back if it is written without quotes. */
+/** Whether every reader of YAML reads this same string if it is written without quotes. */
 export function canBePlain(value: string, inFlow: boolean): boolean {
   if (value === '' || NOT_PLAIN.test(value) || UNPRINTABLE.test(value)) return false;
   if (inFlow && NOT_PLAIN_IN_FLOW.test(value)) return false;
-  return !OTHER_TYPES.some((test) => test.test(value));
+  return !NON_STRINGS.some((test) => test.test(value));
 }
 
-/** A string in quotes, on one line: in those of `quote`, unless the others are needed or save escapes. */
+/** A string in quotes, on one line. Uses the other kind than `quote` if the string needs it, or needs fewer escapes with it. */
 export function quoted(value: string, quote: Quote): string {
   if (UNPRINTABLE.test(value)) return doubleQuoted(value);
   const savesEscapes = /["\\]/.test(value) && !value.includes("'");
   return quote === "'" || savesEscapes ? singleQuoted(value) : doubleQuoted(value);
 }
 
-/** A string on one line, in the style of the one that it replaces if that style can hold it. */
+/** A string on one line, in the style of the scalar that it replaces if that style can express it. */
 export function inStyle(value: string, style: ScalarStyle, quote: Quote, inFlow: boolean): string {
   if (style === 'double') return doubleQuoted(value);
   if (style === 'single') return UNPRINTABLE.test(value) ? doubleQuoted(value) : singleQuoted(value);
@@ -60,12 +60,12 @@ function doubleQuoted(value: string): string {
 }
 
 /**
- * A string as a literal block scalar whose lines are indented by `width` columns more than their parent. Undefined if
- * the string has no line break, or no block can hold it. `keep` allows line breaks at the end of the string: only for a
- * block to which the blank lines below it belong.
+ * A string as a literal block scalar whose lines are indented by `width` columns more than their parent. Undefined if the
+ * string has no line break, or a block scalar cannot express it. Only with `keep` may the string end in several line breaks:
+ * they become blank lines that belong to the scalar (`|+`).
  */
 export function literal(value: string, width: number, keep = false): Literal | undefined {
-  const content = withoutBreaksAtEnd(value);
+  const content = withoutTrailingBreaks(value);
   const breaks = value.length - content.length;
   if (!value.includes('\n') || (breaks > 1 && !keep)) return undefined;
   const lastLine = content.slice(content.lastIndexOf('\n') + 1);
@@ -77,7 +77,7 @@ export function literal(value: string, width: number, keep = false): Literal | u
   return { header: `|${indented ? width : ''}${chomp}`, lines: [...content.split('\n'), ...blanks] };
 }
 
-function withoutBreaksAtEnd(value: string): string {
+function withoutTrailingBreaks(value: string): string {
   let end = value.length;
   while (value[end - 1] === '\n') end--;
   return value.slice(0, end);

@@ -55,9 +55,9 @@ export function messageOf(error: unknown): string {
 export const SHUTTING_DOWN = 'the manager is shutting down';
 
 /** Reports whether an error, or one of its causes, comes from the manager's own shutdown. */
-export function isOfShutdown(error: unknown): boolean {
+export function isShutdownError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return error.message === SHUTTING_DOWN || isOfShutdown(error.cause);
+  return error.message === SHUTTING_DOWN || isShutdownError(error.cause);
 }
 
 /** Node's and git's errors for the limit of this process (EMFILE) or of the machine (ENFILE). */
@@ -67,7 +67,7 @@ const NO_DESCRIPTOR = /\bE[MN]FILE\b|too many open files/i;
  * Returns the advice for an error that says that no more files can be opened, given its code or message; null for any
  * other error.
  */
-export function descriptorTrouble(text: string): string | null {
+export function descriptorAdvice(text: string): string | null {
   return NO_DESCRIPTOR.test(text) ? TOO_FEW_DESCRIPTORS : null;
 }
 

@@ -1,11 +1,11 @@
 /** Like `inLanes`, but resolves to the results in the order of the items. */
-export async function mapInLanes<T, R>(
+export async function mapConcurrently<T, R>(
   lanes: number,
   items: readonly T[],
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  await inLanes(lanes, items, async (item, index) => {
+  await forEachConcurrently(lanes, items, async (item, index) => {
     results[index] = await work(item);
   });
   return results;
@@ -15,7 +15,7 @@ export async function mapInLanes<T, R>(
  * Calls `work` for the items in their order, with at most `lanes` calls running at once. After a failure no further
  * call begins; once the running ones have ended, this rejects with the first failure.
  */
-export async function inLanes<T>(
+export async function forEachConcurrently<T>(
   lanes: number,
   items: readonly T[],
   work: (item: T, index: number) => Promise<unknown>,

@@ -6,7 +6,7 @@ const BUDGET = 4;
 const NOTEWORTHY = 1;
 
 /** Calls `work` for one item after another, and lets other work run in between. */
-export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
+export async function forEachYielding<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
   const pace = new Pace();
   for (const item of items) {
     work(item);
@@ -16,7 +16,7 @@ export async function inTurns<T>(items: Iterable<T>, work: (item: T) => void): P
 }
 
 /** Runs a generator to its end, and lets other work run at its `yield`s. Resolves to the value that it returns. */
-export async function inPieces<T>(work: Iterator<unknown, T>): Promise<T> {
+export async function runYielding<T>(work: Iterator<unknown, T>): Promise<T> {
   const pace = new Pace();
   const result = await pace.pieces(work);
   await pace.end();

@@ -1,11 +1,11 @@
 /** Runs a task when its turn comes. */
-export type TakeTurns = <T>(work: () => Promise<T>) => Promise<T>;
+export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
  * Returns a function that runs at most `limit` tasks at once. Further tasks wait, and begin in the order in which they
  * came. While `mostWaiting` tasks wait, further ones are rejected with `refusal()`.
  */
-export function createTurns(limit: number, mostWaiting: number, refusal: () => Error): TakeTurns {
+export function createLimiter(limit: number, mostWaiting: number, refusal: () => Error): Limiter {
   const waiting: (() => void)[] = [];
   let freeSlots = limit;
 

@@ -2,14 +2,14 @@ import type { AppChange, AppFields } from '../desired/app.ts';
 import type { FileEdit } from '../source/source.ts';
 import { targetFields, type WriteMode } from './fields.ts';
 import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
-import { absent, blocked, present } from './refusals.ts';
+import { absentError, blockedError, presentError } from './refusals.ts';
 import { exists, type WriteView } from './view.ts';
 import type { AppWrite } from './write.ts';
 
 /** Returns the file edits that carry out a write to an app; none if the files already have its content. */
 export function* appEdits(write: AppWrite, view: WriteView): Editing {
   if (write.op === 'create') return createApp(write.name, write.fields, view);
-  if (!exists('app', write.name, view)) throw absent('app', write.name);
+  if (!exists('app', write.name, view)) throw absentError('app', write.name);
   if (write.op === 'delete') return yield* deleteApp(write.name, view);
   return write.op === 'replace'
     ? yield* replaceApp(write.name, write.fields, view)
@@ -17,7 +17,7 @@ export function* appEdits(write: AppWrite, view: WriteView): Editing {
 }
 
 function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
-  if (view.applied.has('app', name)) throw present('app', name);
+  if (view.applied.has('app', name)) throw presentError('app', name);
   if (view.desired.pathsOf('app', name).length > 0) throw blockedBy(name, view);
   return [newAppFile(name, fields, view)];
 }
@@ -57,7 +57,7 @@ function* deleteApp(name: string, view: WriteView): Editing {
 function* removeFromGroup(app: string, group: string, view: WriteView): Editing {
   const file = view.desired.group(group);
   if (file === undefined) return [];
-  if (file.content === undefined) throw blocked(view.desired.problemsOf('device_group', group));
+  if (file.content === undefined) throw blockedError(view.desired.problemsOf('device_group', group));
   if (!file.content.apps.includes(app)) return [];
   const apps = file.content.apps.filter((other) => other !== app);
   return yield* editFile(file.path, view, () => ({ apps }));
@@ -65,5 +65,5 @@ function* removeFromGroup(app: string, group: string, view: WriteView): Editing 
 
 function blockedBy(name: string, { desired }: WriteView): Error {
   const fileIsGone = `the file of app "${name}" is gone, but a device group still lists the app; write all its fields, or delete the app`;
-  return blocked(desired.problemsOf('app', name), fileIsGone);
+  return blockedError(desired.problemsOf('app', name), fileIsGone);
 }

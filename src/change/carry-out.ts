@@ -3,7 +3,7 @@ import { type Head, RepositoryConflict } from '../source/source.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { answer, confirm, type DraftedWrite } from './confirm.ts';
 import { type DraftOutcome, draftAll } from './draft-batch.ts';
-import { writeRefusal } from './preconditions.ts';
+import { ifMatchError } from './preconditions.ts';
 import { settleFor } from './settle.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
@@ -82,7 +82,7 @@ async function tryOneByOne(
 async function rejectOutdated(drafted: readonly DraftedWrite[], store: ObjectReads): Promise<QueuedWrite[]> {
   const accepted: QueuedWrite[] = [];
   for (const { request } of drafted) {
-    const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
+    const refusal = await ifMatchError(request, store).catch((error: unknown) => error);
     if (refusal === null) accepted.push(request);
     else request.reject(refusal);
   }
@@ -98,7 +98,7 @@ async function publish(
   const { publisher, reconciler } = dependencies;
   const commits = drafted.map(({ draft }) => draft.commit);
   const publishing = publisher.publish(base, commits);
-  if (base.revision === null) reconciler.passes.began(rootOf(publishing));
+  if (base.revision === null) reconciler.passes.addFirstCommit(rootOf(publishing));
   let revisions: string[];
   try {
     revisions = await publishing;
@@ -120,7 +120,7 @@ async function handlePublishFailure(
   const requests = drafted.map(({ request }) => request);
   if (kindOf(error) === 'moved-on') return requests;
   // A pass shows the failure in the status, and finds out whether commits of an unknown outcome have arrived.
-  if (kindOf(error) === 'unavailable') void dependencies.reconciler.look();
+  if (kindOf(error) === 'unavailable') void dependencies.reconciler.pollOrigin();
   // Tried one by one, each write of the batch would wait for the same lock and fail as well.
   if (error instanceof RepositoryConflict) throw error;
   // A conflict of one write must not block the others of the batch.

@@ -22,7 +22,7 @@ export async function confirm(
   revisions: string[],
   { reconciler, reader, store, faults, patience }: WriterDependencies,
 ): Promise<void> {
-  const outcome = await passWithin(patience, reconciler.reach(revisions.at(-1) as string));
+  const outcome = await passWithin(patience, reconciler.passAt(revisions.at(-1) as string));
   faults.pass('write-done');
   const confirmOne = async ({ request }: DraftedWrite, index: number): Promise<void> => {
     const revision = revisions[index] as string;

@@ -2,7 +2,7 @@ import type { DeviceGroup } from '../desired/device-group.ts';
 import { sameValue } from '../desired/values.ts';
 import type { FileEdit } from '../source/source.ts';
 import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
-import { absent, blocked, present, unknownApps } from './refusals.ts';
+import { absentError, blockedError, presentError, unknownApps } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { DeviceGroupWrite } from './write.ts';
 
@@ -10,14 +10,14 @@ import type { DeviceGroupWrite } from './write.ts';
 export function* deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): Editing {
   const { name } = write;
   if (write.op === 'create') return createGroup(name, write.fields, view);
-  if (!exists('device_group', name, view)) throw absent('device_group', name);
+  if (!exists('device_group', name, view)) throw absentError('device_group', name);
   if (write.op === 'delete') return removeFiles(view.desired.pathsOf('device_group', name));
   return yield* replaceGroup(name, write.fields, view);
 }
 
 function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
-  if (view.applied.has('device_group', name)) throw present('device_group', name);
-  if (view.desired.group(name) !== undefined) throw blocked(problemsAt('device_group', name, view));
+  if (view.applied.has('device_group', name)) throw presentError('device_group', name);
+  if (view.desired.group(name) !== undefined) throw blockedError(problemsAt('device_group', name, view));
   refuseUnknownApps(fields, view);
   return [newFile('device_group', name, fields)];
 }
@@ -35,7 +35,7 @@ function* replaceGroup(name: string, fields: DeviceGroup, view: WriteView): Edit
 function refuseUnapplied(name: string, fields: DeviceGroup, view: WriteView): void {
   if (sameValue(view.applied.group(name), fields)) return;
   const problems = problemsAt('device_group', name, view);
-  if (problems.length > 0) throw blocked(problems);
+  if (problems.length > 0) throw blockedError(problems);
 }
 
 /** Refuses apps that do not exist. An app that exists but cannot be listed yet is a problem that the plan reports. */

@@ -1,11 +1,11 @@
-import { inLanes } from '../async/lanes.ts';
+import { forEachConcurrently } from '../async/lanes.ts';
 import { Pace } from '../async/pace.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import type { PassRunner } from '../reconcile/pass/pass.ts';
 import { type Draft, drafting } from './draft.ts';
-import { writeRefusal } from './preconditions.ts';
+import { ifMatchError } from './preconditions.ts';
 import { filesOf, type WriteView } from './view.ts';
 import type { WriteRequest, WriterDependencies } from './write.ts';
 
@@ -56,12 +56,12 @@ async function gather(
 ): Promise<GatheredRequest> {
   const { desired } = reconciler.passes;
   const texts = new Map<string, string>();
-  await inLanes(PORTION, filesOf(request.write, desired), async (path) => {
+  await forEachConcurrently(PORTION, filesOf(request.write, desired), async (path) => {
     const blob = desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, editableText(found.bytes));
   });
-  const refusal = await writeRefusal(request, store).catch((error: unknown) => error);
+  const refusal = await ifMatchError(request, store).catch((error: unknown) => error);
   return { ...request, texts, refusal };
 }
 

@@ -11,7 +11,7 @@ import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
-import { blocked, fileTooLarge } from './refusals.ts';
+import { blockedError, fileTooLarge } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { Write, WriteContext } from './write.ts';
 
@@ -48,7 +48,7 @@ export function* drafting(
   const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
     // The files have the content, but it is not applied, because the head is refused.
-    if (before.length > 0) throw blocked(before);
+    if (before.length > 0) throw blockedError(before);
     return null;
   }
   const after = { ...view, desired: view.desired.trial() };
@@ -99,7 +99,7 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
     const { kind, name } = parseKey(key);
     return [...desired.problemsOf(kind, name), ...(plan.problems.get(key) ?? [])];
   });
-  if (problems.length > 0) throw blocked(problems);
+  if (problems.length > 0) throw blockedError(problems);
 }
 
 /**
@@ -109,7 +109,7 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
  */
 function refuseRemaining({ op }: Write, before: readonly Problem[], after: readonly Problem[]): void {
   const isRepair = (op === 'replace' || op === 'delete') && after.length < before.length;
-  if (after.length > 0 && !isRepair) throw blocked(after);
+  if (after.length > 0 && !isRepair) throw blockedError(after);
 }
 
 /**
@@ -118,7 +118,7 @@ function refuseRemaining({ op }: Write, before: readonly Problem[], after: reado
  */
 function refuseUnappliedFile({ op, kind, name }: Write, before: readonly Problem[], view: WriteView): void {
   if (op !== 'create' || view.applied.has(kind, name) || !exists(kind, name, view)) return;
-  if (problemsAt(kind, name, view).length === 0) throw blocked(before);
+  if (problemsAt(kind, name, view).length === 0) throw blockedError(before);
 }
 
 /** Returns every problem for which STRICT refuses this state. `touched` has the keys of the edited objects. */

@@ -1,7 +1,7 @@
 import { newFilePath } from '../desired/file.ts';
 import type { Kind } from '../desired/name.ts';
 import { type Fields, isMapValue } from '../desired/values.ts';
-import { type ReadYaml, readingYaml, readOnce } from '../desired/yaml/document.ts';
+import { cachedReadYaml, type ReadYaml, readingYaml } from '../desired/yaml/document.ts';
 import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
 import type { FileEdit } from '../source/source.ts';
 import type { WriteView } from './view.ts';
@@ -31,7 +31,7 @@ export function* editFile(
 ): Editing {
   const text = texts.get(path) ?? '';
   // Kept for this edit only: a parsed tree takes a hundred times the memory of its text.
-  const read = readOnce(new Map([[text, yield* readingYaml(text)]]));
+  const read = cachedReadYaml(new Map([[text, yield* readingYaml(text)]]));
   yield;
   const readable = read(text).ok ? text : (salvageYaml(text, read) ?? text);
   const fields = fieldsOf(readable, read);

@@ -5,7 +5,7 @@ import type { PassOutcome } from '../reconcile/pass/pass.ts';
  * Resolves to the outcome of a pass that ends within `limit` milliseconds; otherwise rejects as `unavailable`. The pass
  * itself continues: a first fetch of a long history can take an hour, and no caller waits that long.
  */
-export async function within<T>(limit: number, pass: Promise<T>): Promise<T> {
+export async function withinLimit<T>(limit: number, pass: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     const error = new HoldfastError('unavailable', 'the repository is being read; try again later');
@@ -20,7 +20,7 @@ export async function within<T>(limit: number, pass: Promise<T>): Promise<T> {
 
 /** Does the same, but resolves to a failed outcome, as passes do. */
 export function passWithin(limit: number, pass: Promise<PassOutcome>): Promise<PassOutcome> {
-  return within(limit, pass).catch((error: unknown) => {
+  return withinLimit(limit, pass).catch((error: unknown) => {
     if (error instanceof HoldfastError) return { ok: false, error };
     throw error;
   });

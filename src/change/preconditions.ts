@@ -3,29 +3,29 @@ import type { HoldfastError } from '../errors.ts';
 import { ifMatchRefusal } from '../store/if-match.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
-import { absent, present } from './refusals.ts';
+import { absentError, presentError } from './refusals.ts';
 import type { WriteRequest, WriterDependencies } from './write.ts';
 
 /**
  * Resolves to the error of a request about an object that is neither in the store nor in a file, or, if `isNew`, of a
  * request that creates an object which is in the store; null if there is no such error in the state of the last pass.
  */
-export async function existenceRefusal(
+export async function existenceError(
   { store, reconciler }: Pick<WriterDependencies, 'reconciler'> & { store: ObjectReads },
   { kind, name }: ObjectKey,
   isNew: boolean,
 ): Promise<HoldfastError | null> {
   const isStored = (await storedObject(store, kind, name)).value !== null;
-  if (isNew) return isStored ? present(kind, name) : null;
+  if (isNew) return isStored ? presentError(kind, name) : null;
   const isKnown = isStored || reconciler.passes.desired.pathsOf(kind, name).length > 0;
-  return isKnown ? null : absent(kind, name);
+  return isKnown ? null : absentError(kind, name);
 }
 
 /**
  * Resolves to the `moved-on` error of a write whose `If-Match` does not match the object in the store; null if it
  * matches or there is none. Callers report it only after all errors of the request itself (docs/api.md has the order).
  */
-export async function writeRefusal(
+export async function ifMatchError(
   { write, context }: WriteRequest,
   store: ObjectReads,
 ): Promise<HoldfastError | null> {

@@ -5,14 +5,14 @@ import { HoldfastError } from '../errors.ts';
 import { KIND_NOUNS } from '../plan/describe.ts';
 
 /** Returns the error of a request about an object that does not exist. The detail is the body of the reply. */
-export function absent(kind: Kind, name: string): HoldfastError {
+export function absentError(kind: Kind, name: string): HoldfastError {
   return new HoldfastError('absent', `there is no ${KIND_NOUNS[kind]} "${name}"`, {
     [existsDetail(kind)]: false,
   });
 }
 
 /** Returns the error of a create whose name is taken. */
-export function present(kind: Kind, name: string): HoldfastError {
+export function presentError(kind: Kind, name: string): HoldfastError {
   const message = `there is a ${KIND_NOUNS[kind]} "${name}" already`;
   return new HoldfastError('present', message, { [existsDetail(kind)]: true });
 }
@@ -27,7 +27,7 @@ export function unknownApps(names: readonly string[]): HoldfastError {
  * Returns the error of a write that the state of the repository does not allow: because of `problems`, or, if there are
  * none, for the reason `otherwise`.
  */
-export function blocked(
+export function blockedError(
   problems: readonly Problem[],
   otherwise = 'the files on the branch do not allow it',
 ): HoldfastError {

@@ -1,7 +1,7 @@
 import { HoldfastError } from '../errors.ts';
 import type { Head } from '../source/source.ts';
 import { passWithin } from './patience.ts';
-import { existenceRefusal, writeRefusal } from './preconditions.ts';
+import { existenceError, ifMatchError } from './preconditions.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
 /**
@@ -54,8 +54,8 @@ async function requestRefusal(
 ): Promise<HoldfastError | null> {
   const { write } = request;
   try {
-    const refusal = await existenceRefusal(dependencies, write, write.op === 'create');
-    return refusal ?? (await writeRefusal(request, dependencies.store));
+    const refusal = await existenceError(dependencies, write, write.op === 'create');
+    return refusal ?? (await ifMatchError(request, dependencies.store));
   } catch {
     return null;
   }

@@ -44,7 +44,7 @@ export interface WriteRequest {
 type StoredOf<W extends Write> = W extends AppWrite ? StoredApp : StoredGroup;
 
 /** The result of a write. */
-export interface Written<W extends Write = Write> {
+export interface WriteResult<W extends Write = Write> {
   /** The commit that was made for it; null if nothing had to change. */
   revision: string | null;
   /** The object as this write left it in the store, without the effects of later writes; null after a delete. */
@@ -63,7 +63,7 @@ export interface Writer {
    * A rejected write has changed nothing, unless the error has `details.revision`: that commit is published, or may be.
    * `details.applied` says whether it is applied already; otherwise a later pass applies it.
    */
-  write<W extends Write>(write: W, context: WriteContext): Promise<Written<W>>;
+  write<W extends Write>(write: W, context: WriteContext): Promise<WriteResult<W>>;
   /** Waits for writes that have begun; rejects writes that are still waiting, and all later ones. */
   close(): Promise<void>;
 }
@@ -86,6 +86,6 @@ export interface WriterDependencies {
 
 /** A request in the writer, and the functions that answer its caller. */
 export interface QueuedWrite extends WriteRequest {
-  resolve(written: Written): void;
+  resolve(written: WriteResult): void;
   reject(error: unknown): void;
 }

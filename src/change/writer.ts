@@ -3,7 +3,7 @@ import { keyOf } from '../desired/name.ts';
 import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import { carryOut } from './carry-out.ts';
 import { isAppDelete } from './view.ts';
-import type { QueuedWrite, Write, WriteContext, Writer, WriterDependencies, Written } from './write.ts';
+import type { QueuedWrite, Write, WriteContext, WriteResult, Writer, WriterDependencies } from './write.ts';
 
 /** How many writes can share one publish. */
 const MAX_BATCH = 64;
@@ -33,7 +33,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     working = null;
   };
 
-  const write = <W extends Write>(wanted: W, context: WriteContext): Promise<Written<W>> =>
+  const write = <W extends Write>(wanted: W, context: WriteContext): Promise<WriteResult<W>> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(shuttingDown());
       const giveUp = (): void => {

@@ -4,7 +4,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
 import { newFilePath } from '../desired/file.ts';
 import { KINDS, type Kind, NAME_RULE } from '../desired/name.ts';
-import { compareProblems, fileProblem, inFile, type Problem } from '../desired/problem.ts';
+import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
 import { sameValue } from '../desired/values.ts';
 import { changedFields, KIND_NOUNS } from '../plan/describe.ts';
@@ -93,7 +93,7 @@ function planImports(records: ManagerRecords, state: DesiredState, defaults: App
 function invalidName(kind: Kind, name: string): Import {
   const message = `${KIND_NOUNS[kind]} ${JSON.stringify(name)} is not written: ${NAME_RULE}`;
   const path = dirname(newFilePath(kind, 'name'));
-  const problems = [inFile(path, fileProblem('name-invalid', message))];
+  const problems = [withFile(path, fileProblem('name-invalid', message))];
   return { path, text: '', problems, outcome: 'not written' };
 }
 
@@ -113,7 +113,7 @@ function differenceProblem({ path, content }: DesiredObject, imported: Content):
       ? 'is not valid'
       : `differs from the manager in ${changedFields(content, imported).join(', ')}`;
   const message = `${difference}, and stays as it is; to import the manager's version, move the file away and import again`;
-  return inFile(path, fileProblem('name-duplicate', message));
+  return withFile(path, fileProblem('name-duplicate', message));
 }
 
 /**
@@ -123,7 +123,7 @@ async function writeImport(folder: string, file: Import): Promise<Import> {
   if (file.outcome !== 'written' || (await tryCreate(writeNew(join(folder, file.path), file.text))))
     return file;
   const message = `is not written: a link, or something else, is in its place; move that away and import again`;
-  const problems = [...file.problems, inFile(file.path, fileProblem('file-unexpected', message))];
+  const problems = [...file.problems, withFile(file.path, fileProblem('file-unexpected', message))];
   return { ...file, problems, outcome: 'not written' };
 }
 

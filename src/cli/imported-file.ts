@@ -1,11 +1,11 @@
 import { APP_FIELDS, type AppDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
-import { FIELDS, GIVEN_FIELDS } from '../desired/fields.ts';
+import { ASSIGNED_FIELDS, FIELDS } from '../desired/fields.ts';
 import { newFilePath } from '../desired/file.ts';
 import type { Kind } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
-import { fileProblem, inFile, type Problem } from '../desired/problem.ts';
-import { type Fields, isEmpty, isMapValue, sameValue } from '../desired/values.ts';
+import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
+import { type Fields, isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
 
 /** The file that is made from a manager's record. */
@@ -27,7 +27,7 @@ const TRANSLATIONS: Readonly<Record<string, Translate>> = {
   starting_ports: (ports) => (Array.isArray(ports) ? ports.flatMap(pairsOf) : ports),
   env_vars: (vars) => {
     if (isMapValue(vars)) return Object.fromEntries(Object.entries(vars).map(([k, v]) => [k, pythonText(v)]));
-    return isEmpty(vars) ? {} : vars;
+    return isEmptyCollection(vars) ? {} : vars;
   },
   devices: (devices) => (Array.isArray(devices) ? devices.map(sourceAndTarget) : devices),
 };
@@ -68,7 +68,7 @@ export function importedFile(
   const parsed = parseObjectText(kind, text, defaults);
   const problems = [
     ...(parsed.ok ? [] : parsed.problems).map(({ code, message }) =>
-      inFile(path, fileProblem(code, message)),
+      withFile(path, fileProblem(code, message)),
     ),
     ...unknownFields(kind, recorded).map((field) =>
       omission(path, 'field-unknown', `${field} is not a known field`),
@@ -95,11 +95,11 @@ function listWithout(members: unknown, missingApps: readonly unknown[]): unknown
 
 /** Returns the fields of a record that a file cannot have, unless they are empty. */
 function unknownFields(kind: Kind, recorded: Fields): string[] {
-  const known = new Set([...FIELDS[kind], ...Object.values(GIVEN_FIELDS).flat()]);
-  const isSet = (value: unknown): boolean => value !== null && value !== '' && !isEmpty(value);
+  const known = new Set([...FIELDS[kind], ...Object.values(ASSIGNED_FIELDS).flat()]);
+  const isSet = (value: unknown): boolean => value !== null && value !== '' && !isEmptyCollection(value);
   return Object.keys(recorded).filter((field) => !known.has(field) && isSet(recorded[field]));
 }
 
 function omission(path: string, code: 'field-unknown' | 'app-unknown', reason: string): Problem {
-  return inFile(path, fileProblem(code, `${reason}; it is left out of the file`), 'warning');
+  return withFile(path, fileProblem(code, `${reason}; it is left out of the file`), 'warning');
 }

@@ -1,5 +1,5 @@
 import type { AppDefaults } from '../desired/app.ts';
-import { compareProblems, fileProblem, inFile, type Problem } from '../desired/problem.ts';
+import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
@@ -68,7 +68,7 @@ function emptiedProblem(desired: DesiredState, applied: AppliedState): Problem[]
   if (!desired.isEmpty || applied.isEmpty) return [];
   const message =
     'no objects are left in this folder; the manager refuses that, unless the commit has the trailer "Allow-Empty: true"';
-  return [inFile('', fileProblem('folder-empty', message), 'warning')];
+  return [withFile('', fileProblem('folder-empty', message), 'warning')];
 }
 
 /** Reads the desired state of the folder, and the state of a manager that has applied the revision. */

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { Problem } from '../desired/problem.ts';
 import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
-import { harmlessJson, printable } from '../plan/printable.ts';
+import { escapeWorkflowCommands, printable } from '../plan/printable.ts';
 import { changeTypeOf, type Step } from '../plan/step.ts';
 
 export const FORMATS = ['text', 'json', 'github'] as const;
@@ -19,7 +19,7 @@ export interface Findings {
 
 /** Renders findings as text, as JSON, or as text with the annotations of a GitHub workflow. */
 export function renderFindings(findings: Findings, format: Format, hasColors: boolean): string {
-  if (format === 'json') return `${harmlessJson(JSON.stringify(jsonOf(findings), null, 2))}\n`;
+  if (format === 'json') return `${escapeWorkflowCommands(JSON.stringify(jsonOf(findings), null, 2))}\n`;
   if (format === 'github')
     return findings.problems.map(annotation).join('') + textOf({ ...findings, problems: [] }, false);
   return textOf(findings, hasColors);

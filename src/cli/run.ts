@@ -1,4 +1,4 @@
-import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
+import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { closestName } from '../suggest.ts';
 import { helpText } from './help.ts';
@@ -33,7 +33,7 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
 
 /** Adds advice to a message that says that too many files are open. */
 function withAdvice(message: string): string {
-  const advice = descriptorTrouble(message);
+  const advice = descriptorAdvice(message);
   return advice === null || message.includes(advice) ? message : `${message}: ${advice}`;
 }
 

@@ -137,7 +137,7 @@ export function appDefaults(networks: readonly string[]): AppDefaults {
  * Returns an identifier of the rules by which files become contents: under the same rules, equal bytes have equal contents.
  * Raise the number with every change of the program that gives any file another content than before.
  */
-export function readingRules(defaults: AppDefaults): string {
+export function readingRulesId(defaults: AppDefaults): string {
   return `1 ${JSON.stringify(defaults)}`;
 }
 

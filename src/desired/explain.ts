@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { GIVEN_FIELDS } from './fields.ts';
-import { nearName } from './near-name.ts';
+import { ASSIGNED_FIELDS } from './fields.ts';
+import { closestName } from './near-name.ts';
 
 /** One problem of a value: its path, and what to do about it. */
 export interface FieldProblem {
@@ -123,8 +123,8 @@ function emptyOf(expected: string, path: readonly (string | number)[]): string |
 
 /** Names in records of the API that are not fields of files. `has` is a field by which the kind is recognized. */
 const NOT_IN_FILES: readonly { has: string; names: readonly string[]; noun: string }[] = [
-  { has: 'container_image', names: GIVEN_FIELDS.app, noun: 'an app' },
-  { has: 'apps', names: GIVEN_FIELDS.device_group, noun: 'a device group' },
+  { has: 'container_image', names: ASSIGNED_FIELDS.app, noun: 'an app' },
+  { has: 'apps', names: ASSIGNED_FIELDS.device_group, noun: 'a device group' },
 ];
 
 function unknownField(key: string, known: readonly string[]): string {
@@ -133,7 +133,7 @@ function unknownField(key: string, known: readonly string[]): string {
   const record = NOT_IN_FILES.find(({ has, names }) => known.includes(has) && names.includes(key));
   if (record !== undefined)
     return `does not belong in a file: ${record.noun} is named by its file name, and the manager assigns ids; remove it`;
-  const near = nearName(key, known);
+  const near = closestName(key, known);
   if (near !== undefined) return `is not a known field; did you mean ${near}?`;
   return known.length === 0
     ? 'is not a known field'

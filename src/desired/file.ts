@@ -62,7 +62,7 @@ function objectRole(kind: Kind, name: string): FileRole {
 /**
  * Returns the folder that looks like the root of a desired state: `fleet` for `fleet/apps/web.yaml`; null if there is none.
  */
-export function folderMeant(path: string): string | null {
+export function desiredStateFolderOf(path: string): string | null {
   return /^(.+)\/(?:apps|device-groups)\/.+\.ya?ml$/.exec(path)?.[1] ?? null;
 }
 

@@ -2,7 +2,7 @@
 const MAX_LENGTH = 40;
 
 /** Returns the known name that is probably meant by `name`: all but a few letters must match. */
-export function nearName(name: string, known: readonly string[]): string | undefined {
+export function closestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   const letters = lettersOf(name);
   const distances = known.map((other): [number, string] => [distance(letters, lettersOf(other)), other]);

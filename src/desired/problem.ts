@@ -50,7 +50,7 @@ export function fileProblem(code: ProblemCode, message: string): TextProblem {
 }
 
 /** Adds the name of the file to a problem of its text. */
-export function inFile(file: string, problem: TextProblem, severity: Severity = 'error'): Problem {
+export function withFile(file: string, problem: TextProblem, severity: Severity = 'error'): Problem {
   const { line, column, code, message } = problem;
   return { file, line, column, code, message, severity };
 }

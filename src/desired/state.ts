@@ -8,12 +8,12 @@ import { NO_POSITIONS, type ParsedFile } from './parse.ts';
 import {
   compareProblems,
   fileProblem,
-  inFile,
   type Problem,
   type Severity,
   type TextProblem,
+  withFile,
 } from './problem.ts';
-import { wholly } from './wholly.ts';
+import { runToEnd } from './wholly.ts';
 import type { Position } from './yaml/document.ts';
 
 /** One file of the folder. `blob` is the id of its bytes: equal ids mean equal bytes. */
@@ -157,7 +157,7 @@ export class DesiredState {
    * the same list until a file with problems changes.
    */
   problems(): readonly Problem[] {
-    return wholly(this.listingProblems());
+    return runToEnd(this.listingProblems());
   }
 
   /** `problems` in pieces, so that callers can let other work run: every file of a large repository can have problems. */
@@ -251,15 +251,15 @@ export class DesiredState {
   #problemsOf(path: string): Problem[] {
     const file = this.#files.get(path);
     if (file === undefined) return [];
-    if (file.kind === null) return [inFile(path, file.problem, file.severity)];
-    const own = file.parsed.ok ? [] : file.parsed.problems.map((problem) => inFile(path, problem));
+    if (file.kind === null) return [withFile(path, file.problem, file.severity)];
+    const own = file.parsed.ok ? [] : file.parsed.problems.map((problem) => withFile(path, problem));
     const paths = this.pathsOf(file.kind, file.name);
     if (paths.length < 2) return own;
     const twins = paths.slice(0, MOST_TWINS + 1).filter((other) => other !== path);
     const shown =
       twins.slice(0, MOST_TWINS).join(', ') + (paths.length > MOST_TWINS + 1 ? ' and others' : '');
     const message = `duplicate name "${file.name}", also used by ${shown}; rename or remove all but one of these files`;
-    return [...own, inFile(path, fileProblem('name-duplicate', message))];
+    return [...own, withFile(path, fileProblem('name-duplicate', message))];
   }
 }
 

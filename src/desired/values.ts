@@ -7,7 +7,7 @@ export function isMapValue(value: unknown): value is Record<string, unknown> {
 }
 
 /** Whether a value is an empty list or map. */
-export function isEmpty(value: unknown): boolean {
+export function isEmptyCollection(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isMapValue(value) && Object.keys(value).length === 0;
 }
 

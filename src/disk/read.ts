@@ -25,7 +25,7 @@ export async function readSmallFile(path: string): Promise<string> {
 }
 
 /** Like `readSmallFile`, but resolves to null if there is no file at the path. */
-export async function readIfThere(path: string): Promise<string | null> {
+export async function readIfExists(path: string): Promise<string | null> {
   try {
     return await readSmallFile(path);
   } catch (error) {

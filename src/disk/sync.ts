@@ -1,7 +1,7 @@
 import { closeSync, fsync as fsyncCallback, open as openCallback } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { inLanes } from '../async/lanes.ts';
+import { forEachConcurrently } from '../async/lanes.ts';
 
 const open = promisify(openCallback);
 const fsync = promisify(fsyncCallback);
@@ -61,8 +61,8 @@ export async function syncChanged(
     ...paths.map((path) => () => syncFile(path)),
     ...Array.from(folders, (folder) => () => syncSubfolder(folder)),
   ];
-  await inLanes(CONCURRENCY, tasks, (task) => task());
-  await inLanes(CONCURRENCY, [...foldersAbove], syncSubfolder);
+  await forEachConcurrently(CONCURRENCY, tasks, (task) => task());
+  await forEachConcurrently(CONCURRENCY, [...foldersAbove], syncSubfolder);
 }
 
 /**

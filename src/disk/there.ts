@@ -1,7 +1,7 @@
 import { access, constants, lstat } from 'node:fs/promises';
 
 /** Whether anything exists at a path, even a broken symbolic link. */
-export function isThere(path: string): Promise<boolean> {
+export function exists(path: string): Promise<boolean> {
   return succeeds(lstat(path));
 }
 

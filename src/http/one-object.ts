@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { absent } from '../change/refusals.ts';
-import type { Write, Written } from '../change/write.ts';
+import { absentError } from '../change/refusals.ts';
+import type { Write, WriteResult } from '../change/write.ts';
 import type { Kind, ObjectKey } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
 import { tagsOf } from '../store/if-match.ts';
@@ -18,7 +18,7 @@ export function requireFound<T>(
   kind: Kind,
   name: string,
 ): AtRevision<T> {
-  if (value === null) throw absent(kind, name);
+  if (value === null) throw absentError(kind, name);
   return { value, revision };
 }
 
@@ -45,7 +45,7 @@ export async function writeObject<W extends Write>(
   api: Api,
   request: FastifyRequest,
   write: W,
-): Promise<Written<W>> {
+): Promise<WriteResult<W>> {
   await refuseIfNoneMatch(api, request, write);
   return api.writer.write(write, writeContext(request, write.op));
 }

@@ -1,7 +1,7 @@
 import type { Content } from '../desired/content.ts';
 import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Kind } from '../desired/name.ts';
-import { isEmpty, isMapValue, sameValue } from '../desired/values.ts';
+import { isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
 import { printable } from './printable.ts';
 import type { Step } from './step.ts';
 
@@ -162,5 +162,5 @@ function isList(value: unknown): value is readonly unknown[] {
 }
 
 function isAbsentOrEmpty(value: unknown): boolean {
-  return value === undefined || isEmpty(value);
+  return value === undefined || isEmptyCollection(value);
 }

@@ -26,7 +26,7 @@ export function raise(counter: Counter): Counter {
 }
 
 /** Bounds of the ids that devices may have seen, as far as a start with lost or outdated counters knows them. */
-export interface KnownPast {
+export interface FloorInputs {
   /** Unix time of the start, in seconds. */
   now: number;
   /** Unix time of the newest commit, in seconds; 0 if there is none. */
@@ -39,7 +39,7 @@ export interface KnownPast {
  * Returns the floor of every known name after such a start. Ids rise far more slowly than once a second, so the current
  * time is above every id that was ever served. The other two bounds help if the clock was set back.
  */
-export function startFloor({ now, newestCommit, highestId }: KnownPast): number {
+export function startFloor({ now, newestCommit, highestId }: FloorInputs): number {
   const floor = Math.max(now, newestCommit, highestId + 1);
   return Math.min(Math.ceil(floor), Math.max(MAX_FLOOR, highestId + 1));
 }

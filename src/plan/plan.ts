@@ -1,9 +1,9 @@
 import type { DeviceGroup } from '../desired/device-group.ts';
 import { type Kind, keyOf, NAME_PATTERN, parseKey } from '../desired/name.ts';
-import { fileProblem, inFile, type Problem } from '../desired/problem.ts';
+import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
 import { sameValue } from '../desired/values.ts';
-import { wholly } from '../desired/wholly.ts';
+import { runToEnd } from '../desired/wholly.ts';
 import type { AppliedState } from './applied.ts';
 import { type FileOrigin, orderSteps, type Step } from './step.ts';
 
@@ -31,7 +31,7 @@ export interface Plan {
  * exist or was never valid; and the delete of an app that is in the last good list of a group which is held back.
  */
 export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
-  return wholly(planning(keys, desired, applied));
+  return runToEnd(planning(keys, desired, applied));
 }
 
 /**
@@ -131,7 +131,7 @@ function retainedProblem(app: string, group: string, desired: DesiredView): Prob
   const file = desired.group(group);
   if (file === undefined || file.content?.apps.includes(app)) return [];
   const message = `app "${app}" was removed, but the last good state of this group still lists it; fix this file, and the app is deleted`;
-  return [inFile(file.path, fileProblem('app-retained', message))];
+  return [withFile(file.path, fileProblem('app-retained', message))];
 }
 
 function planGroup(name: string, desired: DesiredView, applied: AppliedView): ObjectPlan {
@@ -185,10 +185,10 @@ function memberProblems(
     const appFile = desired.app(app);
     if (appFile === undefined) {
       const message = unknownAppMessage(app, (name) => isAvailable(name, desired, applied));
-      return [inFile(file.path, { ...position, code: 'app-unknown', message })];
+      return [withFile(file.path, { ...position, code: 'app-unknown', message })];
     }
     const message = `app "${app}" was never valid; this group waits until ${appFile.path} is fixed`;
-    return [inFile(file.path, { ...position, code: 'app-waiting', message })];
+    return [withFile(file.path, { ...position, code: 'app-waiting', message })];
   });
 }
 

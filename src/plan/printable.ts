@@ -16,6 +16,6 @@ export function printable(text: string): string {
  * Returns equivalent JSON in which a CI runner finds no workflow command. In JSON, a `#` is always in a string, so it
  * can be written as an escape.
  */
-export function harmlessJson(json: string): string {
+export function escapeWorkflowCommands(json: string): string {
   return json.replace(/#(?=#\w*\[)/g, '\\u0023');
 }

@@ -21,7 +21,7 @@ export function createOriginPasses(
     return outcome;
   });
   const runScheduled = async (): Promise<void> => {
-    if (await origin.isOurTurn()) await flight.request();
+    if (await origin.shouldPoll()) await flight.request();
     else await reconcile();
   };
   return { ...flight, runScheduled };

@@ -1,4 +1,4 @@
-import { asHoldfastError, isOfShutdown } from '../errors.ts';
+import { asHoldfastError, isShutdownError } from '../errors.ts';
 import type { SourceOrigin } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
@@ -14,7 +14,7 @@ export interface OriginWatch {
    * Whether a scheduled poll is up to this manager; otherwise another manager polls, and this one only follows the store.
    * A manager that failed to reach origin keeps trying whoever holds the lease, since its status must show when it succeeds.
    */
-  isOurTurn(): Promise<boolean>;
+  shouldPoll(): Promise<boolean>;
   /**
    * Keeps the lease if the last poll reached origin and the pass after it succeeded; otherwise gives it up: only a manager
    * that brings what origin has into the store may keep other managers from polling.
@@ -54,7 +54,7 @@ export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
       markReached();
     } catch (error) {
       // A fetch that the manager ended itself says nothing about origin.
-      if (status === null || isOfShutdown(error)) return;
+      if (status === null || isShutdownError(error)) return;
       const failure = asHoldfastError(error);
       const described = describeError(failure, status.error, now(), random());
       status = { ...status, error: described, cause: failure.cause };
@@ -63,8 +63,8 @@ export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
     }
   };
 
-  const isOurTurn = async (): Promise<boolean> => {
-    if (lease === null || status?.error != null || (await lease.isOurTurn())) return true;
+  const shouldPoll = async (): Promise<boolean> => {
+    if (lease === null || status?.error != null || (await lease.shouldPoll())) return true;
     polledAt = now();
     return false;
   };
@@ -72,10 +72,10 @@ export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
   return {
     origin: origin === null ? null : { ...origin, refresh: () => origin.refresh().then(markReached) },
     refresh,
-    isOurTurn,
+    shouldPoll: shouldPoll,
     updateLease: async (hasPassed) => {
-      if (hasPassed && status?.error == null) await lease?.keep();
-      else await lease?.giveUp();
+      if (hasPassed && status?.error == null) await lease?.renew();
+      else await lease?.release();
     },
     status: () => status,
     polling: () => (origin === null ? null : pollingBy(lease, pollInterval)),

@@ -55,15 +55,15 @@ export interface Reconciler {
    * Resolves to the latest pass if it succeeded and found this revision at the head. Otherwise runs a pass that begins
    * after this call, and resolves to it whatever head it finds.
    */
-  reach(revision: string): Promise<PassOutcome>;
+  passAt(revision: string): Promise<PassOutcome>;
   /** Fetches from origin, then runs a pass; both begin after this call. */
-  look(): Promise<PassOutcome>;
+  pollOrigin(): Promise<PassOutcome>;
   status(): Status;
   /**
    * The state that passes keep. It can change at every turn of the event loop: compare `reading` before and after a use
    * of `desired` that takes more than one turn.
    */
-  readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'began'>;
+  readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'addFirstCommit'>;
   /** Waits for the pass that is running, and starts no more. */
   close(): Promise<void>;
 }
@@ -102,8 +102,8 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passes,
     status: () => ({ ...status, polling: origin.polling() }),
     reconcile: () => flight.request(),
-    reach: (revision) => reach(flight, revision),
-    look: () => originPasses.request(),
+    passAt: (revision) => passAt(flight, revision),
+    pollOrigin: () => originPasses.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
       ({ close: stopWatching } = await watch(() => void flight.request()));
@@ -119,7 +119,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   };
 }
 
-async function reach(passes: SingleFlight<PassOutcome>, revision: string): Promise<PassOutcome> {
+async function passAt(passes: SingleFlight<PassOutcome>, revision: string): Promise<PassOutcome> {
   const latest = await passes.landed();
   return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
 }

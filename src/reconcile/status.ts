@@ -1,4 +1,4 @@
-import { inTurns } from '../async/pace.ts';
+import { forEachYielding } from '../async/pace.ts';
 import type { Problem } from '../desired/problem.ts';
 import { compareProblems } from '../desired/problem.ts';
 import type { ErrorKind } from '../errors.ts';
@@ -94,7 +94,7 @@ export function createAging(): (problems: readonly Problem[], now: number) => Pr
     const gone = agedByProblem;
     const current = new Map<Problem, StandingProblem>();
     const newObjects: Problem[] = [];
-    await inTurns(problems, (problem) => {
+    await forEachYielding(problems, (problem) => {
       const aged = gone.get(problem);
       if (aged === undefined) newObjects.push(problem);
       else current.set(problem, aged);
@@ -102,8 +102,8 @@ export function createAging(): (problems: readonly Problem[], now: number) => Pr
     });
     // A file that was read again has new objects, also for the problems that it had before.
     const since = new Map<string, number>();
-    await inTurns(gone.values(), (problem) => since.set(identity(problem), problem.since));
-    await inTurns(newObjects, (problem) =>
+    await forEachYielding(gone.values(), (problem) => since.set(identity(problem), problem.since));
+    await forEachYielding(newObjects, (problem) =>
       current.set(problem, { ...problem, since: since.get(identity(problem)) ?? now }),
     );
     lastProblems = problems;

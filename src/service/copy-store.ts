@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import type { Contents, ContentsTarget } from '../store/contents.ts';
-import { type Copied, copyContents, type TellCopy } from '../store/copy.ts';
+import { type Copied, copyContents, type OnCopyProgress } from '../store/copy.ts';
 import { Connection } from '../store/mongo/connection.ts';
 import { MongoContents } from '../store/mongo/contents.ts';
 import { MongoTarget } from '../store/mongo/contents-target.ts';
@@ -23,7 +23,7 @@ const MONGO_SCHEME = /^mongodb(\+srv)?:/;
  * it is the data folder `to`. Data folders are locked during the copy, because a manager that kept running would serve
  * ids that the copy lacks. Rejects with a HoldfastError; running it again continues the copy.
  */
-export async function copyStore(config: Config, to: string, onProgress: TellCopy): Promise<Copied> {
+export async function copyStore(config: Config, to: string, onProgress: OnCopyProgress): Promise<Copied> {
   const locks: FolderLock[] = [];
   try {
     await checkEnds(config, to);
@@ -39,7 +39,11 @@ export async function copyStore(config: Config, to: string, onProgress: TellCopy
   }
 }
 
-async function copyBetween(source: Contents, target: ContentsTarget, onProgress: TellCopy): Promise<Copied> {
+async function copyBetween(
+  source: Contents,
+  target: ContentsTarget,
+  onProgress: OnCopyProgress,
+): Promise<Copied> {
   try {
     return await copyContents(source, target, onProgress);
   } finally {

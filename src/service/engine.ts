@@ -6,7 +6,7 @@ import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
-import type { TellProgress } from '../reconcile/pass/dependencies.ts';
+import type { OnProgress } from '../reconcile/pass/dependencies.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import { createRecorder, type Recorder, type RecorderDependencies } from '../reconcile/record/recorder.ts';
 import type { Config } from '../settings.ts';
@@ -33,7 +33,7 @@ export interface EngineParts {
   metrics: ServiceMetrics;
   faults: Faults;
   clock: Clock;
-  onProgress: TellProgress;
+  onProgress: OnProgress;
 }
 
 /**
@@ -108,7 +108,7 @@ function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): 
     ...info,
     invalidate: (keys) => {
       info.invalidate(keys);
-      recorder.touch();
+      recorder.scheduleWrite();
     },
   };
 }
@@ -127,8 +127,8 @@ function passListener(
     await log(outcome, status);
     metrics.countPass(outcome, status);
     const seeding = outcome.ok ? outcome.report.seeding : null;
-    if (seeding === null) return recorder.touch();
-    if (seeding.adopted !== null) recorder.adopt(seeding.adopted);
+    if (seeding === null) return recorder.scheduleWrite();
+    if (seeding.adopted !== null) recorder.allowReplacing(seeding.adopted);
     await recorder.flush();
   };
 }

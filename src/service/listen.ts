@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { descriptorTrouble, HoldfastError, messageOf } from '../errors.ts';
+import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 
 /**
  * Listens and resolves to the server's real address, as a URL; fastify would report 127.0.0.1 for 0.0.0.0. Rejects with
@@ -25,5 +25,5 @@ function reasonOf(error: unknown): string {
   if (code === 'EADDRINUSE') return 'it is in use by another program; stop that one, or set PORT to another';
   if (code === 'EACCES') return 'this user may not; set PORT to 1024 or higher';
   if (NO_ADDRESS.has(code ?? '')) return 'HOST is not an address of this machine';
-  return descriptorTrouble(code ?? '') ?? messageOf(error);
+  return descriptorAdvice(code ?? '') ?? messageOf(error);
 }

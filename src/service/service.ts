@@ -7,7 +7,7 @@ import type { Authenticator } from '../http/access/authentication.ts';
 import { createServer } from '../http/server.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
-import { readingAhead } from '../source/read-ahead.ts';
+import { withReadAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
@@ -58,7 +58,7 @@ export async function startService(config: Config, environment: ServiceEnvironme
   const data = await openDataFolder(config.DATA_DIR, logger);
   const lock = await lockDataFolder(data, environment.clock.now());
   try {
-    const service = await serveFrom(data, config, environment, lock.tell);
+    const service = await serveFrom(data, config, environment, lock.recordAddress);
     return { ...service, close: () => service.close().finally(lock.release) };
   } catch (error) {
     lock.release();
@@ -89,7 +89,7 @@ async function serveFrom(
     faults,
     mayCreate: async () => (await store.state()).applied === null,
   });
-  const source = readingAhead(plainSource);
+  const source = withReadAhead(plainSource);
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });
@@ -156,7 +156,7 @@ async function closeRecord(
     isOpen = false;
   });
   const timedOut = new Promise<void>((resolve) => onAbort(expired.record, resolve));
-  await Promise.race([Promise.all([closed, lease?.giveUp()]), timedOut]);
+  await Promise.race([Promise.all([closed, lease?.release()]), timedOut]);
   if (isOpen) logger.error(NOT_RECORDED);
 }
 

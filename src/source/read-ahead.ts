@@ -10,7 +10,7 @@ const MAX_BYTES = 32 * 1024;
  * them will need. These requests name objects by id, so their answers cannot become outdated. Each answer is used once.
  * If something was missing, the answer is dropped, and the repository is asked again.
  */
-export function readingAhead(source: Source): Source {
+export function withReadAhead(source: Source): Source {
   const { reader, publisher } = source;
   const answers = new AnswerCache();
   let reading: Promise<unknown> = Promise.resolve();

@@ -179,14 +179,14 @@ export interface IdsRecord {
    * Why the version that was last read or written is only on this machine, where other managers do not see it; null if
    * they do.
    */
-  aside(): string | null;
+  localOnlyReason(): string | null;
   /** Reads a section, whose content is not to be trusted; null if there is none. Rejects as `unavailable`. */
   read(line?: string): Promise<SectionText | null>;
   /**
    * Reads the file of this name from each section of every line, both here and at origin, and skips those that cannot
    * be read. Rejects as `unavailable`.
    */
-  readOfEach(file: string): Promise<string[]>;
+  readFromAllSections(file: string): Promise<string[]>;
   /**
    * Replaces the version `draft.expected` of the section. Resolves to the new version once it is durable. Rejects as
    * `moved-on` if the section has another version than the expected one, as `conflict` if trying again cannot help, as

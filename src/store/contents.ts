@@ -1,6 +1,6 @@
 import type { Kind } from '../desired/name.ts';
 import type { FileOrigin } from '../plan/step.ts';
-import type { KeptCounter } from './rules/work.ts';
+import type { StoredCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 
 /** The part of a store that is not in rows: its state. */
@@ -13,7 +13,7 @@ export interface ContentsHead extends Omit<StoreState, 'mark'> {
   lastOid: string | null;
 }
 
-export interface ContentsCounter extends KeptCounter {
+export interface ContentsCounter extends StoredCounter {
   /** The store's `idSequence` at the last change of this counter. */
   changed: number;
 }

@@ -11,7 +11,7 @@ export interface CopyProgress {
   isCheck: boolean;
 }
 
-export type TellCopy = (progress: CopyProgress) => void;
+export type OnCopyProgress = (progress: CopyProgress) => void;
 
 /** How many rows of each part were copied, and how many of these an earlier run had copied. */
 export type Copied = Record<Part, { rows: number; there: number }>;
@@ -25,7 +25,11 @@ const PAGE = 500;
  * from the source in the end, it is emptied and filled once more. Rejects as `conflict` if it differs even then, or if
  * the source changed during the copy.
  */
-export async function copyContents(from: Contents, to: ContentsTarget, tell: TellCopy): Promise<Copied> {
+export async function copyContents(
+  from: Contents,
+  to: ContentsTarget,
+  tell: OnCopyProgress,
+): Promise<Copied> {
   const head = await from.head();
   await to.begin(head);
   const copied = await fillAndCompare(from, to, tell).catch(async (error: unknown) => {
@@ -43,7 +47,7 @@ export async function copyContents(from: Contents, to: ContentsTarget, tell: Tel
   return copied;
 }
 
-async function fillAndCompare(from: Contents, to: ContentsTarget, tell: TellCopy): Promise<Copied> {
+async function fillAndCompare(from: Contents, to: ContentsTarget, tell: OnCopyProgress): Promise<Copied> {
   const { objects, operations, reports } = await to.reached();
   const there = { objects: objects.rows, operations: operations.rows, reports: reports.rows };
   const report = (part: Part, added = 0): void =>
@@ -68,7 +72,7 @@ async function compare(
   from: Contents,
   to: Contents,
   there: Record<Part, number>,
-  tell: TellCopy,
+  tell: OnCopyProgress,
 ): Promise<Copied> {
   const copied: Partial<Copied> = {};
   for (const part of PARTS) {

@@ -15,7 +15,7 @@ const RANDOM_BYTES = 5;
  * the time is not later than that of the last id, the next id is the last plus 1. So ids do not run ahead of the clock,
  * even if several managers make them in turns.
  */
-export function objectIds(random: (size: number) => Uint8Array, highest: string | null): NewOid {
+export function oidGenerator(random: (size: number) => Uint8Array, highest: string | null): NewOid {
   let last = highest ?? '0'.repeat(24);
   return (at) => {
     const seconds = Math.min(Math.floor(at / 1000), MAX_SECONDS);
@@ -25,7 +25,7 @@ export function objectIds(random: (size: number) => Uint8Array, highest: string 
 }
 
 /** Returns the higher of two ids; null if both are null. */
-export function higherOid(a: string | null, b: string | null): string | null {
+export function maxOid(a: string | null, b: string | null): string | null {
   return a === null || (b !== null && b > a) ? b : a;
 }
 

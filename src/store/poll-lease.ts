@@ -10,14 +10,14 @@ export interface PollLease {
    * renewed it for too long. Also true if the store cannot be read: then each manager polls, as if there were no lease.
    * Costs one read of the store.
    */
-  isOurTurn(): Promise<boolean>;
+  shouldPoll(): Promise<boolean>;
   /**
    * Records that this manager has reached origin and brought the store up to date: renews the lease, or takes it if it
    * is free or was not renewed for too long. Does nothing if another manager holds it.
    */
-  keep(): Promise<void>;
+  renew(): Promise<void>;
   /** Gives up the lease if this manager holds it; the next manager that reads it takes it. */
-  giveUp(): Promise<void>;
+  release(): Promise<void>;
   /** Returns the holder as of the last read; null if there was none, or it is unknown. */
   holder(): LeaseHolder | null;
 }

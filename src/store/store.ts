@@ -100,7 +100,7 @@ export interface ApplyBatch {
 }
 
 /** The id of an object that a step created or changed: a higher one than before, or the one from the record. */
-export interface GivenId {
+export interface AssignedId {
   kind: Kind;
   name: string;
   id: number;
@@ -234,7 +234,7 @@ export interface PassStore extends IdStore {
    * changes nothing. Resolves to the ids of the apps and groups that were created or changed. Rejects as `conflict` if
    * `sequence` is not that of the store.
    */
-  apply(batch: ApplyBatch): Promise<GivenId[]>;
+  apply(batch: ApplyBatch): Promise<AssignedId[]>;
   /** Resolves to all applied objects, for the first plan of a process. */
   appliedObjects(): Promise<AppliedObject[]>;
   /**

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inLanes } from '../../src/async/lanes.ts';
+import { forEachConcurrently } from '../../src/async/lanes.ts';
 
 describe('inLanes', () => {
   it('does each work once, in order, never more at once than there are lanes, and no fewer than it can', async () => {
@@ -13,7 +13,7 @@ describe('inLanes', () => {
           const begun: [turns: number, index: number][] = [];
           let running = 0;
           let most = 0;
-          await inLanes(lanes, items, async (turns, index) => {
+          await forEachConcurrently(lanes, items, async (turns, index) => {
             begun.push([turns, index]);
             running += 1;
             most = Math.max(most, running);
@@ -31,7 +31,7 @@ describe('inLanes', () => {
   it('after a failure begins nothing more, and rejects when what was under way has ended', async () => {
     const begun: number[] = [];
     const ended: number[] = [];
-    const running = inLanes(2, [0, 1, 2, 3], async (item) => {
+    const running = forEachConcurrently(2, [0, 1, 2, 3], async (item) => {
       begun.push(item);
       if (item === 0) throw new Error('first');
       for (let turn = 0; turn < 3; turn++) await setImmediate();

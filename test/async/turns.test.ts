@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createTurns } from '../../src/async/turns.ts';
+import { createLimiter } from '../../src/async/turns.ts';
 
 /** Works that note when they begin, and end when they are told to. */
 function setUp(limit: number, mostWaiting: number) {
-  const takeTurns = createTurns(limit, mostWaiting, () => new Error('too many'));
+  const takeTurns = createLimiter(limit, mostWaiting, () => new Error('too many'));
   const begun: string[] = [];
   const ends = new Map<string, (fails: boolean) => void>();
   const start = (name: string): Promise<string> =>

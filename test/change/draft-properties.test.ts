@@ -7,7 +7,7 @@ import { type AppChange, type AppFields, completeApp } from '../../src/desired/a
 import type { Content } from '../../src/desired/content.ts';
 import type { DeviceGroup } from '../../src/desired/device-group.ts';
 import { DesiredState } from '../../src/desired/state.ts';
-import { wholly } from '../../src/desired/wholly.ts';
+import { runToEnd } from '../../src/desired/wholly.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
@@ -98,7 +98,7 @@ class Fleet {
     const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts };
     try {
       const rules = { strict: this.strict, at: 0 };
-      return wholly(drafting(write, CONTEXT, view, rules));
+      return runToEnd(drafting(write, CONTEXT, view, rules));
     } catch (error) {
       if (error instanceof HoldfastError) return error;
       throw error;

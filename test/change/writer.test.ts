@@ -193,9 +193,9 @@ describe('the queue', () => {
     const work = await workshop({
       beforePublish: () => Promise.reject(new HoldfastError('unavailable', 'lost', { commits })),
       reconciler: ({ reconciler }) => ({
-        look: () => {
+        pollOrigin: () => {
           looks += 1;
-          return reconciler.look();
+          return reconciler.pollOrigin();
         },
       }),
     });

@@ -6,7 +6,7 @@ import {
   AppFields,
   appDefaults,
   completeApp,
-  readingRules,
+  readingRulesId,
 } from '../../src/desired/app.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
@@ -228,8 +228,8 @@ describe('completeApp', () => {
 
 describe('readingRules', () => {
   it('is the same for the same defaults and differs with them', () => {
-    expect(readingRules(appDefaults(['a']))).toBe(readingRules(appDefaults(['a'])));
-    expect(readingRules(appDefaults(['a']))).not.toBe(readingRules(appDefaults(['b'])));
+    expect(readingRulesId(appDefaults(['a']))).toBe(readingRulesId(appDefaults(['a'])));
+    expect(readingRulesId(appDefaults(['a']))).not.toBe(readingRulesId(appDefaults(['b'])));
   });
 });
 

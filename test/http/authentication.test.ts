@@ -1,9 +1,9 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type AdminOptions, administrator } from '../../src/http/access/admin.ts';
+import { type AdminOptions, createAdministrator } from '../../src/http/access/admin.ts';
 import { type Account, createAuthenticator } from '../../src/http/access/authentication.ts';
-import { againstHash, againstPlain, hashPassword } from '../../src/http/access/password.ts';
+import { hashedPasswordCheck, hashPassword, plainPasswordCheck } from '../../src/http/access/password.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const basic = (name: string, password: string): string =>
@@ -14,7 +14,7 @@ function counted(names: readonly string[]) {
   const checks: string[] = [];
   const clock = { now: 1_000_000 };
   const accounts = names.map((name): Account => {
-    const isRight = againstPlain(`${name}-secret`);
+    const isRight = plainPasswordCheck(`${name}-secret`);
     return {
       user: { name, email: `${name}@example.com` },
       check: (password) => {
@@ -90,15 +90,16 @@ describe('a hash', () => {
     const [one, two] = await Promise.all([hashPassword('caf\u00e9'), hashPassword('caf\u00e9')]);
     expect(one.hash).not.toBe(two.hash);
     for (const kept of [one, two]) {
-      expect(await againstHash(kept)('cafe\u0301')).toBe(true);
-      for (const wrong of ['cafe', '', 'caf\u00e9 ']) expect(await againstHash(kept)(wrong)).toBe(false);
+      expect(await hashedPasswordCheck(kept)('cafe\u0301')).toBe(true);
+      for (const wrong of ['cafe', '', 'caf\u00e9 '])
+        expect(await hashedPasswordCheck(kept)(wrong)).toBe(false);
     }
   });
 });
 
 /** As a start that comes to serve. */
 async function adminAccount(options: AdminOptions) {
-  const { account, settle } = await administrator(options);
+  const { account, settle } = await createAdministrator(options);
   await settle();
   return account;
 }
@@ -153,7 +154,7 @@ describe('the administrator’s file', () => {
 
   it('is not there, and nothing was shown, where the start did not come to serve', async () => {
     const { told, options: setup } = await options();
-    await administrator(setup);
+    await createAdministrator(setup);
     await expect(stat(setup.file)).rejects.toThrow('ENOENT');
     expect(told).toEqual([]);
     const { check } = await adminAccount(setup);

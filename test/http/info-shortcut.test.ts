@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthenticator } from '../../src/http/access/authentication.ts';
-import { againstPlain } from '../../src/http/access/password.ts';
+import { plainPasswordCheck } from '../../src/http/access/password.ts';
 import { createInfoCache } from '../../src/http/info/cache.ts';
 import { useInfoShortcut } from '../../src/http/info/shortcut.ts';
 import type { GroupInfo, StoreState } from '../../src/store/store.ts';
@@ -15,7 +15,7 @@ async function startServer({ logsRequests = false } = {}) {
   const app = Fastify();
   app.all('/*', async () => 'long way');
   const authenticator = createAuthenticator(
-    [{ user: { name: USER, email: 'a@b' }, check: againstPlain(PASSWORD) }],
+    [{ user: { name: USER, email: 'a@b' }, check: plainPasswordCheck(PASSWORD) }],
     () => 0,
   );
   const info = createInfoCache({

@@ -62,26 +62,26 @@ describe('a manager that follows another one', () => {
   it('reads what changed and no more, and is told of these objects alone', async () => {
     const { origin, first, second, reads, told } = await startTwo();
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
-    await first.reconciler.look();
+    await first.reconciler.pollOrigin();
     const applied = await webOf(first);
-    const outcome = await second.reconciler.look();
+    const outcome = await second.reconciler.pollOrigin();
     expect(outcome).toMatchObject({ ok: true, report: { steps: [], changedElsewhere: ['app/web'] } });
     expect([reads, told]).toEqual([{ whole: 0, changed: 1 }, [['app/web']]]);
     expect(second.reconciler.status().applied?.revision).toBe(revision);
     expect(await webOf(second)).toEqual(applied);
-    await second.reconciler.look();
+    await second.reconciler.pollOrigin();
     expect([reads, told.length]).toEqual([{ whole: 0, changed: 1 }, 1]);
   });
 
   it('goes on from there: its own commit is on top, and the other follows that', async () => {
     const { origin, first, second, reads } = await startTwo();
     await origin.push({ [WEB]: null, [EDGE]: 'apps: [cron]\n' });
-    await first.reconciler.look();
-    expect(await second.reconciler.look()).toMatchObject({ ok: true, report: { steps: [] } });
+    await first.reconciler.pollOrigin();
+    expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: true, report: { steps: [] } });
     await origin.push({ [WEB]: 'container_image: web:3\n', [EDGE]: 'apps: [web, cron]\n' });
-    const outcome = await second.reconciler.look();
+    const outcome = await second.reconciler.pollOrigin();
     expect(outcome.ok && outcome.report.steps.map(({ name }) => name)).toEqual(['web', 'edge']);
-    expect(await first.reconciler.look()).toMatchObject({
+    expect(await first.reconciler.pollOrigin()).toMatchObject({
       ok: true,
       report: { steps: [], changedElsewhere: ['app/web', 'device_group/edge'] },
     });
@@ -97,8 +97,8 @@ describe('a manager that follows another one', () => {
     }
     await second.reconciler.reconcile();
     await origin.push({ [WEB]: 'container_image: web:2\n' });
-    await first.reconciler.look();
-    await second.reconciler.look();
+    await first.reconciler.pollOrigin();
+    await second.reconciler.pollOrigin();
     expect(reads).toEqual({ whole: 0, changed: 1 });
   });
 
@@ -106,18 +106,21 @@ describe('a manager that follows another one', () => {
     const { origin, database, first, second, reads, told } = await startTwo();
     const backup = structuredClone(database.primary);
     await origin.push({ [WEB]: 'container_image: web:2\n' });
-    await first.reconciler.look();
+    await first.reconciler.pollOrigin();
     for (let round = 0; round < 70; round += 1) await first.store.markAttempted('r', round);
-    await second.reconciler.look();
+    await second.reconciler.pollOrigin();
     expect([reads, told.pop()]).toEqual([{ whole: 1, changed: 1 }, ALL]);
     const { sequence, applied } = await first.store.state();
     const revision = applied?.revision ?? '';
     const claimed = await first.store.claimHead(sequence, revision, 5);
     await first.store.apply({ revision, sequence: claimed, at: 5, steps: [], origins: [], rules: 'other' });
-    await second.reconciler.look();
+    await second.reconciler.pollOrigin();
     expect([reads, told.pop()]).toEqual([{ whole: 2, changed: 1 }, ALL]);
     database.restore(backup);
-    expect(await second.reconciler.look()).toMatchObject({ ok: true, report: { steps: [{ name: 'web' }] } });
+    expect(await second.reconciler.pollOrigin()).toMatchObject({
+      ok: true,
+      report: { steps: [{ name: 'web' }] },
+    });
     expect(reads).toEqual({ whole: 3, changed: 2 });
   });
 
@@ -134,8 +137,8 @@ describe('a manager that follows another one', () => {
     const before = await webOf(second);
     faults.left = 1;
     await origin.push({ [WEB]: 'container_image: web:2\n' });
-    expect(await second.reconciler.look()).toMatchObject({ ok: false });
-    expect(await second.reconciler.look()).toMatchObject({ ok: true, report: { steps: [] } });
+    expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: false });
+    expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: true, report: { steps: [] } });
     expect(reads).toEqual({ whole: 1, changed: 0 });
     expect(await webOf(second)).toEqual({ id: (before.id ?? 0) + 1, image: 'web:2' });
   });
@@ -148,9 +151,9 @@ describe('a manager that follows another one', () => {
         return store.claimHead(...args);
       },
     }));
-    other.look = () => first.reconciler.look();
+    other.look = () => first.reconciler.pollOrigin();
     await origin.push({ [WEB]: 'container_image: web:2\n' });
-    const outcome = await second.reconciler.look();
+    const outcome = await second.reconciler.pollOrigin();
     expect(outcome).toMatchObject({ ok: true, report: { steps: [], changedElsewhere: ['app/web'] } });
     expect([reads, told]).toEqual([{ whole: 0, changed: 1 }, [['app/web']]]);
   });
@@ -165,12 +168,12 @@ describe('a manager that follows another one', () => {
       },
     }));
     await origin.push({ [WEB]: 'container_image: web:2\n' });
-    await first.reconciler.look();
+    await first.reconciler.pollOrigin();
     await origin.push({ 'desired-state/apps/cron.yaml': 'container_image: cron:4\n' });
     faults.left = 1;
-    expect(await second.reconciler.look()).toMatchObject({ ok: false });
+    expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: false });
     expect(told).toEqual([]);
-    expect(await second.reconciler.look()).toMatchObject({ ok: true });
+    expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: true });
     expect(told).toEqual([['app/cron', 'app/web']]);
   });
 
@@ -183,7 +186,10 @@ describe('a manager that follows another one', () => {
       seeds: [seed],
       idSequence: 0,
     });
-    expect(await second.reconciler.look()).toMatchObject({ ok: true, report: { steps: [{ name: 'web' }] } });
+    expect(await second.reconciler.pollOrigin()).toMatchObject({
+      ok: true,
+      report: { steps: [{ name: 'web' }] },
+    });
     expect(reads).toEqual({ whole: 1, changed: 0 });
     expect(await webOf(second)).toEqual({ id: seed.last + 1, image: before.image });
   });

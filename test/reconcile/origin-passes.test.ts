@@ -15,9 +15,9 @@ interface World {
 
 function passesIn(world: World) {
   const lease: PollLease = {
-    isOurTurn: async () => world.isOurTurn,
-    keep: async () => void world.told.push('keep'),
-    giveUp: async () => void world.told.push('give up'),
+    shouldPoll: async () => world.isOurTurn,
+    renew: async () => void world.told.push('keep'),
+    release: async () => void world.told.push('give up'),
     holder: () => ({ name: 'm', isThisOne: world.isOurTurn }),
   };
   const origin = {

@@ -171,8 +171,8 @@ describe('reaching a revision', () => {
     const revision = await engine.commit({ [WEB]: 'container_image: web:2\n' });
     const underWay = engine.reconciler.reconcile();
     const count = engine.passes.length + 1;
-    expect(await engine.reconciler.reach(revision)).toBe(await underWay);
-    expect(await engine.reconciler.reach(revision)).toBe(await underWay);
+    expect(await engine.reconciler.passAt(revision)).toBe(await underWay);
+    expect(await engine.reconciler.passAt(revision)).toBe(await underWay);
     expect(engine.passes).toHaveLength(count);
     expect(await imageIn(engine)).toBe('web:2');
   });
@@ -182,12 +182,12 @@ describe('reaching a revision', () => {
     const engine = await buildEngine({ files: FILES, wrapStore });
     await engine.reconciler.reconcile();
     const second = await engine.commit({ [WEB]: 'container_image: web:2\n' });
-    expect(await engine.reconciler.reach(second)).toMatchObject({ report: { head: { revision: second } } });
+    expect(await engine.reconciler.passAt(second)).toMatchObject({ report: { head: { revision: second } } });
     const third = await engine.commit({ [WEB]: 'container_image: web:3\n' });
     faults.left = 1;
-    expect(await engine.reconciler.reach(third)).toMatchObject({ ok: false });
-    expect(await engine.reconciler.reach(third)).toMatchObject({ ok: true });
+    expect(await engine.reconciler.passAt(third)).toMatchObject({ ok: false });
+    expect(await engine.reconciler.passAt(third)).toMatchObject({ ok: true });
     expect(await imageIn(engine)).toBe('web:3');
-    expect(await engine.reconciler.reach(second)).toMatchObject({ report: { head: { revision: third } } });
+    expect(await engine.reconciler.passAt(second)).toMatchObject({ report: { head: { revision: third } } });
   });
 });

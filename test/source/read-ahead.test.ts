@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openCheckout } from '../../src/source/git/checkout.ts';
-import { readingAhead } from '../../src/source/read-ahead.ts';
+import { withReadAhead } from '../../src/source/read-ahead.ts';
 import type { Reader, Source } from '../../src/source/source.ts';
 import { testRepository } from '../support/git.ts';
 import { draftOf, MACHINE } from './git/support.ts';
@@ -24,7 +24,7 @@ async function start(change: (reader: Reader) => Reader = (reader) => reader) {
     },
   });
   const noted: Reader = Object.assign({ ...reader }, ...ASKED.map(noting));
-  return { plain, base, asked, ahead: readingAhead({ ...plain, reader: noted }) };
+  return { plain, base, asked, ahead: withReadAhead({ ...plain, reader: noted }) };
 }
 
 async function publish(source: Source, edits: Record<string, string | null>): Promise<string> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { kindOf } from '../../src/errors.ts';
-import { objectIds } from '../../src/store/object-id.ts';
+import { oidGenerator } from '../../src/store/object-id.ts';
 
 const RANDOM = () => Buffer.from('0102030405', 'hex');
 const SECOND = 0x65000000;
@@ -9,7 +9,7 @@ const AT = SECOND * 1000;
 
 describe('objectIds', () => {
   it('lays ids out as seconds, random bytes and counter', () => {
-    const next = objectIds(RANDOM, null);
+    const next = oidGenerator(RANDOM, null);
     expect([next(AT), next(AT + 999), next(AT + 1000)]).toEqual([
       '650000000102030405000000',
       '650000000102030405000001',
@@ -18,7 +18,7 @@ describe('objectIds', () => {
   });
 
   it('goes on in the same second when the clock is set back', () => {
-    const next = objectIds(RANDOM, null);
+    const next = oidGenerator(RANDOM, null);
     next(AT);
     expect(next(AT - 3_600_000)).toBe('650000000102030405000001');
     expect(next(Number.NaN)).toBe('650000000102030405000002');
@@ -26,23 +26,23 @@ describe('objectIds', () => {
   });
 
   it('goes on above the highest id that there is, whoever made it', () => {
-    expect(objectIds(RANDOM, '650000000102030405ffffff')(AT)).toBe('650000000102030406000000');
-    expect(objectIds(RANDOM, '65000000ffffffffffffffff')(AT)).toBe('650000010000000000000000');
-    expect(objectIds(RANDOM, '640000000000000000000000')(AT)).toBe('650000000102030405000000');
+    expect(oidGenerator(RANDOM, '650000000102030405ffffff')(AT)).toBe('650000000102030406000000');
+    expect(oidGenerator(RANDOM, '65000000ffffffffffffffff')(AT)).toBe('650000010000000000000000');
+    expect(oidGenerator(RANDOM, '640000000000000000000000')(AT)).toBe('650000000102030405000000');
   });
 
   it('has other random bytes in each second', () => {
     let byte = 0;
-    const next = objectIds((size) => Buffer.alloc(size, ++byte), null);
+    const next = oidGenerator((size) => Buffer.alloc(size, ++byte), null);
     expect([next(AT), next(AT + 1000)]).toEqual(['650000000101010101000000', '650000010202020202000000']);
   });
 
   it('says so when there are no more ids, rather than go back', () => {
-    const next = objectIds(RANDOM, 'fffffffe0000000000000000');
+    const next = oidGenerator(RANDOM, 'fffffffe0000000000000000');
     expect(next(AT)).toBe('fffffffe0000000000000001');
     expect(next(Number.MAX_SAFE_INTEGER)).toBe('ffffffff0102030405000000');
     expect(next(Number.MAX_SAFE_INTEGER)).toBe('ffffffff0102030405000001');
-    const over = objectIds(RANDOM, 'f'.repeat(24));
+    const over = oidGenerator(RANDOM, 'f'.repeat(24));
     let caught: unknown;
     try {
       over(AT);
@@ -61,7 +61,7 @@ describe('objectIds', () => {
       fc.property(fc.array(life, { maxLength: 6 }), (lives) => {
         let highest: string | null = null;
         for (const { random, clock } of lives) {
-          const next = objectIds(() => random, highest);
+          const next = oidGenerator(() => random, highest);
           for (const at of clock) {
             const id = next(at);
             expect(id).toMatch(/^[0-9a-f]{24}$/);

@@ -10,7 +10,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
-import { wholly } from '../wholly.ts';
+import { runToEnd } from '../wholly.ts';
 import { MAX_DEPTH, parsingYaml, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */
@@ -66,7 +66,7 @@ export function tooLarge(size: number): TextProblem {
 
 /** Reads a text as one strict YAML document. Never throws, and reports up to `MAX_PROBLEMS` problems at once. */
 export function readYaml(text: string): ReadResult<YamlSource> {
-  return wholly(readingYaml(text));
+  return runToEnd(readingYaml(text));
 }
 
 /** `readYaml` in pieces: yields between them, so that callers can let other work run. */
@@ -88,7 +88,7 @@ export type ReadYaml = typeof readYaml;
  * Returns a `readYaml` with a cache: an edit reads the same texts several times, and each is parsed once. `known` holds
  * results that exist already, by text.
  */
-export function readOnce(known: Map<string, ReadResult<YamlSource>> = new Map()): ReadYaml {
+export function cachedReadYaml(known: Map<string, ReadResult<YamlSource>> = new Map()): ReadYaml {
   return (text) => {
     const result = known.get(text) ?? readYaml(text);
     known.set(text, result);

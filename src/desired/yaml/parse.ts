@@ -10,7 +10,7 @@ import {
   parseDocument,
   YAMLParseError,
 } from 'yaml';
-import { wholly } from '../wholly.ts';
+import { runToEnd } from '../wholly.ts';
 import { blanked, misleadingComments, type Span } from './misleading-comments.ts';
 
 /** How often a text is parsed at most, each time without the comments that misled the parser before. */
@@ -52,7 +52,7 @@ const OPTIONS = {
  * has to compile a regular expression on a nearly full stack, it ends the process without an exception to catch.
  */
 export function parseYaml(text: string): YamlTree {
-  return wholly(parsingYaml(text));
+  return runToEnd(parsingYaml(text));
 }
 
 /** `parseYaml` in pieces: a file of the largest size takes a third of a second, and other work can run between pieces. */

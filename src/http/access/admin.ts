@@ -2,7 +2,13 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import type { Account } from './authentication.ts';
-import { againstHash, againstPlain, generatePassword, hashPassword, PasswordHash } from './password.ts';
+import {
+  generatePassword,
+  hashedPasswordCheck,
+  hashPassword,
+  PasswordHash,
+  plainPasswordCheck,
+} from './password.ts';
 
 const AdminFile = z.object({ user: z.string(), password: PasswordHash });
 
@@ -35,11 +41,14 @@ export interface Administrator {
  * its hash (decisions, "Authentication"). Nothing is saved or shown before `settle`, so a start that fails before that
  * leaves no trace. Rejects as `invalid` if the file is damaged.
  */
-export async function administrator(options: AdminOptions): Promise<Administrator> {
+export async function createAdministrator(options: AdminOptions): Promise<Administrator> {
   const { user, password, email, file, announce } = options;
   const doNothing = (): Promise<void> => Promise.resolve();
   if (user !== null && password !== null)
-    return { account: { user: identity(user, email), check: againstPlain(password) }, settle: doNothing };
+    return {
+      account: { user: identity(user, email), check: plainPasswordCheck(password) },
+      settle: doNothing,
+    };
   const stored = await readAdmin(file);
   const generated = stored === null ? generatePassword() : '';
   const admin = stored ?? { user: DEFAULT_NAME, password: await hashPassword(generated) };
@@ -47,7 +56,7 @@ export async function administrator(options: AdminOptions): Promise<Administrato
     await writeAdmin(file, admin);
     announce(admin.user, generated);
   };
-  const account = { user: identity(admin.user, email), check: againstHash(admin.password) };
+  const account = { user: identity(admin.user, email), check: hashedPasswordCheck(admin.password) };
   return { account, settle: stored === null ? settle : doNothing };
 }
 

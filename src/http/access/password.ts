@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
-import { createTurns } from '../../async/turns.ts';
+import { createLimiter } from '../../async/turns.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type CheckPassword, equalInConstantTime } from './authentication.ts';
 
@@ -45,10 +45,10 @@ export async function hashPassword(password: string): Promise<PasswordHash> {
  * Returns a check of passwords against a hash. It is slow on purpose. If too many calls run or wait, it rejects as
  * `unavailable`.
  */
-export function againstHash(stored: PasswordHash): CheckPassword {
+export function hashedPasswordCheck(stored: PasswordHash): CheckPassword {
   const salt = Buffer.from(stored.salt, 'base64');
   const expected = Buffer.from(stored.hash, 'base64');
-  const takeTurns = createTurns(MAX_CHECKS, MAX_WAITING, tooManyChecks);
+  const takeTurns = createLimiter(MAX_CHECKS, MAX_WAITING, tooManyChecks);
   return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, stored), expected));
 }
 
@@ -57,7 +57,7 @@ function tooManyChecks(): HoldfastError {
 }
 
 /** Returns a check of passwords against one that the settings hold in plain text. */
-export function againstPlain(expected: string): CheckPassword {
+export function plainPasswordCheck(expected: string): CheckPassword {
   return async (password) => equalInConstantTime(password, expected);
 }
 

@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import type { GroupInfo } from '../../store/store.ts';
 import { appRecord, infoRecord } from '../records.ts';
 
@@ -9,7 +9,7 @@ import { appRecord, infoRecord } from '../records.ts';
 export async function renderInfo(info: GroupInfo): Promise<string> {
   const { prune_id, apps_list, device_group_id } = infoRecord({ ...info, apps: [] });
   const apps: string[] = [];
-  await inTurns(info.apps, (app) => void apps.push(JSON.stringify(appRecord(app))));
+  await forEachYielding(info.apps, (app) => void apps.push(JSON.stringify(appRecord(app))));
   const list = JSON.stringify(apps_list);
   return `{"prune_id":${prune_id},"apps_list":${list},"apps":[${apps.join(',')}],"device_group_id":${device_group_id}}`;
 }

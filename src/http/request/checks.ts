@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { passWithin } from '../../change/patience.ts';
-import { existenceRefusal } from '../../change/preconditions.ts';
+import { existenceError } from '../../change/preconditions.ts';
 import type { Kind } from '../../desired/name.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
@@ -55,8 +55,8 @@ export function useChecks(app: FastifyInstance, api: Api): void {
  */
 export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
   const { kind, isNew = false } = object;
-  if ((await existenceRefusal(api, { kind, name }, isNew)) === null) return;
+  if ((await existenceError(api, { kind, name }, isNew)) === null) return;
   await passWithin(api.patience, api.reconciler.reconcile());
-  const refusal = await existenceRefusal(api, { kind, name }, isNew);
+  const refusal = await existenceError(api, { kind, name }, isNew);
   if (refusal !== null) throw refusal;
 }

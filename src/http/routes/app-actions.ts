@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { absent } from '../../change/refusals.ts';
+import { absentError } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
@@ -78,7 +78,7 @@ async function restart(api: Api, request: FastifyRequest, name: string): Promise
   await refuseIfNoneMatch(api, request, { kind: 'app', name });
   const context = operationContext(request, api.now());
   const restarted = await api.store.restartApp(name, context, ifMatchIn(request));
-  if (restarted === null) throw absent('app', name);
+  if (restarted === null) throw absentError('app', name);
   api.info.invalidate([keyOf('app', name)]);
   return restarted;
 }

@@ -1,9 +1,9 @@
 import { AppChange, AppFields } from '../../desired/app.ts';
-import { GIVEN_FIELDS } from '../../desired/fields.ts';
+import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
 import { AppRecord } from '../records.ts';
 import { objectRoutes } from './objects.ts';
 
-const ignored = GIVEN_FIELDS.app;
+const ignored = ASSIGNED_FIELDS.app;
 
 /** The configuration of apps (contract, section 4). */
 export const appRoutes = objectRoutes({

@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify';
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import { unknownApps } from '../../change/refusals.ts';
 import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
-import { GIVEN_FIELDS } from '../../desired/fields.ts';
+import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
 import type { Api } from '../api.ts';
 import { DeviceGroupRecord } from '../records.ts';
 import { listIn } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 
-const ignored = GIVEN_FIELDS.device_group;
+const ignored = ASSIGNED_FIELDS.device_group;
 
 /** The configuration of device groups (contract, section 4). */
 export const deviceGroupRoutes = objectRoutes({
@@ -36,7 +36,7 @@ export const deviceGroupRoutes = objectRoutes({
 async function refuseUnknownApps(request: FastifyRequest, { store, reconciler }: Api): Promise<void> {
   const { desired } = reconciler.passes;
   const notDesired = new Set<string>();
-  await inTurns(listIn(request, 'apps'), (app) => void (desired.app(app) ?? notDesired.add(app)));
+  await forEachYielding(listIn(request, 'apps'), (app) => void (desired.app(app) ?? notDesired.add(app)));
   if (notDesired.size === 0) return;
   // All names are read at once: a body has room for a hundred thousand, and a query for each would take a second.
   const stored = new Set((await store.appNames()).value);

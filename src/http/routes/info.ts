@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { absent } from '../../change/refusals.ts';
+import { absentError } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Api } from '../api.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
@@ -58,5 +58,5 @@ async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEn
     throw new HoldfastError('unavailable', 'the group is not applied; see its problems');
   if (reconciler.status().applied === null)
     throw new HoldfastError('unavailable', 'nothing has been applied yet; try again');
-  throw absent('device_group', name);
+  throw absentError('device_group', name);
 }

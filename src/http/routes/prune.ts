@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { absent } from '../../change/refusals.ts';
+import { absentError } from '../../change/refusals.ts';
 import { keyOf } from '../../desired/name.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
@@ -48,7 +48,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
     await refuseIfNoneMatch(api, request, { kind: 'device_group', name });
     const context = operationContext(request, api.now());
     const pruned = await api.store.pruneGroup(name, context, ifMatchIn(request));
-    if (pruned === null) throw absent('device_group', name);
+    if (pruned === null) throw absentError('device_group', name);
     api.info.invalidate([keyOf('device_group', name)]);
     return sendObject(request, reply, 202, pruned);
   });

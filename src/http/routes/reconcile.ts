@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
-import { within } from '../../change/patience.ts';
+import { withinLimit } from '../../change/patience.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
@@ -86,7 +86,7 @@ export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, pa
   );
 
   app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
-    await within(patience, reconciler.look());
+    await withinLimit(patience, reconciler.pollOrigin());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
     return sendStatus(request, reply, status, recorder.status());

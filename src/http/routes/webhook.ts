@@ -51,7 +51,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
       if (!isSigned(request, secret)) {
         throw new HoldfastError('invalid', 'the signature is missing or wrong', { status: 401 });
       }
-      void api.reconciler.look();
+      void api.reconciler.pollOrigin();
       return reply.code(202).send({ accepted: true });
     });
   });

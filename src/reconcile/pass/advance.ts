@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { inPieces, inTurns } from '../../async/pace.ts';
+import { forEachYielding, runYielding } from '../../async/pace.ts';
 import { type Kind, keyOf, parseKey } from '../../desired/name.ts';
 import { compareProblems, type Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { planning } from '../../plan/plan.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
-import type { ApplyBatch, GivenId } from '../../store/store.ts';
+import type { ApplyBatch, AssignedId } from '../../store/store.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseEmptied, refuseInvalid, refuseMisplaced } from './guard.ts';
 import { type Memory, setOrigin } from './memory.ts';
@@ -21,7 +21,7 @@ interface AdvanceContext extends PassDependencies {
 /** What a pass changed in the store. */
 export interface Advance {
   steps: readonly Step[];
-  ids: readonly GivenId[];
+  ids: readonly AssignedId[];
   /** The revision that was applied before, if the new one does not descend from it; otherwise null. */
   rewrittenFrom: string | null;
 }
@@ -39,14 +39,14 @@ export async function advanceStore(context: AdvanceContext, revision: string | n
   const { desired, memory, reader, strict } = context;
   await refuseEmptied(revision, desired, memory.applied, reader);
   await refuseMisplaced(revision, memory.store.applied, desired, reader);
-  const plan = await inPieces(planning(memory.pending, desired, memory.applied));
+  const plan = await runYielding(planning(memory.pending, desired, memory.applied));
   for (const [key, problems] of plan.problems) {
     if (problems.length === 0) memory.problems.delete(key);
     else memory.problems.set(key, problems);
   }
   if (strict) refuseInvalid(await errorsOf(desired, memory));
   if (revision === null) return NOTHING;
-  const origins = await inPieces(changedOrigins(memory, desired, plan.steps));
+  const origins = await runYielding(changedOrigins(memory, desired, plan.steps));
   const isApplied = memory.store.applied?.revision === revision && memory.store.rules === context.rules;
   if (isApplied && plan.steps.length === 0 && origins.length === 0) {
     memory.pending.clear();
@@ -76,14 +76,16 @@ async function applyPlan(
   if (steps.length >= MANY) await setImmediate();
   memory.store.applied = { revision, at };
   memory.store.rules = rules;
-  await inTurns(steps, (step) => memory.applied.applySteps([step]));
+  await forEachYielding(steps, (step) => memory.applied.applySteps([step]));
   memory.pending.clear();
-  await inTurns([...steps, ...origins], (change) => setOrigin(memory, change));
+  await forEachYielding([...steps, ...origins], (change) => setOrigin(memory, change));
   return { steps, ids, rewrittenFrom: isRewritten ? before : null };
 }
 
 async function errorsOf(desired: DesiredState, memory: Memory): Promise<Problem[]> {
-  const inFiles = (await inPieces(desired.listingProblems())).filter(({ severity }) => severity === 'error');
+  const inFiles = (await runYielding(desired.listingProblems())).filter(
+    ({ severity }) => severity === 'error',
+  );
   return [...inFiles, ...[...memory.problems.values()].flat()].sort(compareProblems);
 }
 

@@ -17,7 +17,7 @@ export interface PassDependencies {
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
-  onProgress: TellProgress;
+  onProgress: OnProgress;
   /** Called when the store was seeded: the ids of all objects may have risen. */
   onSeeded(): void;
 }
@@ -30,4 +30,4 @@ export interface Progress {
 }
 
 /** Called often during a pass, so it must be fast. */
-export type TellProgress = (progress: Progress) => void;
+export type OnProgress = (progress: Progress) => void;

@@ -1,4 +1,4 @@
-import { folderMeant } from '../../desired/file.ts';
+import { desiredStateFolderOf } from '../../desired/file.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { HoldfastError } from '../../errors.ts';
@@ -65,7 +65,9 @@ export async function refuseMisplaced(
   reader: Reader,
 ): Promise<void> {
   if (revision === null || applied !== null || !desired.isEmpty) return;
-  const folder = Array.from(desired.files(), ({ path }) => folderMeant(path)).find((each) => each !== null);
+  const folder = Array.from(desired.files(), ({ path }) => desiredStateFolderOf(path)).find(
+    (each) => each !== null,
+  );
   if (folder === undefined || (await isIntended(revision, reader))) return;
   throw new HoldfastError(
     'refused',

@@ -1,5 +1,5 @@
-import { inPieces } from '../../async/pace.ts';
-import { readingRules } from '../../desired/app.ts';
+import { runYielding } from '../../async/pace.ts';
+import { readingRulesId } from '../../desired/app.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
@@ -42,7 +42,7 @@ export interface PassRunner {
   /** Every known problem at the revision that was read last. */
   problems(): Promise<Problem[]>;
   /** See `Seeder.addFirstCommit`: called when this process makes the first commit of a branch. */
-  began(revision: Promise<string | null>): void;
+  addFirstCommit(revision: Promise<string | null>): void;
   /**
    * Seeds the store from what is known on this machine. Origin is not fetched, since devices do not wait for it: what
    * the store has was given to devices before, and a device that has seen a higher id ignores it. The first pass that
@@ -74,7 +74,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   const seeder = createSeeder(dependencies);
   const snapshot = createSnapshot(reader, defaults, onProgress);
   const desired = snapshot.state;
-  const rules = readingRules(defaults);
+  const rules = readingRulesId(defaults);
   const recall = createRecall(store, desired, seeder);
   let lastHead: Head | null = null;
   let lastProblems: Problem[] = [];
@@ -121,9 +121,9 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     reading: snapshot.reading,
     memory: recall.memory,
     head: () => lastHead,
-    problems: async () => [...(await inPieces(desired.listingProblems())), ...lastProblems],
+    problems: async () => [...(await runYielding(desired.listingProblems())), ...lastProblems],
     prepare: () => seedFromLocal(seeder, store, reader),
-    began: seeder.addFirstCommit,
+    addFirstCommit: seeder.addFirstCommit,
     run: () => retryLostClaims(runOnce),
   };
 }

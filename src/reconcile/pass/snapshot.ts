@@ -1,12 +1,12 @@
-import { inLanes } from '../../async/lanes.ts';
-import { inTurns, Pace } from '../../async/pace.ts';
+import { forEachConcurrently } from '../../async/lanes.ts';
+import { forEachYielding, Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { TreeEntry } from '../../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../../desired/load.ts';
 import { fileProblem } from '../../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
 import type { Reader, TreeChange } from '../../source/source.ts';
-import type { TellProgress } from './dependencies.ts';
+import type { OnProgress } from './dependencies.ts';
 import type { StoredFiles } from './memory.ts';
 
 /** How many files are loaded at once. */
@@ -33,7 +33,7 @@ export interface Snapshot {
   advance(revision: string | null, storedFiles: () => StoredFiles): Promise<Set<string>>;
 }
 
-export function createSnapshot(reader: Reader, defaults: AppDefaults, onProgress: TellProgress): Snapshot {
+export function createSnapshot(reader: Reader, defaults: AppDefaults, onProgress: OnProgress): Snapshot {
   const state = new DesiredState();
   let tree: string | null = null;
   let reading: Reading | null = null;
@@ -100,12 +100,12 @@ function paced(read: ReadBlob): ReadBlob {
 async function loadChanges(
   changes: readonly TreeChange[],
   load: Load,
-  onProgress: TellProgress,
+  onProgress: OnProgress,
 ): Promise<FileChange[]> {
   const loaded: FileChange[] = [];
   const pace = new Pace();
   let done = 0;
-  await inLanes(LANES, changes, async ({ path, entry }, index) => {
+  await forEachConcurrently(LANES, changes, async ({ path, entry }, index) => {
     loaded[index] = { path, file: entry === null ? null : await load(entry) };
     done += 1;
     onProgress({ phase: 'reading', done, total: changes.length });
@@ -120,7 +120,7 @@ async function loadChanges(
  */
 async function applyChanges(state: DesiredState, changes: readonly FileChange[]): Promise<Set<string>> {
   const touched = new Set<string>();
-  await inTurns(changes, (change) => {
+  await forEachYielding(changes, (change) => {
     for (const key of state.apply([change])) touched.add(key);
   });
   return touched;
@@ -129,7 +129,7 @@ async function applyChanges(state: DesiredState, changes: readonly FileChange[])
 /** A crafted tree can hold one path twice. Git tools disagree on which entry counts, so neither does. */
 async function refuseTwins(changes: readonly FileChange[]): Promise<FileChange[]> {
   const seen = new Map<string, FileChange>();
-  await inTurns(changes, (change) => {
+  await forEachYielding(changes, (change) => {
     const twin = seen.get(change.path);
     if (twin?.file === undefined || twin.file === null || change.file === null) seen.set(change.path, change);
     else seen.set(change.path, { path: change.path, file: twinFile(change.file) });

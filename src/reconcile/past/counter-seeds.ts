@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import { classifyPath } from '../../desired/file.ts';
 import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
 import { counterKey } from '../record/format.ts';
@@ -47,13 +47,13 @@ export async function seedsOf(
   const addKept = (row: CounterRow): void => add(row, row.last, row.hash);
   const addUnknown = (counter: CounterName): void => add(counter, floor - 1, null);
 
-  await inTurns(paths, (path) => countersOfPath(path).forEach(addUnknown));
-  await inTurns(stored, (row) => {
+  await forEachYielding(paths, (path) => countersOfPath(path).forEach(addUnknown));
+  await forEachYielding(stored, (row) => {
     if (policy === 'keep') seeds.delete(counterKey(row));
     else if (policy === 'raise' || !seeds.has(counterKey(row))) addKept(row);
   });
-  await inTurns(recorded, (row) => (isKept(row, isTrusted) ? addKept : addUnknown)(row));
-  await inTurns(otherLine, addUnknown);
+  await forEachYielding(recorded, (row) => (isKept(row, isTrusted) ? addKept : addUnknown)(row));
+  await forEachYielding(otherLine, addUnknown);
   return [...seeds.values()];
 }
 

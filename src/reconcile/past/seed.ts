@@ -57,7 +57,7 @@ export interface Sections {
 export interface SeedContext {
   store: IdStore;
   reader: Reader;
-  record: Pick<IdsRecord, 'line' | 'read' | 'readOfEach'>;
+  record: Pick<IdsRecord, 'line' | 'read' | 'readFromAllSections'>;
   sections: Sections;
   /** The head, with its line and repository. */
   head: HistoryPoint;
@@ -139,7 +139,7 @@ function causeIn(
 
 /** Reads the `meta.json` of every section that has a readable one. */
 async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> {
-  return (await record.readOfEach(META)).map(decodeMeta).filter((meta) => meta !== null);
+  return (await record.readFromAllSections(META)).map(decodeMeta).filter((meta) => meta !== null);
 }
 
 /**

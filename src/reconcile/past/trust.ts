@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import { appDefaults } from '../../desired/app.ts';
 import { classifyPath } from '../../desired/file.ts';
 import { loadFile } from '../../desired/load.ts';
@@ -66,7 +66,7 @@ async function groupsHeldBack(
   const entries = tree === null ? [] : await reader.list(tree);
   const groups = entries.filter(({ path }) => isGroupFile(path));
   const files = await Promise.all(groups.map((entry) => loadFile(entry, reader.blob, appDefaults([]))));
-  await inTurns(files, (file) => {
+  await forEachYielding(files, (file) => {
     if (file === null || file.kind === null || !file.parsed.ok) return;
     const hash = contentHash(file.kind, file.parsed.content);
     if (recorded.get(file.name) !== hash) keys.add(keyOf(file.kind, file.name));

@@ -37,8 +37,8 @@ export interface RecordOutcome {
   hasWritten: boolean;
   /** What was wrong with the section that was replaced; null if nothing was. */
   replaced: string | null;
-  /** See `IdsRecord.aside`. */
-  aside: string | null;
+  /** See `IdsRecord.localOnlyReason`. */
+  localOnlyReason: string | null;
 }
 
 /**
@@ -81,7 +81,8 @@ export class RecordWriter {
     const { store, reader, record } = this.#dependencies;
     // Read before the counters, which are then at least as new.
     const state = await store.state();
-    if (state.seededFrom === null) return { meta: null, hasWritten: false, replaced: null, aside: null };
+    if (state.seededFrom === null)
+      return { meta: null, hasWritten: false, replaced: null, localOnlyReason: null };
     const remembered = this.#section;
     this.#section = null;
     const section = remembered ?? (await this.#open(state));
@@ -92,13 +93,18 @@ export class RecordWriter {
     if (isDue) await this.#write(section, meta);
     const { replaced } = section;
     this.#section = { ...section, replaced: null };
-    return { meta: section.written.meta, hasWritten: isDue, replaced, aside: record.aside() };
+    return {
+      meta: section.written.meta,
+      hasWritten: isDue,
+      replaced,
+      localOnlyReason: record.localOnlyReason(),
+    };
   }
 
   /** Whether a section that origin did not take has to be sent again: what was in its way can be gone. */
   #isResendDue(): boolean {
     const { record, now } = this.#dependencies;
-    return record.aside() !== null && Math.abs(now() - this.#sentAt) >= RESEND_AFTER;
+    return record.localOnlyReason() !== null && Math.abs(now() - this.#sentAt) >= RESEND_AFTER;
   }
 
   /** Reads the section. If it is exactly what this store would write, its rows are not decoded. */

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { createSingleFlight } from '../../async/single-flight.ts';
-import { isOfShutdown, kindOf, messageOf } from '../../errors.ts';
+import { isShutdownError, kindOf, messageOf } from '../../errors.ts';
 import { retryDelay } from '../backoff.ts';
 import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
@@ -32,11 +32,11 @@ export interface RecorderDependencies extends RecordDependencies {
 /** Keeps the record of ids up to date with the store. Only the end of the process and a start that seeds wait for it. */
 export interface Recorder {
   /** Schedules a write: ids, or the applied revision, may have changed. */
-  touch(): void;
+  scheduleWrite(): void;
   /** Writes what is not written yet. Resolves when it has succeeded or failed; never rejects. */
   flush(): Promise<void>;
   /** See `RecordWriter.adopt`. */
-  adopt(version: string): void;
+  allowReplacing(version: string): void;
   status(): RecordStatus;
   /** Writes what is not written yet, and then stops. */
   close(): Promise<void>;
@@ -71,11 +71,11 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 
   return {
     status: () => status,
-    touch: () => {
+    scheduleWrite: () => {
       if (!isClosed) timers.touch();
     },
     flush: () => flight.request(),
-    adopt: (version) => writer.adopt(version),
+    allowReplacing: (version) => writer.adopt(version),
     close: async () => {
       isClosed = true;
       await flight.request();
@@ -94,7 +94,7 @@ async function update(writer: RecordWriter, retries: number): Promise<RecordOutc
     try {
       return await writer.update();
     } catch (error) {
-      if (kindOf(error) !== 'unavailable' || isOfShutdown(error)) throw error;
+      if (kindOf(error) !== 'unavailable' || isShutdownError(error)) throw error;
       await wait(LAST_RETRY_DELAY);
     }
   }
@@ -102,7 +102,7 @@ async function update(writer: RecordWriter, retries: number): Promise<RecordOutc
 }
 
 function statusAfter(
-  { meta, hasWritten, replaced, aside }: RecordOutcome,
+  { meta, hasWritten, replaced, localOnlyReason: aside }: RecordOutcome,
   before: RecordStatus,
   now: number,
 ): RecordStatus {

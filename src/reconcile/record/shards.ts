@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import type { CounterRow } from '../../store/store.ts';
 import { counterKey, encodeShard, MAX_ID, MAX_ROWS, type SectionMeta, shardOf } from './format.ts';
 
@@ -11,7 +11,7 @@ export class Shards {
   /** Adds rows, in place of earlier rows of the same counters. Resolves to the files that they belong in. */
   async add(rows: readonly CounterRow[]): Promise<Set<string>> {
     const files = new Set<string>();
-    await inTurns(rows, (row) => files.add(this.#put(row)));
+    await forEachYielding(rows, (row) => files.add(this.#put(row)));
     return files;
   }
 
@@ -28,7 +28,7 @@ export class Shards {
   /** Encodes these files, and resolves to those that differ from what is written (`texts`). */
   async changed(files: Iterable<string>, texts: ReadonlyMap<string, string>): Promise<Map<string, string>> {
     const changed = new Map<string, string>();
-    await inTurns(files, (file) => {
+    await forEachYielding(files, (file) => {
       const text = encodeShard([...(this.#shards.get(file)?.values() ?? [])]);
       if (texts.get(file) !== text) changed.set(file, text);
     });

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import { keyOf } from '../../desired/name.ts';
-import { isOfShutdown } from '../../errors.ts';
+import { isShutdownError } from '../../errors.ts';
 import { summarizeStep } from '../../plan/describe.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
 import type { Seeding } from '../../reconcile/past/seed.ts';
@@ -40,7 +40,7 @@ export function createPassLog(logger: Logger): (outcome: PassOutcome, status: St
       logReport(logger, outcome.report);
       return;
     }
-    if (isOfShutdown(outcome.error)) return;
+    if (isShutdownError(outcome.error)) return;
     const { kind, message, cause } = outcome.error;
     if (message !== lastError)
       logger.error({ kind, reason: message, err: cause, retryAt: retryTime(status.error) }, 'pass failed');
@@ -59,7 +59,7 @@ function createProblemLog(logger: Logger): (problems: Status['problems']) => Pro
     const before = logged;
     const now: typeof logged = new Map();
     logged = now;
-    await inTurns(problems, ({ file, line, column, code, message, severity }) => {
+    await forEachYielding(problems, ({ file, line, column, code, message, severity }) => {
       const id = JSON.stringify([file, code, message]);
       const isLogged = before.delete(id) || now.has(id);
       now.set(id, { file, code, problem: message });
@@ -69,7 +69,9 @@ function createProblemLog(logger: Logger): (problems: Status['problems']) => Pro
         'problem in desired state',
       );
     });
-    await inTurns(before.values(), (problem) => logger.info(problem, 'problem in desired state is resolved'));
+    await forEachYielding(before.values(), (problem) =>
+      logger.info(problem, 'problem in desired state is resolved'),
+    );
   };
 }
 

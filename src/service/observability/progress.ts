@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Progress, TellProgress } from '../../reconcile/pass/dependencies.ts';
+import type { OnProgress, Progress } from '../../reconcile/pass/dependencies.ts';
 
 /** Milliseconds between two lines of the log, and between two drawings. */
 const LOG_INTERVAL = 3000;
@@ -22,7 +22,7 @@ export interface ProgressOptions {
 }
 
 /** Shows the progress of long work: a line in the log every few seconds, and a bar on a terminal. */
-export function createProgressLog({ logger, draw, elapsed }: ProgressOptions): TellProgress {
+export function createProgressLog({ logger, draw, elapsed }: ProgressOptions): OnProgress {
   let phase: Progress['phase'] | null = null;
   let reportedAt = 0;
   let loggedAt = 0;

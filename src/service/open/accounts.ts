@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { HoldfastError } from '../../errors.ts';
-import { administrator, identity } from '../../http/access/admin.ts';
+import { createAdministrator, identity } from '../../http/access/admin.ts';
 import {
   type Account,
   type Authenticator,
   allowEverybody,
   createAuthenticator,
 } from '../../http/access/authentication.ts';
-import { againstPlain } from '../../http/access/password.ts';
+import { plainPasswordCheck } from '../../http/access/password.ts';
 import type { Config } from '../../settings.ts';
 import type { Clock } from '../clock.ts';
 
@@ -32,7 +32,7 @@ export async function openAuthenticator(
     const authenticator = allowEverybody(identity('anonymous', null));
     return { authenticator, settle: () => Promise.resolve() };
   }
-  const { account, settle } = await administrator({
+  const { account, settle } = await createAdministrator({
     user: config.BASIC_AUTH_USER,
     password: config.BASIC_AUTH_PASSWORD,
     email: config.BASIC_AUTH_EMAIL,
@@ -55,5 +55,5 @@ function deviceAccount(
       'invalid',
       `DEVICE_AUTH_USER is the administrator's name; give devices another one`,
     );
-  return [{ user: { ...identity(user, null), isDevice: true }, check: againstPlain(password) }];
+  return [{ user: { ...identity(user, null), isDevice: true }, check: plainPasswordCheck(password) }];
 }

@@ -4,7 +4,7 @@ import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { syncFoldersUpTo } from '../../disk/sync.ts';
-import { descriptorTrouble, HoldfastError, messageOf } from '../../errors.ts';
+import { descriptorAdvice, HoldfastError, messageOf } from '../../errors.ts';
 import { type FolderLock, lockFolder } from '../../store/sqlite/folder-lock.ts';
 
 /** The permission bits of the group and of all others. */
@@ -126,7 +126,7 @@ function reasonOf(error: unknown): string {
   if (code === 'ENOTDIR') return `is a file, or is below one; ${REMEDY}`;
   if (code === 'ENOENT') return `cannot be created there; ${REMEDY}`;
   if (code === 'EROFS') return `is on a read-only file system; ${REMEDY}`;
-  const trouble = descriptorTrouble(code ?? '');
+  const trouble = descriptorAdvice(code ?? '');
   if (trouble !== null) return `cannot be opened: ${trouble}`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'has no space left on its disk; make room there';
   return `(${code ?? messageOf(error)}); ${REMEDY}`;

@@ -8,7 +8,7 @@ import { openObjects } from './read/objects.ts';
 import { createReader } from './read/reader.ts';
 import { createIdsRecord } from './record/ids-record.ts';
 import { followedBranch, followedHead } from './repository/followed.ts';
-import { clearLeftPacks } from './repository/leftovers.ts';
+import { removeStalePackFiles } from './repository/leftovers.ts';
 import { createMaintenance, type Maintenance } from './repository/maintenance.ts';
 import { requireBranch } from './repository/missing-branch.ts';
 import { createRepository, dropUnfinished } from './repository/new-repository.ts';
@@ -98,7 +98,7 @@ export async function openCheckout(
     origin: null,
     isFolderMade: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
-      await clearLeftPacks(repository);
+      await removeStalePackFiles(repository);
       // Removing the lock lets users commit on top of a half-made write, so it is undone right after.
       await locks.clear();
       return publisher.recover();
@@ -117,7 +117,7 @@ export async function openCheckout(
 function withMaintenance(record: IdsRecord, maintenance: Maintenance): IdsRecord {
   return {
     ...record,
-    write: (draft) => maintenance.adding(() => record.write(draft)),
+    write: (draft) => maintenance.addingObjects(() => record.write(draft)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
-import { higherOid } from '../object-id.ts';
+import { maxOid } from '../object-id.ts';
 import { operationEntry } from '../operation-page.ts';
 import { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
@@ -31,7 +31,7 @@ export class MongoContents implements Contents {
     if (!head.isSettled || reports?.isSettled === false)
       throw new HoldfastError('conflict', 'a write is unfinished; start a manager, stop it, and copy again');
     const { claimed, floorOfOthers } = head;
-    const lastOid = higherOid(head.lastOid, reports?.lastOid ?? null);
+    const lastOid = maxOid(head.lastOid, reports?.lastOid ?? null);
     return { ...progressOf(head), claimed, floorOfOthers, lastOid };
   }
 

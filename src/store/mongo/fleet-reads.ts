@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../desired/name.ts';
 import type { ContentsCounter } from '../contents.ts';
@@ -132,7 +132,7 @@ export class FleetReads {
   /** Lets other work run in between. */
   async #parse(documents: readonly ObjectDocument[]): Promise<ChangedObjects> {
     const found: ChangedObjects = { objects: [], gone: [] };
-    await inTurns(documents, ({ kind, name, stored }) => {
+    await forEachYielding(documents, ({ kind, name, stored }) => {
       if (stored === null) found.gone.push({ kind, name });
       else found.objects.push(appliedObject(kind, name, stored.content, stored.origin, this.#defaults));
     });

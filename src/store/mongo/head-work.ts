@@ -38,7 +38,7 @@ export class HeadWork implements StateWork {
     return idSequence;
   }
 
-  revision(): string | null {
+  appliedRevision(): string | null {
     return this.#current().applied?.revision ?? null;
   }
 

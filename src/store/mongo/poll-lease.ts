@@ -37,18 +37,18 @@ export class DocumentLease implements PollLease {
     this.#options = options;
   }
 
-  async isOurTurn(): Promise<boolean> {
+  async shouldPoll(): Promise<boolean> {
     return this.#read().then(
       (lease) => lease === null || this.#canTake(lease),
       () => true,
     );
   }
 
-  async keep(): Promise<void> {
+  async renew(): Promise<void> {
     await this.#tryRenew().catch(() => undefined);
   }
 
-  async giveUp(): Promise<void> {
+  async release(): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS && this.#mayHold(); attempt += 1) {
       // If the store does not answer, the other managers wait until the lease has expired.
       if (await this.#tryGiveUp().catch(() => true)) return;

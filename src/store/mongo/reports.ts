@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { inTurns } from '../../async/pace.ts';
-import { higherOid, objectIds } from '../object-id.ts';
+import { forEachYielding } from '../../async/pace.ts';
+import { maxOid, oidGenerator } from '../object-id.ts';
 import { Report, type ReportPage, type ReportQuery, type StoredReport } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
@@ -56,11 +56,11 @@ export class Reports {
     const lists = take();
     const rows = lists.flatMap(({ reports, at }) => reports.map((report) => ({ report, at, body: '' })));
     // Done once: the write below starts over if another manager is faster.
-    await inTurns(rows, (row) => {
+    await forEachYielding(rows, (row) => {
       row.body = JSON.stringify(row.report);
     });
     await committer.write(async ({ lastOid }) => {
-      const newOid = objectIds(random, higherOid(lastOid, (await fleet.head()).lastOid));
+      const newOid = oidGenerator(random, maxOid(lastOid, (await fleet.head()).lastOid));
       const documents = rows.map(({ report, at, body }) => reportDocument(newOid(at), at, report, body));
       const last = documents.at(-1);
       return {

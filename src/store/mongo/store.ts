@@ -1,7 +1,7 @@
 import type { AppDefaults } from '../../desired/app.ts';
 import { keyOf, type ObjectKey } from '../../desired/name.ts';
 import { closedError } from '../closed.ts';
-import { objectIds } from '../object-id.ts';
+import { oidGenerator } from '../object-id.ts';
 import type { Report, ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead, requireSequence } from '../rules/claim.ts';
@@ -10,10 +10,10 @@ import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
   ApplyBatch,
+  AssignedId,
   AtRevision,
   ChangedObjects,
   CounterRow,
-  GivenId,
   GroupInfo,
   NewOperation,
   OperationContext,
@@ -91,7 +91,7 @@ export class DocumentStore implements Store {
   }
 
   /** Checks the sequence first: an overtaken pass need not read its objects, which can be the whole fleet. */
-  apply(batch: ApplyBatch): Promise<GivenId[]> {
+  apply(batch: ApplyBatch): Promise<AssignedId[]> {
     const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => keyOf(kind, name));
     const check = (head: FleetHead): void => requireSequence(head, batch.sequence);
     return this.#write(keys, (work) => applyBatch(work, batch), check);
@@ -195,7 +195,7 @@ export class DocumentStore implements Store {
       check(head);
       const documents = await this.#load(touched);
       requireVersion(head, documents);
-      const work = new WorkingSet({ head, documents, newOid: objectIds(random, head.lastOid), defaults });
+      const work = new WorkingSet({ head, documents, newOid: oidGenerator(random, head.lastOid), defaults });
       const result = await rules(work);
       const { fields } = work.state;
       const changes = work.changes();

@@ -6,10 +6,10 @@ import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type {
   CounterWork,
-  KeptCounter,
   ObjectContent,
   ObjectWork,
   OperationWork,
+  StoredCounter,
   Work,
 } from '../rules/work.ts';
 import type { CounterKind, NewOperation } from '../store.ts';
@@ -94,9 +94,9 @@ export class WorkingSet implements Work {
       const document = this.#find(kind === 'prune' ? 'device_group' : kind, name);
       return (kind === 'prune' ? document?.prune : document?.own) ?? null;
     };
-    const get = (kind: CounterKind, name: string): KeptCounter =>
+    const get = (kind: CounterKind, name: string): StoredCounter =>
       part(kind, name) ?? { ...FRESH_COUNTER, floor: this.state.floorOfOthers, hash: null };
-    const put = (kind: CounterKind, name: string, counter: KeptCounter, changed: number): void => {
+    const put = (kind: CounterKind, name: string, counter: StoredCounter, changed: number): void => {
       const { last, floor, hash } = counter;
       const stored = { last, floor, hash, changed };
       if (kind === 'prune') this.#change('device_group', name, { prune: stored });
@@ -105,7 +105,7 @@ export class WorkingSet implements Work {
     return {
       get,
       put,
-      handOverHash: (kind, name) => {
+      clearHash: (kind, name) => {
         const stored = part(kind, name);
         if (stored !== null) put(kind, name, { ...stored, hash: null }, stored.changed);
       },

@@ -6,10 +6,10 @@ import { sameValue } from '../../desired/values.ts';
 import { raise } from '../../plan/ids.ts';
 import type { Step } from '../../plan/step.ts';
 import { contentHash } from '../content-hash.ts';
-import type { ApplyBatch, CounterKind, GivenId } from '../store.ts';
+import type { ApplyBatch, AssignedId, CounterKind } from '../store.ts';
 import { requireSequence } from './claim.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
-import type { KeptCounter, Work } from './work.ts';
+import type { StoredCounter, Work } from './work.ts';
 
 /** The state that the steps of one pass share. */
 interface Pass {
@@ -18,7 +18,7 @@ interface Pass {
   /** Returns the id sequence of this pass; the first call takes it from the state. */
   changed: () => number;
   /** Counters to write after all objects; each at most once. */
-  counters: { kind: CounterKind; name: string; counter: KeptCounter }[];
+  counters: { kind: CounterKind; name: string; counter: StoredCounter }[];
   /** The last `_id` that was made; null if no object was created. */
   lastOid: string | null;
 }
@@ -32,13 +32,13 @@ type Upsert = Step & { after: Content };
  * Writes first the state, then objects, then counters: if a large transaction of SQLite changes a page that is already
  * in the log, `COMMIT` reads the log back and writes all of it again (4 of 6 ms with 10,000 steps).
  */
-export async function applyBatch(work: Work, batch: ApplyBatch): Promise<GivenId[]> {
+export async function applyBatch(work: Work, batch: ApplyBatch): Promise<AssignedId[]> {
   requireSequence(work.state.lastClaim(), batch.sequence);
   work.state.setApplied(batch.revision, batch.at, batch.rules);
   const changed = once(() => work.state.nextIdSequence());
   const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null };
   const pace = new Pace();
-  const given: GivenId[] = [];
+  const given: AssignedId[] = [];
   for (const [index, step] of batch.steps.entries()) {
     const id = applyStep(work, step, pass);
     if (id !== null) given.push({ kind: step.kind, name: step.name, id });
@@ -87,7 +87,7 @@ function create(work: Work, step: Upsert, pass: Pass): number {
   const row = rowOf(step);
   const counter = counters.get(kind, name);
   const isUnchanged = counter.hash === row.hash && counter.last > 0;
-  if (isUnchanged) counters.handOverHash(kind, name);
+  if (isUnchanged) counters.clearHash(kind, name);
   const id = isUnchanged ? counter.last : raiseCounter(work, kind, name, pass);
   pass.lastOid = newOid(pass.at);
   objects.insert(kind, name, pass.lastOid, row);
@@ -111,7 +111,7 @@ function raiseCounter({ counters }: Work, kind: CounterKind, name: string, pass:
   return counter.last;
 }
 
-function putCounter(pass: Pass, kind: CounterKind, name: string, counter: KeptCounter): void {
+function putCounter(pass: Pass, kind: CounterKind, name: string, counter: StoredCounter): void {
   // Writes the state, which must be before the counters.
   pass.changed();
   pass.counters.push({ kind, name, counter });

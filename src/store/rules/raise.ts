@@ -18,7 +18,7 @@ export function restartApp(
   requireMatch(app, ifMatch);
   const id = raiseCounter(work, 'app', name, work.state.nextIdSequence());
   work.operations.add({ ...context, action: 'restart', name, ids: { [name]: id } });
-  return { value: { ...app, appId: id }, revision: work.state.revision() };
+  return { value: { ...app, appId: id }, revision: work.state.appliedRevision() };
 }
 
 /** Throws `moved-on` if `ifMatch` does not match the object. */
@@ -40,7 +40,7 @@ export function pruneGroup(
   requireMatch(group, ifMatch);
   const id = raiseCounter(work, 'prune', name, work.state.nextIdSequence());
   work.operations.add({ ...context, action: 'prune', name, ids: { [name]: id } });
-  return { value: { ...group, pruneId: id }, revision: work.state.revision() };
+  return { value: { ...group, pruneId: id }, revision: work.state.appliedRevision() };
 }
 
 /** Implements `Store.pruneAll` on a store's `Work`. Yields to other work between groups. */
@@ -58,7 +58,7 @@ export async function pruneAll(
   }
   const ids = Object.fromEntries(given);
   work.operations.add({ ...context, action: 'prune-all', name: null, ids });
-  return { value: ids, revision: work.state.revision() };
+  return { value: ids, revision: work.state.appliedRevision() };
 }
 
 /** Raises a counter, and returns its new id. */

@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import { type App, type AppDefaults, type AppFields, completeApp } from '../../desired/app.ts';
 import type { DeviceGroup } from '../../desired/device-group.ts';
 import type { Kind } from '../../desired/name.ts';
@@ -63,7 +63,7 @@ export async function appsOfGroup(
 ): Promise<StoredApp[]> {
   const byName = new Map(rows.map((row) => [row.name, row]));
   const apps: StoredApp[] = [];
-  await inTurns(content.apps, (app) => {
+  await forEachYielding(content.apps, (app) => {
     const row = byName.get(app);
     if (row === undefined) {
       const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;

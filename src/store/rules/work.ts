@@ -15,7 +15,7 @@ export interface ObjectContent {
 }
 
 /** A counter as stores hold it. `hash` is the seeded hash of an object that is not stored; otherwise null. */
-export interface KeptCounter extends Counter {
+export interface StoredCounter extends Counter {
   hash: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface StateWork {
   /** Raises the id sequence above its stored value and `above`, and returns it. */
   nextIdSequence(above?: number): number;
   /** Returns the applied revision; null if there is none. */
-  revision(): string | null;
+  appliedRevision(): string | null;
   setApplied(revision: string, at: number, rules: string): void;
   clearApplied(): void;
   setLastOid(oid: string): void;
@@ -66,13 +66,13 @@ export interface ObjectWork {
 /** Counters of ids. `changed` is the id sequence of the current call. */
 export interface CounterWork {
   /** Returns a counter; a fresh one for a name without a counter. */
-  get(kind: CounterKind, name: string): KeptCounter;
-  put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void;
+  get(kind: CounterKind, name: string): StoredCounter;
+  put(kind: CounterKind, name: string, counter: StoredCounter, changed: number): void;
   /**
    * Clears the hash, since the object that is now stored has it. Does not set `changed`: what `Store.counters` returns
    * stays the same.
    */
-  handOverHash(kind: CounterKind, name: string): void;
+  clearHash(kind: CounterKind, name: string): void;
   /** Sets `changed` in some of the counters that have a lower value. Returns false if there were none. */
   markSomeChanged(changed: number): boolean;
 }

@@ -11,7 +11,7 @@ import type {
   Reached,
   ReachedParts,
 } from '../contents.ts';
-import { higherOid } from '../object-id.ts';
+import { maxOid } from '../object-id.ts';
 import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import { closeOnFailure, createFile, type Database, openCopyTarget, prepare } from './connection.ts';
@@ -114,7 +114,7 @@ export class SqliteTarget implements ContentsTarget {
     const { db } = this.#begun;
     const { attempted, applied } = head;
     const newest = prepare<{ oid: string | null }>(db, 'SELECT max(oid) AS oid FROM reports').get();
-    const lastOid = higherOid(head.lastOid, newest?.oid ?? null);
+    const lastOid = maxOid(head.lastOid, newest?.oid ?? null);
     prepare(
       db,
       `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../desired/name.ts';
 import { FRESH_COUNTER } from '../../plan/ids.ts';
-import type { KeptCounter } from '../rules/work.ts';
+import type { StoredCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -9,7 +9,7 @@ const PAGE = 500;
 
 /** Changes the counters, inside the caller's transaction. `changed` is the transaction's id sequence. */
 export class Counters {
-  readonly #get: Statement<KeptCounter>;
+  readonly #get: Statement<StoredCounter>;
   readonly #floor: Statement<{ floor: number }>;
   readonly #put: Statement<never>;
   readonly #clearHash: Statement<never>;
@@ -33,17 +33,17 @@ export class Counters {
   }
 
   /** Returns a counter; a fresh one for a name without a counter. */
-  get(kind: CounterKind, name: string): KeptCounter {
+  get(kind: CounterKind, name: string): StoredCounter {
     const floor = (): number => this.#floor.get()?.floor ?? 0;
     return this.#get.get(kind, name) ?? { ...FRESH_COUNTER, floor: floor(), hash: null };
   }
 
-  put(kind: CounterKind, name: string, counter: KeptCounter, changed: number): void {
+  put(kind: CounterKind, name: string, counter: StoredCounter, changed: number): void {
     this.#put.run(kind, name, counter.last, counter.floor, counter.hash, changed);
   }
 
-  /** See `CounterWork.handOverHash`. */
-  handOverHash(kind: CounterKind, name: string): void {
+  /** See `CounterWork.clearHash`. */
+  clearHash(kind: CounterKind, name: string): void {
     this.#clearHash.run(kind, name);
   }
 

@@ -1,4 +1,4 @@
-import { missingDescriptors } from '../../disk/descriptors.ts';
+import { descriptorShortage } from '../../disk/descriptors.ts';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
@@ -102,7 +102,7 @@ function descriptionOf(code: number): string {
 
 /** SQLite does not report why it cannot open a file, so this checks for a lack of file descriptors. */
 function cannotOpen(): string {
-  const trouble = missingDescriptors(FILES);
+  const trouble = descriptorShortage(FILES);
   return trouble === null ? descriptionOf(CANNOT_OPEN) : `cannot be opened: ${trouble}`;
 }
 

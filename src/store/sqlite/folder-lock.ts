@@ -16,7 +16,7 @@ type Holder = z.infer<typeof Holder>;
 /** An exclusive lock on a data folder, which ends with `release` or with the process, however that ends. */
 export interface FolderLock {
   /** Stores the address at which this process listens, for the error message that a second manager gets. */
-  tell(address: string): Promise<void>;
+  recordAddress(address: string): Promise<void>;
   release(): void;
 }
 
@@ -29,13 +29,13 @@ export async function lockFolder(folder: string, pid: number, now: number): Prom
   const holderPath = `${folder}/manager.json`;
   const db = await open(`${folder}/manager.lock`, holderPath);
   const holder: Holder = { pid, since: new Date(now).toISOString(), address: null };
-  const tell = async (address: string | null): Promise<void> => {
+  const recordAddress = async (address: string | null): Promise<void> => {
     holder.address = address;
     // The lock holds without this file. On a full disk, the message to a second manager does not name the holder.
     await writeHolder(holderPath, holder).catch(() => rm(holderPath, { force: true }));
   };
-  await tell(null);
-  return { tell, release: () => void (db.isOpen && db.close()) };
+  await recordAddress(null);
+  return { recordAddress, release: () => void (db.isOpen && db.close()) };
 }
 
 async function open(path: string, holderPath: string): Promise<Database> {

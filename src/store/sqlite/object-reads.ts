@@ -1,4 +1,4 @@
-import { inTurns } from '../../async/pace.ts';
+import { forEachYielding } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { Kind } from '../../desired/name.ts';
 import { appliedObject, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
@@ -61,7 +61,7 @@ export class ObjectReads {
   /** Parses rows. Yields to other work. */
   async parse(rows: readonly AppliedRow[]): Promise<AppliedObject[]> {
     const objects: AppliedObject[] = [];
-    await inTurns(rows, (row) => {
+    await forEachYielding(rows, (row) => {
       objects.push(appliedObject(row.kind, row.name, row.content, fileOrigin(row), this.#defaults));
     });
     return objects;

@@ -39,7 +39,7 @@ export class StateReads {
   }
 
   /** Returns the applied revision; null if there is none. */
-  revision(): string | null {
+  appliedRevision(): string | null {
     return this.row().applied_revision;
   }
 

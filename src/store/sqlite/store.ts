@@ -14,9 +14,9 @@ import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
   ApplyBatch,
+  AssignedId,
   AtRevision,
   CounterRow,
-  GivenId,
   GroupInfo,
   NewOperation,
   OperationContext,
@@ -98,7 +98,7 @@ export class SqliteStore implements Store {
     return this.#write(() => claimHead(this.#writes, expected, revision, at), 'NORMAL');
   }
 
-  apply(batch: ApplyBatch): Promise<GivenId[]> {
+  apply(batch: ApplyBatch): Promise<AssignedId[]> {
     return this.#writeMany(batch.steps.length, () => applyBatch(this.#writes, batch));
   }
 
@@ -138,7 +138,9 @@ export class SqliteStore implements Store {
     return this.#guard(async () => {
       const found = inSnapshot(this.#connections.reader, () => {
         const group = objects.group(name);
-        return group === null ? null : { group, rows: objects.members(group), revision: state.revision() };
+        return group === null
+          ? null
+          : { group, rows: objects.members(group), revision: state.appliedRevision() };
       });
       if (found === null) return null;
       const { group, rows, revision } = found;
@@ -195,7 +197,7 @@ export class SqliteStore implements Store {
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {
     return this.#guard(async () => {
       const value = await this.#reads.reports.page(query);
-      return { value, revision: this.#reads.state.revision() };
+      return { value, revision: this.#reads.state.appliedRevision() };
     });
   }
 
@@ -208,7 +210,7 @@ export class SqliteStore implements Store {
   }
 
   #readAtRevision<T>(read: () => T): Promise<AtRevision<T>> {
-    return this.#read(() => ({ value: read(), revision: this.#reads.state.revision() }));
+    return this.#read(() => ({ value: read(), revision: this.#reads.state.appliedRevision() }));
   }
 
   #write<T>(work: () => T, level?: Level): Promise<T> {

@@ -1,5 +1,5 @@
 import type { AppDefaults } from '../../desired/app.ts';
-import { type NewOid, objectIds } from '../object-id.ts';
+import { type NewOid, oidGenerator } from '../object-id.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
 import { LogPosition } from './log.ts';
@@ -47,7 +47,7 @@ export function prepareWrites(
     operations: new OperationLog(db),
     reports: new Reports(db),
     log: new LogPosition(db),
-    newOid: objectIds(random, state.lastOid()),
+    newOid: oidGenerator(random, state.lastOid()),
     defaults,
   };
 }

@@ -36,7 +36,7 @@ describe('a manager whose mirror is behind what another one has applied', () => 
     const { origin, ahead, behind } = await startTwo();
     const before = await served(ahead);
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
-    await ahead.reconciler.look();
+    await ahead.reconciler.pollOrigin();
     const after = await served(ahead);
     expect(after).toEqual({ id: (before.id ?? 0) + 1, image: 'web:2', revision });
     expect(await behind.reconciler.reconcile()).toMatchObject({
@@ -49,14 +49,14 @@ describe('a manager whose mirror is behind what another one has applied', () => 
   it('applies nothing while origin is away, and follows when it is back', async () => {
     const { origin, ahead, behind } = await startTwo();
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
-    await ahead.reconciler.look();
+    await ahead.reconciler.pollOrigin();
     const after = await served(ahead);
     await rename(origin.url, `${origin.url}.away`);
     expect(await behind.reconciler.reconcile()).toMatchObject({ ok: false, error: { kind: 'unavailable' } });
-    expect(await behind.reconciler.look()).toMatchObject({ ok: false, error: { kind: 'unavailable' } });
+    expect(await behind.reconciler.pollOrigin()).toMatchObject({ ok: false, error: { kind: 'unavailable' } });
     expect(await served(ahead)).toEqual(after);
     await rename(`${origin.url}.away`, origin.url);
-    expect(await behind.reconciler.look()).toMatchObject({ ok: true, report: { head: { revision } } });
+    expect(await behind.reconciler.pollOrigin()).toMatchObject({ ok: true, report: { head: { revision } } });
     expect(await served(ahead)).toEqual(after);
   });
 
@@ -65,7 +65,11 @@ describe('a manager whose mirror is behind what another one has applied', () => 
     for (let round = 2; round <= 6; round++) {
       const revision = await origin.push({ [WEB]: `container_image: web:${round}\n` });
       const id = (await served(ahead)).id ?? 0;
-      await Promise.all([ahead.reconciler.look(), behind.reconciler.reconcile(), behind.reconciler.look()]);
+      await Promise.all([
+        ahead.reconciler.pollOrigin(),
+        behind.reconciler.reconcile(),
+        behind.reconciler.pollOrigin(),
+      ]);
       expect(await served(behind)).toEqual({ id: id + 1, image: `web:${round}`, revision });
     }
   });

@@ -65,7 +65,7 @@ describe('the last version of the record', () => {
     await recorder.close();
     const before = reads();
     vi.useFakeTimers();
-    recorder.touch();
+    recorder.scheduleWrite();
     await vi.advanceTimersByTimeAsync(60_000);
     vi.useRealTimers();
     expect(reads()).toBe(before);

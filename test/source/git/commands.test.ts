@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { commands, emptyTreeLike, objectId, refName } from '../../../src/source/git/process/commands.ts';
+import { commands, emptyTreeIdLike, objectId, refName } from '../../../src/source/git/process/commands.ts';
 import { newRepository } from './support.ts';
 
 const ID = 'a'.repeat(40);
@@ -101,7 +101,7 @@ describe('refName', () => {
 it.each(['sha1', 'sha256'])('the empty tree of %s is known', async (format) => {
   const { git } = await newRepository(`--object-format=${format}`);
   const tree = await git('write-tree');
-  expect(emptyTreeLike(tree)).toBe(tree);
+  expect(emptyTreeIdLike(tree)).toBe(tree);
 });
 
 /** Every command, with the texts that it takes; the place of each text is found by calling it with markers. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { commands } from '../../../src/source/git/process/commands.ts';
-import { diskTrouble, withTrouble } from '../../../src/source/git/process/disk-trouble.ts';
+import { diskTrouble, explainFailure } from '../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure } from '../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user of the manager may not write there; check owner and permissions';
@@ -90,6 +90,6 @@ it.each([
   },
 ])('of the repository: $text', ({ text, means }) => {
   const failure = new GitFailure(commands.version(), 128, text);
-  expect(withTrouble('git could not', failure)).toMatch('git could not: ');
-  expect(withTrouble('git could not', failure)).toContain(means);
+  expect(explainFailure('git could not', failure)).toMatch('git could not: ');
+  expect(explainFailure('git could not', failure)).toContain(means);
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openRemote } from '../../../src/source/git/origin/remote.ts';
 import { moveRefs } from '../../../src/source/git/record/refs.ts';
-import { readTips } from '../../../src/source/git/repository/refs.ts';
+import { refTips } from '../../../src/source/git/repository/refs.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { repositoryAt } from '../../support/git.ts';
 import { remoteOptions } from '../../support/origin.ts';
@@ -64,7 +64,7 @@ it.each([
   await moveRefs(source.repository, [{ ref: OWN, to: tip }]);
   await git.say(`case "$*" in fetch*) echo "${text}" >&2; exit 128 ;; esac`);
   await expect(source.origin.refresh()).rejects.toMatchObject({ kind: 'unavailable' });
-  expect(await readTips(source.repository, [OWN])).toEqual([tip]);
+  expect(await refTips(source.repository, [OWN])).toEqual([tip]);
   expect((await source.reader.head()).revision).toBe(tip);
 });
 

@@ -57,7 +57,7 @@ describe('sections of the record of ids', () => {
     });
     expect(await other.read()).toEqual({ version: second, ...has('2') });
     expect(await record.read('production')).toEqual({ version: second, ...has('2') });
-    expect((await record.readOfEach('a.json')).sort()).toEqual(['1', '2']);
+    expect((await record.readFromAllSections('a.json')).sort()).toEqual(['1', '2']);
     expect(await repository.git('rev-list', '--count', RECORD_REF)).toBe('1');
     await repository.git('fsck', '--strict');
   });
@@ -127,7 +127,7 @@ describe('somebody else’s section', () => {
     const theirs = make(plumbing);
     await putTree(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), theirs]);
     expect(await record.read()).toEqual({ version: first, ...has('1') });
-    expect(await record.readOfEach('meta.json')).toEqual([]);
+    expect(await record.readFromAllSections('meta.json')).toEqual([]);
     const second = await record.write(draft({ 'a.json': '2' }, first, true));
     expect(await record.read()).toEqual({ version: second, ...has('2') });
     expect(plumbing.entriesOf(RECORD_REF)).toContainEqual(theirs);
@@ -205,7 +205,7 @@ describe('what else stands in the record', () => {
     await put(repository, plumbing);
     const found = await record.read();
     expect(found).toMatchObject({ damage: expect.any(String) });
-    expect(await record.readOfEach('a.json')).toEqual([]);
+    expect(await record.readFromAllSections('a.json')).toEqual([]);
     const version = await record.write(draft({ 'a.json': '1' }, found?.version ?? null));
     expect(await record.read()).toEqual({ version, ...has('1') });
     expect(await namesIn(repository)).toEqual([OURS]);

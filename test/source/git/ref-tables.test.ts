@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { moveRefs } from '../../../src/source/git/record/refs.ts';
-import { readTips } from '../../../src/source/git/repository/refs.ts';
+import { refTips } from '../../../src/source/git/repository/refs.ts';
 import { syncRef } from '../../../src/source/git/repository/sync-ref.ts';
 import { allFoldersOf } from '../../../src/source/git/work-tree/locks.ts';
 import type { Head } from '../../../src/source/source.ts';
@@ -158,12 +158,12 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
       { ref: other, to: tip, expected: null },
     ]);
     await expect(late).rejects.toThrow('reference already exists');
-    expect(await readTips(source.repository, [one, other])).toEqual([tip, tip]);
+    expect(await refTips(source.repository, [one, other])).toEqual([tip, tip]);
     await moveRefs(source.repository, [
       { ref: one, to: null },
       { ref: other, to: null, expected: tip },
     ]);
-    expect(await readTips(source.repository, [one, other])).toEqual([null, null]);
+    expect(await refTips(source.repository, [one, other])).toEqual([null, null]);
   });
 });
 

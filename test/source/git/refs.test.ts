@@ -1,14 +1,14 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readTips } from '../../../src/source/git/repository/refs.ts';
+import { refTips } from '../../../src/source/git/repository/refs.ts';
 import type { TestRepository } from '../../support/git.ts';
 import { contextAt, newRepository } from './support.ts';
 
 const REF = 'refs/holdfast/ids';
 
 function tips({ folder }: TestRepository): Promise<(string | null)[]> {
-  return readTips({ context: contextAt(folder), commonFolder: join(folder, '.git') }, [REF]);
+  return refTips({ context: contextAt(folder), commonFolder: join(folder, '.git') }, [REF]);
 }
 
 type Arrange = (repository: TestRepository, file: string) => Promise<unknown>;

@@ -5,9 +5,9 @@ import type { Kind } from '../../../src/desired/name.ts';
 import { kindOf } from '../../../src/errors.ts';
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import type {
+  AssignedId,
   CounterKind,
   CounterRow,
-  GivenId,
   HistoryPoint,
   OperationContext,
   SeedBatch,
@@ -87,7 +87,7 @@ export function groupStep(name: string, after: DeviceGroup | null, origin: FileO
 }
 
 /** Claims the head and applies the steps, as a pass does. */
-export async function pass(store: Store, steps: readonly Step[], revision = 'rev'): Promise<GivenId[]> {
+export async function pass(store: Store, steps: readonly Step[], revision = 'rev'): Promise<AssignedId[]> {
   const { sequence } = await store.state();
   const claimed = await store.claimHead(sequence, revision, AT);
   return store.apply({ revision, sequence: claimed, at: AT, steps, origins: [], rules: 'r1' });

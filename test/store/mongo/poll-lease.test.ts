@@ -70,12 +70,12 @@ class Asker {
     if (!this.isAlive || event === 'asleep') return false;
     if (event === 'stop' || event === 'die') {
       this.isAlive = false;
-      if (event === 'stop') await this.lease.giveUp();
+      if (event === 'stop') await this.lease.release();
       return false;
     }
-    if (!this.hasFailed && !(await this.lease.isOurTurn())) return false;
+    if (!this.hasFailed && !(await this.lease.shouldPoll())) return false;
     this.hasFailed = event === 'away';
-    await (this.hasFailed ? this.lease.giveUp() : this.lease.keep());
+    await (this.hasFailed ? this.lease.release() : this.lease.renew());
     return true;
   }
 }
@@ -189,8 +189,8 @@ describe('the lease', () => {
       mistake: null,
     });
     const lease = new DocumentLease({ documents, id: 'id', name: 'm', interval: INTERVAL, elapsed: () => 0 });
-    await lease.keep();
-    await lease.giveUp();
+    await lease.renew();
+    await lease.release();
     isHeld = false;
     for (const release of held) release();
     await new Promise((resolve) => setImmediate(resolve));
@@ -199,10 +199,10 @@ describe('the lease', () => {
 
   it('is free at first: each is to ask, and the first one that has news keeps the others from it', async () => {
     const { one, two } = calmManagers();
-    expect([await one.isOurTurn(), await two.isOurTurn()]).toEqual([true, true]);
-    await one.keep();
-    await two.keep();
-    expect([await one.isOurTurn(), await two.isOurTurn()]).toEqual([true, false]);
+    expect([await one.shouldPoll(), await two.shouldPoll()]).toEqual([true, true]);
+    await one.renew();
+    await two.renew();
+    expect([await one.shouldPoll(), await two.shouldPoll()]).toEqual([true, false]);
     expect(one.holder()).toEqual({ name: 'm0', isThisOne: true });
     expect(two.holder()).toEqual({ name: 'm0', isThisOne: false });
   });
@@ -222,10 +222,10 @@ describe('the lease', () => {
       elapsed: () => 0,
     });
     looks.push(() => Promise.resolve({ _id: 'poll', version: 1, holder }));
-    await lease.isOurTurn();
+    await lease.shouldPoll();
     let fail: (error: Error) => void = () => undefined;
     looks.push(() => new Promise((_, reject) => (fail = reject)));
-    const look = lease.isOurTurn();
+    const look = lease.shouldPoll();
     expect(lease.holder()).toEqual({ name: 'm1', isThisOne: false });
     fail(new Error('the database is away'));
     await look;
@@ -234,39 +234,39 @@ describe('the lease', () => {
 
   it('is taken after three intervals without a renewal, and not before', async () => {
     const { one, two, pass } = calmManagers();
-    await one.keep();
-    expect(await two.isOurTurn()).toBe(false);
+    await one.renew();
+    expect(await two.shouldPoll()).toBe(false);
     pass(2 * INTERVAL);
-    await one.keep();
+    await one.renew();
     pass(INTERVAL);
-    expect(await two.isOurTurn()).toBe(false);
+    expect(await two.shouldPoll()).toBe(false);
     pass(3 * INTERVAL - 1);
-    expect(await two.isOurTurn()).toBe(false);
+    expect(await two.shouldPoll()).toBe(false);
     pass(1);
-    expect(await two.isOurTurn()).toBe(true);
-    await two.keep();
-    expect(await one.isOurTurn()).toBe(false);
+    expect(await two.shouldPoll()).toBe(true);
+    await two.renew();
+    expect(await one.shouldPoll()).toBe(false);
   });
 
   it('is not taken from one that asks less often than another would', async () => {
     const { one: slow, two: quick, pass } = calmManagers(60 * INTERVAL);
-    await slow.keep();
-    expect(await quick.isOurTurn()).toBe(false);
+    await slow.renew();
+    expect(await quick.shouldPoll()).toBe(false);
     pass(179 * INTERVAL);
-    expect(await quick.isOurTurn()).toBe(false);
+    expect(await quick.shouldPoll()).toBe(false);
     pass(INTERVAL);
-    expect(await quick.isOurTurn()).toBe(true);
+    expect(await quick.shouldPoll()).toBe(true);
   });
 
   it('is free at once when it is given up; nobody gives up that of another', async () => {
     const { one, two } = calmManagers();
-    await one.keep();
-    await two.giveUp();
-    expect(await two.isOurTurn()).toBe(false);
-    await two.giveUp();
-    expect(await two.isOurTurn()).toBe(false);
-    await one.giveUp();
-    expect(await two.isOurTurn()).toBe(true);
+    await one.renew();
+    await two.release();
+    expect(await two.shouldPoll()).toBe(false);
+    await two.release();
+    expect(await two.shouldPoll()).toBe(false);
+    await one.release();
+    expect(await two.shouldPoll()).toBe(true);
     expect(two.holder()).toBeNull();
   });
 });

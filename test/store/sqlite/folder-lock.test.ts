@@ -20,7 +20,7 @@ describe('lockFolder', () => {
       kind: 'unavailable',
       message: expect.stringContaining('(process 42, since 2030-01-02T03:04:05.000Z);'),
     });
-    await first.tell('http://127.0.0.1:8080');
+    await first.recordAddress('http://127.0.0.1:8080');
     await expect(lock(folder)).rejects.toThrow('since 2030-01-02T03:04:05.000Z, at http://127.0.0.1:8080)');
   });
 

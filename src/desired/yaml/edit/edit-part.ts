@@ -1,4 +1,4 @@
-import { type Fields, isEmpty, isMapValue, sameValue } from '../../values.ts';
+import { type Fields, isEmptyCollection, isMapValue, sameValue } from '../../values.ts';
 import { listSlots, mapSlots, reuseFirst, type Slot } from './diff.ts';
 import { editBlock, removeEntry } from './edit-block.ts';
 import { editFlow } from './edit-flow.ts';
@@ -21,7 +21,7 @@ export function editTop(
   style: TextStyle,
   coarse: boolean,
 ): void {
-  if (isEmpty(target) && top.form === 'block') {
+  if (isEmptyCollection(target) && top.form === 'block') {
     emptyTop(patch, top);
     return;
   }
@@ -70,7 +70,7 @@ function editEntry(patch: Patch, parent: CollectionPart, old: Entry, next: NewEn
 function editableSlots(text: string, part: Part, value: unknown): Slot[] | undefined {
   const sameKind = part.kind === 'map' ? isMapValue(value) : part.kind === 'list' && Array.isArray(value);
   if (part.kind === 'scalar' || !sameKind) return undefined;
-  if (part.form === 'block' && isEmpty(value)) return undefined;
+  if (part.form === 'block' && isEmptyCollection(value)) return undefined;
   const slots = slotsOf(text, part, value);
   // A map without braces has exactly one pair.
   const fits = part.form !== 'bare' || (slots.length === 1 && slots[0]?.next !== undefined);

@@ -1,4 +1,4 @@
-import { type Fields, isEmpty } from '../../values.ts';
+import { type Fields, isEmptyCollection } from '../../values.ts';
 import { canBePlain, inStyle, literal, quoted } from './strings.ts';
 import { DEFAULT_STYLE, type TextStyle } from './text-style.ts';
 
@@ -13,13 +13,13 @@ const MAX_KEY = 1000;
 
 /** Returns the text of a new file: block style, indented by two spaces, keys in the order of `target`. */
 export function renderYaml(target: Fields): string {
-  if (isEmpty(target)) return '{}\n';
+  if (isEmptyCollection(target)) return '{}\n';
   return blockLines(target, DEFAULT_STYLE).join('\n').concat('\n');
 }
 
 /** Whether a value is a map or list that is not empty. Empty ones are always written as `{}` or `[]`. */
 export function hasEntries(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !isEmpty(value);
+  return typeof value === 'object' && value !== null && !isEmptyCollection(value);
 }
 
 /** The pairs of a map or the items of a list. */

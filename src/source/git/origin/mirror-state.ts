@@ -3,7 +3,7 @@ import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
 import { GitFailure, runGit } from '../process/run.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';
-import { tipOf } from '../repository/refs.ts';
+import { branchTip } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
 import type { Origin, TransferLimits } from './origin.ts';
@@ -130,7 +130,7 @@ function missingBranch(
 }
 
 async function hasRef(repository: Repository, ref: string): Promise<boolean> {
-  return (await tipOf(repository, ref).catch(() => null)) !== null;
+  return (await branchTip(repository, ref).catch(() => null)) !== null;
 }
 
 /** Whether the mirror is usable and no object in it is missing or damaged. True also if git could not finish the check. */

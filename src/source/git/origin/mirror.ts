@@ -3,10 +3,10 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join, relative } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type ObjectFormat } from '../process/commands.ts';
-import { withTrouble } from '../process/disk-trouble.ts';
+import { explainFailure } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
-import { SEEN_REF } from '../record/refs.ts';
+import { ORIGIN_RECORD_REF } from '../record/refs.ts';
 import { gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
@@ -70,7 +70,7 @@ async function namingFile<T>(act: () => Promise<T>): Promise<T> {
     const { code = '', path = '' } = error as NodeJS.ErrnoException;
     if (!/^E[A-Z0-9]+$/.test(code)) throw error;
     const name = path.endsWith(SETTINGS) ? SETTINGS : FOLDER;
-    const message = withTrouble(`${name} in DATA_DIR cannot be used (${code})`, error);
+    const message = explainFailure(`${name} in DATA_DIR cannot be used (${code})`, error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }
@@ -208,8 +208,8 @@ export async function tidyMirror(folder: string, tracking: string): Promise<bool
   const packs = join(folder, 'objects/pack');
   const names = await readdir(packs).catch((): string[] => []);
   const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
-  const locks = [`${tracking}.lock`, `${SEEN_REF}.lock`, 'packed-refs.lock', 'shallow.lock'].map((name) =>
-    join(folder, name),
+  const locks = [`${tracking}.lock`, `${ORIGIN_RECORD_REF}.lock`, 'packed-refs.lock', 'shallow.lock'].map(
+    (name) => join(folder, name),
   );
   const abandoned = await Promise.all(unfinished.map(isAbandoned));
   const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];

@@ -1,8 +1,8 @@
-import { descriptorTrouble, HoldfastError, SHUTTING_DOWN } from '../../../errors.ts';
+import { descriptorAdvice, HoldfastError, SHUTTING_DOWN } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
 import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
-import { saidBy } from '../process/run.ts';
+import { stderrOf } from '../process/run.ts';
 import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
@@ -108,12 +108,12 @@ const TURNED_AWAY = /requested URL returned error: 40[13]\b/;
 
 /** Returns an error for a failed transfer, whose message says what to check. */
 export function unreachable(error: unknown): OriginUnavailable {
-  const text = saidBy(error);
+  const text = stderrOf(error);
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
   if (error instanceof TransferEnded) return new OriginUnavailable(SHUTTING_DOWN, { isSent, isLate }, error);
-  const shortage = descriptorTrouble(text.replaceAll(OF_ORIGIN, ''));
+  const shortage = descriptorAdvice(text.replaceAll(OF_ORIGIN, ''));
   if (shortage !== null)
     return new OriginUnavailable(`git cannot connect to origin: ${shortage}`, { isSent, isLate }, error);
   const trouble = diskTrouble(error);

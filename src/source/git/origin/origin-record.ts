@@ -2,9 +2,9 @@ import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../source.ts';
 import { createIdsRecord, type RecordRefs, type RecordTips } from '../record/ids-record.ts';
-import { moveRefs, RECORD_REF, SEEN_REF } from '../record/refs.ts';
+import { moveRefs, ORIGIN_RECORD_REF, RECORD_REF } from '../record/refs.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
-import { readTips } from '../repository/refs.ts';
+import { refTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { OriginAccess } from './access.ts';
 import { pushSharing } from './mirror.ts';
@@ -23,7 +23,7 @@ const HIDDEN =
 const NOT_TAKEN = 'origin rejected it earlier';
 
 /** Why a version is only in the mirror, for users. */
-function asideFor(reason: string): string {
+function localOnlyText(reason: string): string {
   return `origin rejects the record of ids, so it is kept only in the mirror, and pushed again later: ${reason}`;
 }
 
@@ -40,7 +40,7 @@ export interface OriginRecordParts {
   turns: Queue;
   mirror: Pick<MirrorState, 'fetch' | 'isReached'>;
   access: OriginAccess;
-  maintenance: Pick<Maintenance, 'adding'>;
+  maintenance: Pick<Maintenance, 'addingObjects'>;
 }
 
 /**
@@ -49,25 +49,28 @@ export interface OriginRecordParts {
  */
 export function createOriginRecord(parts: OriginRecordParts): IdsRecord {
   const { repository, branch, turns, mirror, access, maintenance } = parts;
-  /** See `IdsRecord.aside`. */
-  let aside: string | null = null;
+  /** See `IdsRecord.localOnlyReason`. */
+  let localOnlyReason: string | null = null;
   const refs: RecordRefs = {
-    look: async (versionAt) => {
+    readTips: async (versionAt) => {
       const versions = await readVersions(repository);
       const own = await ownTip(versions, versionAt);
       const isAtOrigin = own === versions.seen;
-      aside = isAtOrigin ? null : (aside ?? asideFor(NOT_TAKEN));
+      localOnlyReason = isAtOrigin ? null : (localOnlyReason ?? localOnlyText(NOT_TAKEN));
       return { own, others: versions.seen };
     },
-    put: async (...version) => {
+    replace: async (...version) => {
       const refusal = await put(parts, ...version);
-      aside = refusal === null ? null : asideFor(refusal);
+      localOnlyReason = refusal === null ? null : localOnlyText(refusal);
     },
     isCurrent: mirror.isReached,
-    aside: () => aside,
+    localOnlyReason: () => localOnlyReason,
   };
   const record = createIdsRecord(repository, { branch, address: access.url, refs });
-  return { ...record, write: (draft) => turns.run(() => maintenance.adding(() => record.write(draft))) };
+  return {
+    ...record,
+    write: (draft) => turns.run(() => maintenance.addingObjects(() => record.write(draft))),
+  };
 }
 
 /** The versions of the record that the mirror has; null if there is none. */
@@ -81,7 +84,11 @@ interface Versions {
 }
 
 async function readVersions(repository: Repository): Promise<Versions> {
-  const [own = null, seen = null, base = null] = await readTips(repository, [RECORD_REF, SEEN_REF, BASE_REF]);
+  const [own = null, seen = null, base = null] = await refTips(repository, [
+    RECORD_REF,
+    ORIGIN_RECORD_REF,
+    BASE_REF,
+  ]);
   return { own, seen, base };
 }
 
@@ -116,7 +123,7 @@ async function put(
   const isTaken = refusal === null;
   await moveRefs(repository, [
     { ref: RECORD_REF, to: tip },
-    { ref: SEEN_REF, to: isTaken ? tip : seen },
+    { ref: ORIGIN_RECORD_REF, to: isTaken ? tip : seen },
     { ref: BASE_REF, to: isTaken ? null : seen },
   ]);
   return refusal;

@@ -1,6 +1,6 @@
-import { HoldfastError, isOfShutdown, kindOf } from '../../../errors.ts';
+import { HoldfastError, isShutdownError, kindOf } from '../../../errors.ts';
 import { commands, NO_BRANCH, type ObjectFormat } from '../process/commands.ts';
-import { GitFailure, redact, saidBy } from '../process/run.ts';
+import { GitFailure, redact, stderrOf } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 import { shortName } from '../repository/refs.ts';
 import {
@@ -104,7 +104,7 @@ async function requireFormat(
  */
 async function rejectFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
   const failure = unreachable(error);
-  const mismatch = MISMATCHED.exec(saidBy(error));
+  const mismatch = MISMATCHED.exec(stderrOf(error));
   if (mismatch === null) throw failure;
   const own = await ownFormat(transfers, limit).catch(() => null);
   if (own === null) throw failure;
@@ -154,7 +154,7 @@ export function observed(origin: Origin, observe: TransferObserver): Origin {
       observe(kind, outcomeOf(value));
       return value;
     } catch (error) {
-      if (!isOfShutdown(error)) observe(kind, kindOf(error));
+      if (!isShutdownError(error)) observe(kind, kindOf(error));
       throw error;
     }
   };
@@ -220,7 +220,7 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
 
 /** Whether git would have moved another ref, or did not know which ref was meant. */
 function isForOtherRef(error: unknown, ref: string): boolean {
-  const text = saidBy(error);
+  const text = stderrOf(error);
   const [, pushed = ref] = MISTAKEN_REF.exec(text) ?? [];
   return AMBIGUOUS.test(text) || pushed !== ref;
 }

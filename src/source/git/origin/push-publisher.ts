@@ -9,7 +9,7 @@ import {
   RepositoryConflict,
 } from '../../source.ts';
 import { trackingRef } from '../process/commands.ts';
-import { withTrouble } from '../process/disk-trouble.ts';
+import { explainFailure } from '../process/disk-trouble.ts';
 import type { Maintenance } from '../repository/maintenance.ts';
 import type { CommitWriter } from '../write/commit-writer.ts';
 import type { RefMover } from '../write/ref-mover.ts';
@@ -48,7 +48,7 @@ export function createPushPublisher(parts: PushPublisherParts): Publisher {
   };
 
   return {
-    publish: (...args) => maintenance.adding(() => publish(...args)),
+    publish: (...args) => maintenance.addingObjects(() => publish(...args)),
     close: async () => {
       await Promise.all([writer.close(), refs.close()]);
     },
@@ -68,7 +68,7 @@ async function makeCommits(
     return await writer.write(base.revision, drafts);
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
-    const message = withTrouble('git could not make the commit', error);
+    const message = explainFailure('git could not make the commit', error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }

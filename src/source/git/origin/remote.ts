@@ -77,7 +77,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     }),
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderMade: async () => false,
-    origin: { refresh: () => turns.run(() => maintenance.adding(mirror.repairAndFetch)), ...endings },
+    origin: { refresh: () => turns.run(() => maintenance.addingObjects(mirror.repairAndFetch)), ...endings },
     close: async () => {
       endings.abandon();
       endings.abandonRecord();

@@ -102,7 +102,7 @@ export function objectId(text: string): string {
 }
 
 /** Returns the id of all zeros, which stands for no object, in the same length as the given id. */
-export function noObjectLike(id: string): string {
+export function nullIdLike(id: string): string {
   return '0'.repeat(id.length);
 }
 
@@ -112,7 +112,7 @@ const EMPTY_TREES: readonly string[] = [
 ];
 
 /** Returns the id of the empty tree, in the same length as the given id. */
-export function emptyTreeLike(id: string): string {
+export function emptyTreeIdLike(id: string): string {
   return EMPTY_TREES.find((tree) => tree.length === objectId(id).length) as string;
 }
 

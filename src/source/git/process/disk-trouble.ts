@@ -1,5 +1,5 @@
-import { descriptorTrouble } from '../../../errors.ts';
-import { saidBy } from './run.ts';
+import { descriptorAdvice } from '../../../errors.ts';
+import { stderrOf } from './run.ts';
 
 const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [
@@ -21,7 +21,7 @@ const WRITING =
 
 /** Returns why this machine's disk could not be written, and what to do; null if the error has another cause. */
 export function diskTrouble(error: unknown): string | null {
-  const messages = (saidBy(error).match(WRITING) ?? []).join('\n');
+  const messages = (stderrOf(error).match(WRITING) ?? []).join('\n');
   return TROUBLES.find(([pattern]) => pattern.test(messages))?.[1] ?? null;
 }
 
@@ -56,23 +56,23 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
 
 /** Why git could not be started, or could not open files. */
 function startTrouble(error: unknown): string | null {
-  return descriptorTrouble(saidBy(error));
+  return descriptorAdvice(stderrOf(error));
 }
 
 function repositoryTrouble(error: unknown): string | null {
-  const text = saidBy(error);
+  const text = stderrOf(error);
   return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
 }
 
 /**
  * Returns the sentence, followed by the cause and what to do if the cause is known to be the disk or the repository.
  */
-export function withTrouble(sentence: string, error: unknown): string {
+export function explainFailure(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? diskTrouble(error) ?? repositoryTrouble(error));
 }
 
 /** Like `withTrouble`, for work that only reads: "Permission denied" is then about reading. */
-export function readingTrouble(sentence: string, error: unknown): string {
+export function explainReadFailure(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? repositoryTrouble(error) ?? diskTrouble(error));
 }
 

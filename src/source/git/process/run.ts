@@ -32,12 +32,12 @@ export class GitFailure extends Error {
 }
 
 /** Returns what git printed to standard error, or the message of any other error. */
-export function saidBy(error: unknown): string {
+export function stderrOf(error: unknown): string {
   return error instanceof GitFailure ? error.stderr : messageOf(error);
 }
 
 /** Whether git answered no. Most commands do so by exit code 1, and report mistakes and damage by other codes. */
-export function saidNo(error: unknown): error is GitFailure {
+export function isNegativeAnswer(error: unknown): error is GitFailure {
   return error instanceof GitFailure && error.exitCode === 1;
 }
 
@@ -69,7 +69,7 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
 /** Like `runGit`, but resolves to null if git answers no (`saidNo`). */
 export async function askGit(context: GitContext, command: GitCommand): Promise<string | null> {
   return runGit(context, command).catch((error) => {
-    if (saidNo(error)) return null;
+    if (isNegativeAnswer(error)) return null;
     throw error;
   });
 }

@@ -1,11 +1,11 @@
 import { HoldfastError } from '../../../errors.ts';
-import { readingTrouble } from '../process/disk-trouble.ts';
+import { explainReadFailure } from '../process/disk-trouble.ts';
 
 /**
  * Calls `read`, and turns its failures into `unavailable`, so that callers try again later. The message is `sentence`,
  * followed by the cause and what to do if they are known. Errors that are a HoldfastError already stay as they are.
  */
-export async function guarded<T>(
+export async function asUnavailable<T>(
   read: () => Promise<T>,
   sentence = 'git could not read the repository',
 ): Promise<T> {
@@ -13,7 +13,7 @@ export async function guarded<T>(
     return await read();
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
-    const message = readingTrouble(sentence, error);
+    const message = explainReadFailure(sentence, error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }

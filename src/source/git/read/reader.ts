@@ -5,10 +5,10 @@ import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { askGit, GitFailure, MAX_OUTPUT, runGit } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
-import { unreadable } from '../repository/refs.ts';
+import { unreadableCommit } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
-import { guarded } from './guarded.ts';
+import { asUnavailable } from './guarded.ts';
 import { readBetween, readHistory, readTouched, readVisited } from './history.ts';
 import type { ObjectReader } from './objects.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
@@ -39,20 +39,20 @@ export function createReader(
   };
 
   return {
-    head: () => guarded(async () => readHead(objects, await follow(), close)),
-    folder: (revision) => guarded(() => findFolder(repository, objects, objectId(revision))),
-    list: (tree) => guarded(() => readList(repository, tree)),
-    changes: (from, to) => guarded(() => readChanges(diffs, from, to).catch(nullIfGitFailed)),
-    blob: (id, maxBytes) => guarded(() => objects.blob(id, maxBytes)),
-    commit: (revision) => guarded(() => readCommit(objects, revision)),
-    lastChange: (revision) => guarded(() => readLastChange(repository, revision)),
+    head: () => asUnavailable(async () => readHead(objects, await follow(), close)),
+    folder: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
+    list: (tree) => asUnavailable(() => readList(repository, tree)),
+    changes: (from, to) => asUnavailable(() => readChanges(diffs, from, to).catch(nullIfGitFailed)),
+    blob: (id, maxBytes) => asUnavailable(() => objects.blob(id, maxBytes)),
+    commit: (revision) => asUnavailable(() => readCommit(objects, revision)),
+    lastChange: (revision) => asUnavailable(() => readLastChange(repository, revision)),
     isAncestor: (ancestor, revision) =>
-      guarded(() => readIsAncestor(repository, objects, ancestor, revision)),
-    commonAncestor: (one, other) => guarded(() => readCommonAncestor(repository, objects, one, other)),
-    history: () => guarded(() => readHistory(repository)),
-    touched: (from, to) => guarded(() => readTouched(repository, from, to)),
-    between: (from, to) => guarded(() => readBetween(repository, from, to)),
-    visited: () => guarded(async () => readVisited(repository, await follow())),
+      asUnavailable(() => readIsAncestor(repository, objects, ancestor, revision)),
+    commonAncestor: (one, other) => asUnavailable(() => readCommonAncestor(repository, objects, one, other)),
+    history: () => asUnavailable(() => readHistory(repository)),
+    touched: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
+    between: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
+    visited: () => asUnavailable(async () => readVisited(repository, await follow())),
     close,
   };
 }
@@ -70,7 +70,7 @@ async function readHead(
   const lookUp = () => objects.info(`${at}^{commit}`);
   // A running git does not notice that a disk is mounted again.
   const commit = (await lookUp()) ?? (await restart().then(lookUp));
-  if (commit === null) throw unreadable(branch);
+  if (commit === null) throw unreadableCommit(branch);
   return { branch, revision: commit.id };
 }
 

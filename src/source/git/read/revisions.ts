@@ -1,7 +1,7 @@
 import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
-import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
+import { branchTip, currentBranch, unreadableCommit } from '../repository/refs.ts';
 import { findRepository, isShallow, type Machine, type Repository } from '../repository/repository.ts';
 import { type DiskDifferences, readDiskDifferences } from './disk-differences.ts';
 import { findFolder } from './folder-tree.ts';
@@ -58,5 +58,5 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
 /** Rejects as `unavailable` if `HEAD` has a commit, which then cannot be read. */
 async function requireNoCommit(repository: Repository): Promise<void> {
   const branch = await currentBranch(repository);
-  if (branch === null || (await tipOf(repository, branch)) !== null) throw unreadable(branch);
+  if (branch === null || (await branchTip(repository, branch)) !== null) throw unreadableCommit(branch);
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { HoldfastError } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type SectionDraft } from '../../source.ts';
-import { withTrouble } from '../process/disk-trouble.ts';
-import { guarded } from '../read/guarded.ts';
-import { isRefElsewhere, readTips } from '../repository/refs.ts';
+import { explainFailure } from '../process/disk-trouble.ts';
+import { asUnavailable } from '../read/guarded.ts';
+import { isRefMismatch, refTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
 import { moveRefs, RECORD_REF } from './refs.ts';
-import { readOfEach, readSection, sectionAt, sectionName } from './sections.ts';
+import { readFromAllSections, readSection, sectionAt, sectionName } from './sections.ts';
 
 /** How often a write is tried while other managers keep writing their sections. */
 const MAX_ATTEMPTS = 8;
@@ -26,16 +26,16 @@ export interface RecordTips {
 /** The refs at which the record is kept. */
 export interface RecordRefs {
   /** Resolves to the current tips. `versionAt` returns the version that a tip has of the section in question. */
-  look(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
+  readTips(versionAt: (tip: string | null) => Promise<string | null>): Promise<RecordTips>;
   /**
    * Publishes a version, whose objects are in the repository, in the place of the tips in `found`. `shares` says that
    * most of its files are in `found.others`, too. Rejects as `IdsRecord.write` does, and as `moved-on` even if only
    * other sections have changed.
    */
-  put(tip: string, found: RecordTips, shares: boolean): Promise<void>;
+  replace(tip: string, found: RecordTips, shares: boolean): Promise<void>;
   /** See `IdsRecord`. */
   isCurrent(): boolean;
-  aside(): string | null;
+  localOnlyReason(): string | null;
 }
 
 /** Where one manager keeps its section. */
@@ -60,7 +60,7 @@ export function createIdsRecord(
   const line = lineOf({ folder, branch });
   const ownSection = sectionName(line);
   const currentTips = (section: string): Promise<RecordTips> =>
-    refs.look(async (tip) => (await sectionAt(repository, tip, section)).version);
+    refs.readTips(async (tip) => (await sectionAt(repository, tip, section)).version);
   return {
     folder,
     branch,
@@ -68,16 +68,16 @@ export function createIdsRecord(
     // A hash, because an address can contain a password.
     source: createHash('sha256').update(address).digest('hex').slice(0, 32),
     isCurrent: refs.isCurrent,
-    aside: refs.aside,
+    localOnlyReason: refs.localOnlyReason,
     read: (other = line) =>
-      guarded(async () => {
+      asUnavailable(async () => {
         const section = sectionName(other);
         return readSection(repository, (await currentTips(section)).own, section);
       }, UNREAD),
-    readOfEach: (file) =>
-      guarded(async () => {
+    readFromAllSections: (file) =>
+      asUnavailable(async () => {
         const { own, others } = await currentTips(ownSection);
-        return readOfEach(repository, [own, others], file);
+        return readFromAllSections(repository, [own, others], file);
       }, UNREAD),
     write: (draft) => {
       const target = { repository, section: ownSection, currentTips: () => currentTips(ownSection), refs };
@@ -89,13 +89,13 @@ export function createIdsRecord(
 /** The ref of a repository on this machine, which is read and written directly. */
 function localRefs(repository: Repository): RecordRefs {
   return {
-    look: async () => {
-      const [tip = null] = await readTips(repository, [RECORD_REF]);
+    readTips: async () => {
+      const [tip = null] = await refTips(repository, [RECORD_REF]);
       return { own: tip, others: tip };
     },
-    put: (tip, { others }) => moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected: others }]),
+    replace: (tip, { others }) => moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected: others }]),
     isCurrent: () => true,
-    aside: () => null,
+    localOnlyReason: () => null,
   };
 }
 
@@ -136,13 +136,13 @@ async function writeOnce(
   const own = tips.own === tips.others ? others : await sectionAt(repository, tips.own, section);
   if (own.version !== draft.expected) throw new SectionMoved();
   const { tip, version } = await makeVersion(repository, others.root, section, draft);
-  await refs.put(tip, tips, others.root !== null);
+  await refs.replace(tip, tips, others.root !== null);
   return version;
 }
 
 function writeFailure(error: unknown): HoldfastError {
   if (error instanceof HoldfastError) return error;
-  if (isRefElsewhere(error)) return new HoldfastError('moved-on', OTHER_VERSION, {}, error);
-  const message = withTrouble('git could not write the record of ids', error);
+  if (isRefMismatch(error)) return new HoldfastError('moved-on', OTHER_VERSION, {}, error);
+  const message = explainFailure('git could not write the record of ids', error);
   return new HoldfastError('unavailable', message, {}, error);
 }

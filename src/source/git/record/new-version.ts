@@ -4,7 +4,7 @@ import { commands, objectId } from '../process/commands.ts';
 import { COMMITTER } from '../process/environment.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
-import { data } from '../write/commit-writer.ts';
+import { fastImportData } from '../write/commit-writer.ts';
 import { FILE_NAME, MAX_FILE, MAX_SECTIONS, MAX_TOTAL, type Root } from './sections.ts';
 
 /** Protects the objects of a new version from clean-ups until the record's ref names it. */
@@ -65,14 +65,14 @@ function importScript(
 ): string {
   const changes = Array.from(
     files,
-    ([name, text]) => `M 100644 inline ${section}/${fileName(name)}\n${data(text)}`,
+    ([name, text]) => `M 100644 inline ${section}/${fileName(name)}\n${fastImportData(text)}`,
   );
   return [
     `reset ${RECORDING_REF}\n`,
     `commit ${RECORDING_REF}`,
     'mark :1',
     `committer ${COMMITTER.name} <${COMMITTER.email}> ${Math.floor(at / 1000)} +0000`,
-    data('Record ids\n'),
+    fastImportData('Record ids\n'),
     ...(base === null ? [] : [`M 040000 ${base} ""`, `D ${section}`]),
     ...(keepsOthers && expected !== null ? [`M 040000 ${objectId(expected)} ${section}`] : []),
     ...changes,

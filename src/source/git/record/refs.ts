@@ -1,4 +1,4 @@
-import { commands, noObjectLike, refName } from '../process/commands.ts';
+import { commands, nullIdLike, refName } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
@@ -6,7 +6,7 @@ import { syncRef } from '../repository/sync-ref.ts';
 /** The ref of the record (decisions, "Ids"). */
 export const RECORD_REF = 'refs/holdfast/ids';
 /** The mirror's ref for the record at origin, as it was last fetched or pushed. */
-export const SEEN_REF = 'refs/holdfast/origin-ids';
+export const ORIGIN_RECORD_REF = 'refs/holdfast/origin-ids';
 
 /** The move of one ref. */
 export interface RefMove {
@@ -32,6 +32,6 @@ export async function moveRefs(
 
 function instruction({ ref, to, expected }: RefMove): string {
   if (to === null) return `delete ${refName(ref)}\0${expected ?? ''}`;
-  const from = expected === undefined ? '' : (expected ?? noObjectLike(to));
+  const from = expected === undefined ? '' : (expected ?? nullIdLike(to));
   return `update ${refName(ref)}\0${to}\0${from}`;
 }

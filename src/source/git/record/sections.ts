@@ -142,7 +142,7 @@ export async function readSection(
 }
 
 /** Reads the file of this name from every section of these versions, and skips those in which it cannot be read. */
-export async function readOfEach(
+export async function readFromAllSections(
   repository: Repository,
   tips: readonly (string | null)[],
   name: string,

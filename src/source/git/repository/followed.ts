@@ -1,5 +1,5 @@
-import { readIfThere } from '../../../disk/read.ts';
-import { currentBranch, realBranch, tipOf } from './refs.ts';
+import { readIfExists } from '../../../disk/read.ts';
+import { branchTip, currentBranch, realBranch } from './refs.ts';
 import type { Repository } from './repository.ts';
 
 /** The branch or commit of a repository that is served. */
@@ -38,7 +38,7 @@ async function branchOrStart(repository: Repository): Promise<Position | null> {
 type Position = Pick<Followed, 'branch' | 'at'>;
 
 async function onBranch(repository: Repository, branch: string): Promise<Position> {
-  return { branch, at: await tipOf(repository, branch) };
+  return { branch, at: await branchTip(repository, branch) };
 }
 
 /** git has two kinds of rebase, each with a folder for its state. `git am` uses one of them too, but leaves HEAD alone. */
@@ -69,5 +69,5 @@ async function parseStart(repository: Repository, start: string): Promise<Positi
  * Rejects if it cannot be read, for example because another user is rebasing: the commits of a rebase must not be served.
  */
 async function readState(path: string): Promise<string> {
-  return ((await readIfThere(path)) ?? '').replace(/\n$/, '');
+  return ((await readIfExists(path)) ?? '').replace(/\n$/, '');
 }

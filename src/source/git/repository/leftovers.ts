@@ -21,7 +21,7 @@ const CRASH_REPORT = /^fast_import_crash_\d+$/;
  * Removes what a killed commit writer left among the packs: keep marks, whose packs would never be joined, and
  * unfinished packs. git itself removes neither for weeks. Does nothing while any git process works in the repository.
  */
-export async function clearLeftPacks(repository: Repository): Promise<void> {
+export async function removeStalePackFiles(repository: Repository): Promise<void> {
   const names = await packFileNames(repository);
   await removeStale(
     repository,
@@ -54,7 +54,7 @@ const LAG = 100;
  * still writing can be told by its age; if `signal` aborts the wait, the files stay until the next start. Keep marks
  * stay, too: those of this process's own writer look the same.
  */
-export async function clearFailedJoin(
+export async function removeFailedJoin(
   repository: Repository,
   before: readonly string[],
   signal: AbortSignal,
@@ -83,7 +83,7 @@ async function isStale(path: string, minimumAge: number): Promise<boolean> {
  * another git works in the repository, only a mark without a pack is certain not to belong to it. The unfinished pack of
  * this very failure is still too young: on a disk that stays full, each failure removes what earlier failures left.
  */
-export async function clearFailedWriter(folders: Folders): Promise<void> {
+export async function removeFailedWriter(folders: Folders): Promise<void> {
   const { gitFolder, commonFolder } = folders;
   const folder = `${commonFolder}/objects/pack`;
   const names = new Set(await packFileNames(folders));

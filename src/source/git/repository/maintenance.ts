@@ -4,7 +4,7 @@ import { commands } from '../process/commands.ts';
 import { askGit } from '../process/run.ts';
 import { createTransfers, type Transfers } from '../process/transfer.ts';
 import { createDropper, type Drop, type Dropper } from './dropper.ts';
-import { clearFailedJoin } from './leftovers.ts';
+import { removeFailedJoin } from './leftovers.ts';
 import type { Repository } from './repository.ts';
 
 /** The number of packs at which they are joined: each publish and each fetch adds one, and lookups search all. */
@@ -29,7 +29,7 @@ export interface Maintenance {
    * Runs work that makes or fetches objects and refers to them; nothing is dropped in the meantime. Then starts a
    * clean-up in the background, unless the work failed.
    */
-  adding<T>(work: () => Promise<T>): Promise<T>;
+  addingObjects<T>(work: () => Promise<T>): Promise<T>;
   /** Joins packs if there are many. Never rejects; concurrent calls share one clean-up. */
   run(): Promise<void>;
   /** Ends a running clean-up; half of one does no harm. */
@@ -78,7 +78,7 @@ export function createMaintenance(
     if (joinable(names).length < MANY_PACKS) return reportFew();
     if (names.some((name) => name.endsWith('.promisor'))) return reportReason(PARTIAL);
     // After a success, new unfinished packs belong to another process, which can be invisible here.
-    if (!(await join(names, signal))) await clearFailedJoin(repository, names, signal);
+    if (!(await join(names, signal))) await removeFailedJoin(repository, names, signal);
   };
 
   const run = (): Promise<void> => {
@@ -90,7 +90,7 @@ export function createMaintenance(
   };
 
   return {
-    adding: async (work) => {
+    addingObjects: async (work) => {
       const made = await dropper.withoutDrops(work);
       void run();
       return made;

@@ -2,7 +2,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
-import { guarded } from '../read/guarded.ts';
+import { asUnavailable } from '../read/guarded.ts';
 import { shortName } from './refs.ts';
 import type { Repository } from './repository.ts';
 
@@ -20,7 +20,7 @@ export function requireBranch(reader: Reader, { context }: Repository, branch: s
   const readHead = async (readsLeft: number): Promise<Head> => {
     const found = await reader.head();
     if (found.revision !== null) return found;
-    const names = await guarded(() => runGit(context, commands.branches()));
+    const names = await asUnavailable(() => runGit(context, commands.branches()));
     const existing = names.split('\n').filter(Boolean);
     // The branch was made after its head was read, and can be deleted again before the next read.
     if (existing.includes(branch) && readsLeft > 1) return readHead(readsLeft - 1);

@@ -1,9 +1,9 @@
 import { mkdir, open, readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { syncFolder } from '../../../disk/sync.ts';
-import { isThere } from '../../../disk/there.ts';
+import { exists } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import { commands, emptyTreeLike } from '../process/commands.ts';
+import { commands, emptyTreeIdLike } from '../process/commands.ts';
 import { type GitContext, runGit } from '../process/run.ts';
 import { contextOf, findRepository, type Machine, type Repository } from './repository.ts';
 
@@ -61,7 +61,7 @@ async function refuseUnexpected(folder: string): Promise<void> {
 export async function dropUnfinished(folder: string): Promise<void> {
   // A creation that was cut short before the mark leaves an empty `.git`; `rmdir` keeps any other.
   await rmdir(`${folder}/.git`).catch(() => undefined);
-  if (await isThere(`${folder}/.git/${UNFINISHED}`))
+  if (await exists(`${folder}/.git/${UNFINISHED}`))
     await rm(`${folder}/.git`, { recursive: true, force: true });
 }
 
@@ -76,7 +76,7 @@ async function commitAll(context: GitContext, folder: string, machine: Machine):
   const tree = (await runGit(context, commands.writeTree())).trim();
   const repository = await findRepository(folder, machine);
   if (repository === null) throw new HoldfastError('unavailable', 'git init made no repository');
-  if (tree !== emptyTreeLike(tree)) await commitFirst(repository, tree);
+  if (tree !== emptyTreeIdLike(tree)) await commitFirst(repository, tree);
   return repository;
 }
 

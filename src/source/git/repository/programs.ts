@@ -1,4 +1,4 @@
-import { readIfThere } from '../../../disk/read.ts';
+import { readIfExists } from '../../../disk/read.ts';
 import { commands } from '../process/commands.ts';
 import { withConfig } from '../process/environment.ts';
 import { askGit, type GitContext } from '../process/run.ts';
@@ -47,7 +47,7 @@ const MAY_NAME = /\[(filter|hook|include)/i;
 async function mayNamePrograms({ gitFolder, commonFolder }: GitPlace): Promise<boolean> {
   const files = [`${commonFolder}/config`, `${gitFolder}/config.worktree`];
   // A file that cannot be read may name any program.
-  const texts = await Promise.all(files.map(readIfThere)).catch(() => null);
+  const texts = await Promise.all(files.map(readIfExists)).catch(() => null);
   return texts === null || texts.some((text) => text !== null && MAY_NAME.test(text));
 }
 

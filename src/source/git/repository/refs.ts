@@ -1,8 +1,8 @@
 import { lstat, readFile } from 'node:fs/promises';
-import { readIfThere, readSmallFile } from '../../../disk/read.ts';
+import { readIfExists, readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type GitCommand, objectId } from '../process/commands.ts';
-import { askGit, runGit, saidBy } from '../process/run.ts';
+import { askGit, runGit, stderrOf } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 
 /** What reading refs needs of a repository. */
@@ -12,7 +12,7 @@ type RefStore = Pick<Repository, 'context' | 'commonFolder'>;
 const LOOSE_ID = /^([0-9a-f]{40}|[0-9a-f]{64})\s/;
 
 /** Resolves to the ids that refs name, of objects of any type; null for each ref that does not exist. */
-export async function readTips(repository: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
+export async function refTips(repository: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
   const tips: (string | null)[] = [];
   for (const ref of refs) {
     const tip = await tipInFiles(repository, ref);
@@ -24,7 +24,7 @@ export async function readTips(repository: RefStore, refs: readonly string[]): P
 
 /** Reads a ref without a process; undefined if only git can: the ref is in a table, symbolic or damaged. */
 async function tipInFiles(repository: RefStore, ref: string): Promise<string | null | undefined> {
-  const text = await readIfThere(`${repository.commonFolder}/${ref}`);
+  const text = await readIfExists(`${repository.commonFolder}/${ref}`);
   if (text !== null) return LOOSE_ID.exec(text)?.[1];
   const packed = await packedTip(repository, ref);
   return packed === null && !(await hasRefFiles(repository)) ? undefined : packed;
@@ -54,8 +54,8 @@ const NOT_AS_EXPECTED =
   /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
 
 /** Whether git refused to move a ref because the ref was not where it was expected. */
-export function isRefElsewhere(error: unknown): boolean {
-  return NOT_AS_EXPECTED.test(saidBy(error));
+export function isRefMismatch(error: unknown): boolean {
+  return NOT_AS_EXPECTED.test(stderrOf(error));
 }
 
 /**
@@ -65,15 +65,15 @@ export function isRefElsewhere(error: unknown): boolean {
  * Only the ref of exactly this name counts. If it does not exist, `rev-parse` and `cat-file` would resolve a ref whose
  * name ends with it, such as `refs/heads/refs/heads/main`.
  */
-export async function tipOf(repository: Repository, branch: string): Promise<string | null> {
-  const text = await readIfThere(`${repository.commonFolder}/${branch}`);
+export async function branchTip(repository: Repository, branch: string): Promise<string | null> {
+  const text = await readIfExists(`${repository.commonFolder}/${branch}`);
   const [, id] = LOOSE_ID.exec(text ?? '') ?? [];
   if (id !== undefined) return id;
   const packed = text === null ? await packedTip(repository, branch) : null;
   if (typeof packed === 'string') return packed;
   // The ref is in a table, symbolic, or does not exist.
   const [tip = null] = await askTips(repository, [branch]);
-  if (tip === null && text !== null && !text.startsWith('ref:')) throw unreadable(branch);
+  if (tip === null && text !== null && !text.startsWith('ref:')) throw unreadableCommit(branch);
   return tip;
 }
 
@@ -95,7 +95,7 @@ function emptyIfMissing({ code }: NodeJS.ErrnoException): Buffer | undefined {
 }
 
 /** Returns the error for a branch whose commit cannot be read; null stands for HEAD. */
-export function unreadable(branch: string | null): HoldfastError {
+export function unreadableCommit(branch: string | null): HoldfastError {
   const where = branch === null ? 'HEAD' : `the branch "${shortName(branch)}"`;
   return new HoldfastError(
     'unavailable',

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Source, Watcher } from '../../source.ts';
-import { readingTrouble } from '../process/disk-trouble.ts';
+import { explainReadFailure } from '../process/disk-trouble.ts';
 import type { Repository } from './repository.ts';
 import { REF_TABLES } from './sync-ref.ts';
 
@@ -77,7 +77,7 @@ async function identify({ context, gitFolder, commonFolder }: Repository): Promi
     const { code = '' } = error as NodeJS.ErrnoException;
     const message = ['ENOENT', 'ENOTDIR'].includes(code)
       ? 'the repository is gone; restore it'
-      : readingTrouble('the folder of the repository cannot be read', error);
+      : explainReadFailure('the folder of the repository cannot be read', error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }

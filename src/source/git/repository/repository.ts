@@ -2,10 +2,10 @@ import { constants, existsSync } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { mayRead } from '../../../disk/there.ts';
-import { descriptorTrouble, HoldfastError } from '../../../errors.ts';
+import { descriptorAdvice, HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
-import { type GitContext, GitFailure, runGit, saidBy } from '../process/run.ts';
+import { type GitContext, GitFailure, runGit, stderrOf } from '../process/run.ts';
 import { withoutPrograms } from './programs.ts';
 
 /** A repository on this machine, and the place of the desired-state folder in it. */
@@ -138,8 +138,8 @@ async function requireEntry(folder: string): Promise<void> {
 
 /** Returns the error for a git that cannot be started or does not work, with the reason: it need not be a missing git. */
 export function gitCannotRun(error: unknown): HoldfastError {
-  const text = saidBy(error);
-  const trouble = descriptorTrouble(text);
+  const text = stderrOf(error);
+  const trouble = descriptorAdvice(text);
   if (trouble !== null) return new HoldfastError('unavailable', `git cannot be run: ${trouble}`, {}, error);
   const [, code] = /\b(E[A-Z]{3,})\b/.exec(text) ?? [];
   const hint = `install git ${OLDEST_GIT.join('.')} or newer and put it on the PATH`;

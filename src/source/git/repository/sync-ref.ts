@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFiles, syncFoldersUpTo } from '../../../disk/sync.ts';
-import { isThere } from '../../../disk/there.ts';
+import { exists } from '../../../disk/there.ts';
 import type { Repository } from './repository.ts';
 
 /**
@@ -25,7 +25,7 @@ export async function syncRef(
     return;
   }
   await syncFoldersUpTo(`${commonFolder}/refs`, `${commonFolder}/${dirname(ref)}`);
-  if (!(await isThere(`${commonFolder}/${ref}`))) await syncFiles(commonFolder, ['packed-refs']);
+  if (!(await exists(`${commonFolder}/${ref}`))) await syncFiles(commonFolder, ['packed-refs']);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { mapInLanes } from '../../../async/lanes.ts';
+import { mapConcurrently } from '../../../async/lanes.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';
-import { askGit, GitFailure, runGit, saidNo } from '../process/run.ts';
+import { askGit, GitFailure, isNegativeAnswer, runGit } from '../process/run.ts';
 import { parseTreeList } from '../read/tree.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
@@ -46,7 +46,7 @@ export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
 
 /** A refresh exits with 1 if any file is really changed; whether that matters is for the next command to decide. */
 function ignoreDirty(error: unknown): string {
-  if (saidNo(error) && !isLocked(error)) return '';
+  if (isNegativeAnswer(error) && !isLocked(error)) return '';
   throw error;
 }
 
@@ -82,7 +82,7 @@ export async function writtenFiles(
     const entries = isTree ? parseTreeList(await runGit(repository.context, commands.listTop(tree.id))) : [];
     listed.set(folder, new Set(entries.map(({ path }) => path)));
   }
-  const inBase = await mapInLanes(FILE_LANES, paths, async (path) => {
+  const inBase = await mapConcurrently(FILE_LANES, paths, async (path) => {
     const names = listed.get(posix.dirname(path));
     return names?.has(posix.basename(path)) ?? (await objects.info(`${base}:${path}`)) !== null;
   });
@@ -133,7 +133,7 @@ async function refuseReplacedFolders(
     return check;
   };
   const folders = [...new Set(paths.map(posix.dirname))];
-  const areBlocked = await mapInLanes(FILE_LANES, folders, (folder) =>
+  const areBlocked = await mapConcurrently(FILE_LANES, folders, (folder) =>
     hasParent(context.folder, `${folder}/file`, isReplacedCached),
   );
   const blocked = new Set(folders.filter((_, index) => areBlocked[index]));

@@ -2,7 +2,7 @@ import { stat as statCallback } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { inLanes } from '../../../async/lanes.ts';
+import { forEachConcurrently } from '../../../async/lanes.ts';
 import { syncFiles } from '../../../disk/sync.ts';
 import { mayRead } from '../../../disk/there.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -53,7 +53,7 @@ export function createBaseOnDisk({ commonFolder }: Pick<Repository, 'commonFolde
 async function syncNewObjects(objects: string, since: number): Promise<void> {
   const folders = (await readdir(objects)).filter((name) => OBJECTS.test(name));
   const files: string[] = [];
-  await inLanes(AT_ONCE, await changedSince(objects, folders, since), async (folder) => {
+  await forEachConcurrently(AT_ONCE, await changedSince(objects, folders, since), async (folder) => {
     const names = (await readdir(join(objects, folder)).catch(() => [])).map((name) => `${folder}/${name}`);
     files.push(...(await changedSince(objects, names, since)));
   });
@@ -66,7 +66,7 @@ async function syncNewObjects(objects: string, since: number): Promise<void> {
  */
 async function changedSince(top: string, paths: readonly string[], since: number): Promise<string[]> {
   const found: string[] = [];
-  await inLanes(AT_ONCE, paths, async (path) => {
+  await forEachConcurrently(AT_ONCE, paths, async (path) => {
     const full = `${top}/${path}`;
     const changedAt = (await stat(full).catch(() => null))?.ctimeMs ?? 0;
     if (changedAt >= since && (await mayRead(full))) found.push(path);

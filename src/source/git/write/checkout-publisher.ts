@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
-import { missingDescriptors } from '../../../disk/descriptors.ts';
+import { descriptorShortage } from '../../../disk/descriptors.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit, Publisher } from '../../source.ts';
 import { refName } from '../process/commands.ts';
 import { withoutPrograms } from '../repository/programs.ts';
-import { currentBranch, tipOf } from '../repository/refs.ts';
+import { branchTip, currentBranch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type Checkout, prepareIndex } from '../work-tree/held-index.ts';
 import { refuseCheckedOutElsewhere, writtenFiles } from '../work-tree/work-tree.ts';
@@ -77,7 +77,8 @@ export function createCheckoutPublisher(
   };
 
   return {
-    publish: (...args) => maintenance.adding(() => retryIfObjectMissing(writer, () => attempt(...args))),
+    publish: (...args) =>
+      maintenance.addingObjects(() => retryIfObjectMissing(writer, () => attempt(...args))),
     recover: () =>
       undoNoted(checkout, notes).catch((error) => {
         throw publishError(error, [], prefix);
@@ -90,7 +91,7 @@ export function createCheckoutPublisher(
 
 /** A write that runs out of descriptors half way cannot be undone until there are some again, so it must not start. */
 function requireDescriptors(): void {
-  const trouble = missingDescriptors(NEEDED_DESCRIPTORS);
+  const trouble = descriptorShortage(NEEDED_DESCRIPTORS);
   if (trouble === null) return;
   throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
 }
@@ -143,7 +144,7 @@ async function retryIfObjectMissing<T>(writer: CommitWriter, work: () => Promise
 }
 
 async function hasBranchMoved(repository: Repository, branch: string, base: string | null): Promise<boolean> {
-  const tip = await tipOf(repository, branch).catch(() => base);
+  const tip = await branchTip(repository, branch).catch(() => base);
   return tip !== base;
 }
 

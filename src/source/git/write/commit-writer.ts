@@ -1,14 +1,14 @@
 import { Pace } from '../../../async/pace.ts';
 import { Queue } from '../../../async/queue.ts';
 import { syncFolder } from '../../../disk/sync.ts';
-import { isThere } from '../../../disk/there.ts';
+import { exists } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { COMMITTER, withConfig } from '../process/environment.ts';
 import { GitFailure } from '../process/run.ts';
-import { clearFailedWriter } from '../repository/leftovers.ts';
+import { removeFailedWriter } from '../repository/leftovers.ts';
 import type { Repository } from '../repository/repository.ts';
 
 const NEWLINE = 0x0a;
@@ -47,7 +47,7 @@ export function openCommitWriter(place: Place): CommitWriter {
     commands.fastImport(),
   );
   // On `done`, it writes its ref, and would make a new `.git` for it if someone has moved the old one away.
-  const close = async (): Promise<void> => git.close((await isThere(gitFolder)) ? 'done\n' : '');
+  const close = async (): Promise<void> => git.close((await exists(gitFolder)) ? 'done\n' : '');
   let idle: NodeJS.Timeout | undefined;
   let writes = 0;
   /** The write of a caller that gave up goes on, and the next write must wait for it. */
@@ -66,7 +66,7 @@ export function openCommitWriter(place: Place): CommitWriter {
     } catch (error) {
       // A half-sent commit must not become part of the next one.
       await close();
-      if (error instanceof GitFailure) await clearFailedWriter(place);
+      if (error instanceof GitFailure) await removeFailedWriter(place);
       throw error;
     }
   };
@@ -107,7 +107,7 @@ async function writeCommit(
     `mark ${mark}`,
     `author ${identity(draft.author)} ${seconds} +0000`,
     `committer ${identity(COMMITTER)} ${seconds} +0000`,
-    data(draft.message),
+    fastImportData(draft.message),
     ...(parent === null ? [] : [`from ${parent.startsWith(':') ? parent : objectId(parent)}`]),
   ];
   for (const { path } of draft.edits) refuseNotUtf8(path);
@@ -153,7 +153,7 @@ function foldersOf(path: string): string[] {
 function changeLine(edit: FileEdit, path: string, modes: ReadonlyMap<string, string>): string {
   if (edit.text === null) return `D ${quote(path)}`;
   const mode = modes.get(path) === '100755' ? '100755' : '100644';
-  return `M ${mode} inline ${quote(path)}\n${data(edit.text)}`;
+  return `M ${mode} inline ${quote(path)}\n${fastImportData(edit.text)}`;
 }
 
 /** Reads the answers to `ls`: "<mode> <type> <id>\t<path>" or "missing <path>", whose first words are the modes. */
@@ -174,7 +174,7 @@ async function finish(git: Conversation, count: number): Promise<string[]> {
 }
 
 /** Returns a text in the form in which `fast-import` takes any bytes unchanged. */
-export function data(text: string): string {
+export function fastImportData(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}`;
 }
 

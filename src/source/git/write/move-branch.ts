@@ -1,9 +1,9 @@
-import { mapInLanes } from '../../../async/lanes.ts';
+import { mapConcurrently } from '../../../async/lanes.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { emptyTreeLike, noObjectLike } from '../process/commands.ts';
+import { emptyTreeIdLike, nullIdLike } from '../process/commands.ts';
 import { withoutPrograms } from '../repository/programs.ts';
-import { currentBranch, tipOf } from '../repository/refs.ts';
+import { branchTip, currentBranch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, withIndexLock } from '../work-tree/held-index.ts';
@@ -116,7 +116,7 @@ async function moveRef(held: HeldCheckout, { notes, refs }: MoveTools, move: Mov
 
 /** Resolves to the outcome of a failed move: a git that died or failed afterwards can have moved the branch. */
 async function outcomeOf(repository: Repository, move: Move): Promise<'moved' | 'not moved' | 'unknown'> {
-  const tip = await tipOf(repository, move.branch).catch(() => undefined);
+  const tip = await branchTip(repository, move.branch).catch(() => undefined);
   if (tip === undefined) return 'unknown';
   return tip === tipAfter(move) ? 'moved' : 'not moved';
 }
@@ -129,7 +129,7 @@ async function finishMove(held: HeldCheckout, { notes, refs }: MoveTools, move: 
   const { repository, locks, faults } = held;
   if (await hasHeadMoved(repository, move)) {
     if (!move.isCheckedOut) {
-      const before = move.from ?? noObjectLike(tipAfter(move));
+      const before = move.from ?? nullIdLike(tipAfter(move));
       await locks.wait(() => refs.move(move.branch, tipAfter(move), before));
       return false;
     }
@@ -170,7 +170,7 @@ async function switchOrUndo(held: HeldCheckout, notes: SwitchNotes, move: Move):
 async function noteSwitch(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<FileMarks> {
   const { repository, faults } = held;
   const { paths, written } = move;
-  const marks = await mapInLanes(
+  const marks = await mapConcurrently(
     FILE_LANES,
     paths,
     async (path) => [path, await fileMark(`${repository.context.folder}/${path}`)] as const,
@@ -187,7 +187,7 @@ type FileMarks = SwitchNote['files'];
 async function switchAndSync(held: HeldCheckout, move: Move, before: FileMarks): Promise<void> {
   const { context, gitFolder } = held.repository;
   const existed = (path: string): boolean => before[path] !== NO_FILE;
-  await switchTree(held, move.from ?? emptyTreeLike(tipAfter(move)), tipAfter(move));
+  await switchTree(held, move.from ?? emptyTreeIdLike(tipAfter(move)), tipAfter(move));
   // git syncs no file of a work tree, and a file that a loss of power emptied would look like uncommitted work.
   await Promise.all([syncChanged(context.folder, move.paths, existed), syncFolder(gitFolder)]);
 }

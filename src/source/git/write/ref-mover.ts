@@ -1,4 +1,4 @@
-import { commands, noObjectLike, objectId, refName } from '../process/commands.ts';
+import { commands, nullIdLike, objectId, refName } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { GitFailure } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -43,7 +43,7 @@ export function openRefMover({ context }: Repository): RefMover {
   };
   const move = async (ref: string, from: string | null, to: string): Promise<void> => {
     prepare();
-    const expected = from === null ? noObjectLike(to) : objectId(from);
+    const expected = from === null ? nullIdLike(to) : objectId(from);
     // In one piece: if the manager dies, git has read all of it or nothing.
     const request = `start\0update ${refName(ref)}\0${objectId(to)}\0${expected}\0commit\0`;
     movesRunning += 1;

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import { type ErrorKind, HoldfastError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
-import { withTrouble } from '../process/disk-trouble.ts';
-import { GitFailure, saidBy } from '../process/run.ts';
-import { isRefElsewhere } from '../repository/refs.ts';
+import { explainFailure } from '../process/disk-trouble.ts';
+import { GitFailure, stderrOf } from '../process/run.ts';
+import { isRefMismatch } from '../repository/refs.ts';
 import { isLocked } from '../work-tree/locks.ts';
 import { dirtyFiles } from '../work-tree/work-tree.ts';
 
@@ -48,8 +48,8 @@ export function movedOn(cause?: unknown): HoldfastError {
 /** Returns the error for a failed write. `paths` are those of its drafts, below `prefix`. */
 export function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
-  const text = saidBy(error);
-  if (isRefElsewhere(error)) return movedOn(error);
+  const text = stderrOf(error);
+  if (isRefMismatch(error)) return movedOn(error);
   const named = namedPaths(text, paths, prefix);
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
@@ -65,7 +65,7 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
     return new RepositoryConflict(message, error);
   }
   const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
-  const message = withTrouble(`git could not ${what}`, error);
+  const message = explainFailure(`git could not ${what}`, error);
   return new HoldfastError('unavailable', message, {}, error);
 }
 

@@ -1,11 +1,11 @@
 import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { isThere } from '../../../disk/there.ts';
+import { exists } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, emptyTreeLike, noObjectLike } from '../process/commands.ts';
+import { commands, emptyTreeIdLike, nullIdLike } from '../process/commands.ts';
 import { askGit, runGit } from '../process/run.ts';
 import { parseLines } from '../read/tree.ts';
-import { currentBranch, tipOf, unreadable } from '../repository/refs.ts';
+import { branchTip, currentBranch, unreadableCommit } from '../repository/refs.ts';
 import { type Checkout, changeIndex, type HeldCheckout } from '../work-tree/held-index.ts';
 import { isBehindLink, refreshIndex, switchTree } from '../work-tree/work-tree.ts';
 import { fileMark, isFromEarlierBoot, type SwitchNote } from './switch-note.ts';
@@ -38,7 +38,7 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
   const { objects, locks } = checkout;
   // A git can outlive the manager that started it. It must end before index and branch are read.
   await locks.waitForOrphans();
-  const tip = (await headOf(checkout)) ?? emptyTreeLike(note.to);
+  const tip = (await headOf(checkout)) ?? emptyTreeIdLike(note.to);
   if ((await objects.info(`${note.to}^{commit}`)) === null) {
     await refuseUndecided(checkout, note, tip);
     return false;
@@ -68,16 +68,16 @@ export async function undoSwitch(checkout: HeldCheckout, note: SwitchNote): Prom
 /** Resolves to the commit that HEAD is at; null on a branch without a commit. */
 async function headOf({ repository, objects }: Checkout): Promise<string | null> {
   const branch = await currentBranch(repository);
-  const at = branch === null ? 'HEAD' : await tipOf(repository, branch);
+  const at = branch === null ? 'HEAD' : await branchTip(repository, branch);
   if (at === null) return null;
   const commit = await objects.info(`${at}^{commit}`);
-  if (commit === null) throw unreadable(branch);
+  if (commit === null) throw unreadableCommit(branch);
   return commit.id;
 }
 
 async function isPublished({ repository }: Checkout, commit: string, tip: string): Promise<boolean> {
   if (tip === commit) return true;
-  if (tip === emptyTreeLike(commit)) return false;
+  if (tip === emptyTreeIdLike(commit)) return false;
   return (await askGit(repository.context, commands.isAncestor(commit, tip))) !== null;
 }
 
@@ -95,7 +95,7 @@ async function refuseUndecided(checkout: HeldCheckout, { files }: SwitchNote, ti
   for (const [path, markBefore] of Object.entries(files)) {
     const isAsIndexed = index.has(path)
       ? !changed.includes(path)
-      : !(await isThere(`${context.folder}/${path}`));
+      : !(await exists(`${context.folder}/${path}`));
     const isNotOurs = isAsIndexed || (await fileMark(`${context.folder}/${path}`)) === markBefore;
     if (index.get(path) !== head.get(path) || !isNotOurs) undecided.push(path);
   }
@@ -147,7 +147,7 @@ async function findOurFiles(
     const { path, inCommit } = switched;
     if (await isBehindLink(context.folder, path)) continue;
     const isAsCommitted =
-      inCommit === undefined ? !(await isThere(`${context.folder}/${path}`)) : !changed.includes(path);
+      inCommit === undefined ? !(await exists(`${context.folder}/${path}`)) : !changed.includes(path);
     const isOurs =
       (isIndexSwitched && isAsCommitted) ||
       (mayBePartial && (await wasTouched(checkout, switched, note.files[path])));
@@ -164,7 +164,7 @@ async function wasTouched(
 ): Promise<boolean> {
   const file = `${context.folder}/${path}`;
   if ((await fileMark(file)) === markBefore) return false;
-  if (!(await isThere(file))) return true;
+  if (!(await exists(file))) return true;
   if (inCommit === undefined) return false;
   const id = inCommit.split(' ')[1] ?? '';
   if (!(await lstat(file)).isFile()) return false;
@@ -184,7 +184,7 @@ async function resetIndex(
   commit: string,
   paths: readonly SwitchedPath[],
 ): Promise<void> {
-  const none = `0 ${noObjectLike(commit)}`;
+  const none = `0 ${nullIdLike(commit)}`;
   const lines = paths.map(({ path, inHead }) => `${inHead ?? none}\t${path}\0`).join('');
   if (lines !== '') await changeIndex(checkout, commands.setIndex(), lines);
 }

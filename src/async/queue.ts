@@ -10,17 +10,17 @@ export class Queue {
   }
 
   /**
-   * Like `run`, but rejects with `tooLate()`, and never begins the task, if it waits for `patience`
+   * Like `run`, but rejects with `tooLate()`, and never begins the task, if it waits for `waitLimit`
    * milliseconds.
    */
-  runWithin<T>(patience: number, tooLate: () => Error, task: () => Promise<T>): Promise<T> {
+  runWithin<T>(waitLimit: number, tooLate: () => Error, task: () => Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     let isLate = false;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         isLate = true;
         reject(tooLate());
-      }, patience);
+      }, waitLimit);
     });
     const turn = this.run(() => {
       clearTimeout(timer);

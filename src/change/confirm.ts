@@ -20,9 +20,9 @@ export interface DraftedWrite {
 export async function confirm(
   drafted: DraftedWrite[],
   revisions: string[],
-  { reconciler, reader, store, faults, patience }: WriterDependencies,
+  { reconciler, reader, store, faults, waitLimit }: WriterDependencies,
 ): Promise<void> {
-  const outcome = await passWithin(patience, reconciler.passAt(revisions.at(-1) as string));
+  const outcome = await passWithin(waitLimit, reconciler.passAt(revisions.at(-1) as string));
   faults.pass('write-done');
   const confirmOne = async ({ request }: DraftedWrite, index: number): Promise<void> => {
     const revision = revisions[index] as string;

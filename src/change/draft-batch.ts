@@ -1,4 +1,4 @@
-import { forEachConcurrently } from '../async/lanes.ts';
+import { forEachConcurrently } from '../async/concurrency.ts';
 import { Pace } from '../async/pace.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';

@@ -33,8 +33,8 @@ export async function settleFor(
  * of its files is a base, too, since writes can fix the files. Pings the store, because a pass that finds nothing new
  * does not notice when the store is down: then no commit must be made, as it could not be applied.
  */
-async function settle({ reconciler, store, patience }: WriterDependencies): Promise<Base> {
-  const outcome = await passWithin(patience, reconciler.reconcile());
+async function settle({ reconciler, store, waitLimit }: WriterDependencies): Promise<Base> {
+  const outcome = await passWithin(waitLimit, reconciler.reconcile());
   await store.ping();
   if (outcome.ok) return { head: outcome.report.head, isRefused: false };
   const { error, head } = outcome;

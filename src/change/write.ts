@@ -81,7 +81,7 @@ export interface WriterDependencies {
   now(): number;
   faults: Faults;
   /** Milliseconds that a write waits for its turn, and for a pass. */
-  patience: number;
+  waitLimit: number;
 }
 
 /** A request in the writer, and the functions that answer its caller. */

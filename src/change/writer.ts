@@ -17,7 +17,7 @@ interface WaitingWrite extends QueuedWrite {
 /**
  * Creates the writer, which has one queue for all writes. Writes that wait at the same time form a batch: one commit
  * each, one publish for all. A batch begins when the one before it is applied, so each write sees all earlier writes
- * and pushes. A write that is still waiting after `patience` is refused: its client has often given up by then, and
+ * and pushes. A write that is still waiting after `waitLimit` is refused: its client has often given up by then, and
  * would not learn that it was made.
  */
 export function createWriter(dependencies: WriterDependencies): Writer {
@@ -38,9 +38,9 @@ export function createWriter(dependencies: WriterDependencies): Writer {
       if (isClosed) return reject(shuttingDown());
       const giveUp = (): void => {
         queue.splice(queue.indexOf(waiting), 1);
-        reject(waitedTooLong(dependencies.patience));
+        reject(waitedTooLong(dependencies.waitLimit));
       };
-      const timer = setTimeout(giveUp, dependencies.patience);
+      const timer = setTimeout(giveUp, dependencies.waitLimit);
       const waiting: WaitingWrite = {
         write: wanted,
         context,
@@ -62,8 +62,8 @@ export function createWriter(dependencies: WriterDependencies): Writer {
   return { write, close };
 }
 
-function waitedTooLong(patience: number): HoldfastError {
-  const message = `other writes were still in progress after ${patience / 1000} seconds, so this one was not started; try again`;
+function waitedTooLong(waitLimit: number): HoldfastError {
+  const message = `other writes were still in progress after ${waitLimit / 1000} seconds, so this one was not started; try again`;
   return new HoldfastError('unavailable', message);
 }
 

@@ -8,7 +8,7 @@ interface CopyProgress {
   /** How many rows of the part are at the target, or are compared. */
   rows: number;
   /** How many of them an earlier run had copied. */
-  there: number;
+  alreadyCopied: number;
   /** Whether the rows are being compared. */
   isCheck: boolean;
 }
@@ -18,17 +18,19 @@ export type CopyStore = (
   config: Config,
   to: string,
   onProgress: (progress: CopyProgress) => void,
-) => Promise<Record<string, { rows: number; there: number }>>;
+) => Promise<Record<string, { rows: number; alreadyCopied: number }>>;
 
 /** Runs `holdfast store copy --to TARGET`: copies the configured store to the target. */
 export async function storeCopy(args: readonly string[], io: CommandIo, copy: CopyStore): Promise<ExitCode> {
   const to = targetOf(args);
-  const copied = await copy(settingsFrom(io), to, ({ part, rows, there, isCheck }) => {
-    const text = `${isCheck ? 'verified' : 'copied'}: ${describePart(part, rows, isCheck ? 0 : there)}`;
+  const copied = await copy(settingsFrom(io), to, ({ part, rows, alreadyCopied, isCheck }) => {
+    const text = `${isCheck ? 'verified' : 'copied'}: ${describePart(part, rows, isCheck ? 0 : alreadyCopied)}`;
     if (io.isTerminal) io.writeError(`\r\u001b[K${text}`);
   });
   if (io.isTerminal) io.writeError('\r\u001b[K');
-  const parts = Object.entries(copied).map(([part, { rows, there }]) => describePart(part, rows, there));
+  const parts = Object.entries(copied).map(([part, { rows, alreadyCopied }]) =>
+    describePart(part, rows, alreadyCopied),
+  );
   io.write(`copied and verified: ${parts.join(', ')}\n`);
   return EXIT.ok;
 }

@@ -61,7 +61,7 @@ export async function loadWorkTree(
   const { blob } = createFolderReader(FILES, folder);
   const state = new DesiredState();
   if (revisions === null) return loadEntries(state, entries, blob, defaults);
-  const { isIgnored, kept } = await revisions.unlikeDisk();
+  const { isIgnored, kept } = await revisions.diskDifferences();
   const present = new Set(entries.map(({ path }) => path));
   await loadEntries(
     state,

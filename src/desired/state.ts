@@ -13,7 +13,7 @@ import {
   type TextProblem,
   withFile,
 } from './problem.ts';
-import { runToEnd } from './wholly.ts';
+import { runToEnd } from './run-to-end.ts';
 import type { Position } from './yaml/document.ts';
 
 /** One file of the folder. `blob` is the id of its bytes: equal ids mean equal bytes. */

@@ -1,7 +1,7 @@
 import { closeSync, fsync as fsyncCallback, open as openCallback } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { forEachConcurrently } from '../async/lanes.ts';
+import { forEachConcurrently } from '../async/concurrency.ts';
 
 const open = promisify(openCallback);
 const fsync = promisify(fsyncCallback);

@@ -37,7 +37,7 @@ export interface Api {
   info: InfoCache;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */
-  patience: number;
+  waitLimit: number;
   /** The current time in Unix milliseconds. */
   now(): number;
 }

@@ -15,7 +15,7 @@ import { summarize } from './summary.ts';
 
 /** What a reconciler works with, and what it calls after passes. */
 export interface ReconcilerDependencies
-  extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderMade'> {
+  extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderOnDisk'> {
   source: Source;
   /** Null if no other manager can poll origin for this one. */
   lease: PollLease | null;

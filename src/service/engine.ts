@@ -45,7 +45,7 @@ export interface Engine {
   writer: Writer;
   info: InfoCache;
   /** Milliseconds that a write, or a request to reconcile, waits for its pass. */
-  patience: number;
+  waitLimit: number;
 }
 
 /** Builds these parts and wires them together; starts nothing. */
@@ -60,7 +60,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     render: renderInfo,
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
-    patience: () => wait(PATIENCE, undefined, { ref: false }),
+    storeTimeout: () => wait(PATIENCE, undefined, { ref: false }),
   });
   const reconciler = createReconciler({
     source,
@@ -78,7 +78,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     onPass: passListener(recorder, metrics, logger),
   });
   // In milliseconds; twice the limit, for a fetch and a push.
-  const patience = 2 * config.GIT_TIMEOUT * 1000;
+  const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
   const writer = createWriter({
     reconciler,
     reader,
@@ -88,9 +88,9 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     strict: config.STRICT,
     now,
     faults,
-    patience,
+    waitLimit,
   });
-  return { reconciler, recorder, writer, info, patience };
+  return { reconciler, recorder, writer, info, waitLimit: waitLimit };
 }
 
 function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDependencies['onStatus'] {

@@ -75,7 +75,7 @@ async function serveFrom(
 ): Promise<Service> {
   const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
-  const { authenticator, settle: keepPassword } = await openAuthenticator(config, data, environment);
+  const { authenticator, keepPassword } = await openAuthenticator(config, data, environment);
   const metrics = createMetrics();
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;

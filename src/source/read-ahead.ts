@@ -42,8 +42,8 @@ async function readAhead(reader: Reader, answers: AnswerCache, base: string, com
     answers.put(`common ${base} ${commit}`, reader.commonAncestor(base, commit)),
     answers.put(`ancestor ${base} ${commit}`, reader.isAncestor(base, commit)),
   ];
-  const to = answers.put(`folder ${commit}`, reader.folder(commit));
-  const [before, after] = await Promise.all([reader.folder(base), to]);
+  const to = answers.put(`folder ${commit}`, reader.folderTree(commit));
+  const [before, after] = await Promise.all([reader.folderTree(base), to]);
   await Promise.allSettled(ancestry);
   if (before === null || after === null || before === after || answers.isClosed) return;
   const changes = await answers.put(`changes ${before} ${after}`, reader.changes(before, after));
@@ -57,7 +57,7 @@ async function readAhead(reader: Reader, answers: AnswerCache, base: string, com
 function readerWith(answers: AnswerCache, reader: Reader): Reader {
   return {
     ...reader,
-    folder: (revision) => answers.take(`folder ${revision}`, isFound, () => reader.folder(revision)),
+    folderTree: (revision) => answers.take(`folder ${revision}`, isFound, () => reader.folderTree(revision)),
     changes: (from, to) => answers.take(`changes ${from} ${to}`, isFound, () => reader.changes(from, to)),
     blob: (id, maxBytes) =>
       answers.take(

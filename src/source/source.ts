@@ -46,7 +46,7 @@ export interface Reader {
    */
   head(): Promise<Head>;
   /** Resolves to the id of the folder's tree at a revision; null if there is no such folder. */
-  folder(revision: string): Promise<string | null>;
+  folderTree(revision: string): Promise<string | null>;
   /** Lists all entries of one of the folder's trees, recursively. */
   list(tree: string): Promise<TreeEntry[]>;
   /**
@@ -68,17 +68,17 @@ export interface Reader {
    * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined:
    * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`.
    */
-  touched(from: string, to: string): Promise<Set<string> | null>;
+  touchedPaths(from: string, to: string): Promise<Set<string> | null>;
   /**
    * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all that a branch can have
    * pointed to if it got from `from` to `to` by fast-forwards alone. Null in a shallow clone, which cannot tell.
    */
-  between(from: string, to: string): Promise<string[] | null>;
+  commitsBetween(from: string, to: string): Promise<string[] | null>;
   /**
    * Resolves to the commits that the followed branch has pointed to according to git's reflogs, newest first: one list
    * for each reflog that records its moves (its own, and that of HEAD).
    */
-  visited(): Promise<string[][]>;
+  reflogCommits(): Promise<string[][]>;
   /** Ends the git processes of the reader. */
   close(): Promise<void>;
 }
@@ -151,7 +151,7 @@ export interface SectionDraft {
   /** The version that this one replaces; null if there must be none. */
   expected: string | null;
   /** Whether files of `expected` that are not in `files` are kept; otherwise they are removed. */
-  keepsOthers: boolean;
+  keepsOtherFiles: boolean;
   /** Commit time, Unix milliseconds. */
   at: number;
 }
@@ -227,7 +227,7 @@ export interface Source {
   /** The remote repository; null if the source is a repository of this machine. */
   origin: SourceOrigin | null;
   /** Whether the folder exists on disk, even if no commit has it yet. Always false for a remote repository. */
-  isFolderMade(): Promise<boolean>;
+  isFolderOnDisk(): Promise<boolean>;
   /** Ends every process and closes reader and publisher. */
   close(): Promise<void>;
   /**

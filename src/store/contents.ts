@@ -8,7 +8,7 @@ export interface ContentsHead extends Omit<StoreState, 'mark'> {
   /** The revision of the last claim (`claimHead`). */
   claimed: string | null;
   /** The floor of every name without a counter. */
-  floorOfOthers: number;
+  defaultFloor: number;
   /** The highest `_id` that was ever given to an object or a report. */
   lastOid: string | null;
 }

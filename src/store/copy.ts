@@ -7,14 +7,14 @@ export interface CopyProgress {
   part: Part;
   rows: number;
   /** How many of these rows an earlier run had copied. */
-  there: number;
+  alreadyCopied: number;
   isCheck: boolean;
 }
 
 export type OnCopyProgress = (progress: CopyProgress) => void;
 
 /** How many rows of each part were copied, and how many of these an earlier run had copied. */
-export type Copied = Record<Part, { rows: number; there: number }>;
+export type Copied = Record<Part, { rows: number; alreadyCopied: number }>;
 
 /** Rows that are read and written at a time. */
 const PAGE = 500;
@@ -49,10 +49,10 @@ export async function copyContents(
 
 async function fillAndCompare(from: Contents, to: ContentsTarget, tell: OnCopyProgress): Promise<Copied> {
   const { objects, operations, reports } = await to.reached();
-  const there = { objects: objects.rows, operations: operations.rows, reports: reports.rows };
+  const alreadyCopied = { objects: objects.rows, operations: operations.rows, reports: reports.rows };
   const report = (part: Part, added = 0): void =>
-    tell({ part, rows: there[part] + added, there: there[part], isCheck: false });
-  for (const part of PARTS) if (there[part] > 0) report(part);
+    tell({ part, rows: alreadyCopied[part] + added, alreadyCopied: alreadyCopied[part], isCheck: false });
+  for (const part of PARTS) if (alreadyCopied[part] > 0) report(part);
   await eachPage(pages(from).objects, objects.last, async (rows, done) => {
     await to.putObjects(rows);
     report('objects', done);
@@ -65,13 +65,13 @@ async function fillAndCompare(from: Contents, to: ContentsTarget, tell: OnCopyPr
     await to.putReports(rows);
     report('reports', done);
   });
-  return compare(from, to, there, tell);
+  return compare(from, to, alreadyCopied, tell);
 }
 
 async function compare(
   from: Contents,
   to: Contents,
-  there: Record<Part, number>,
+  alreadyCopied: Record<Part, number>,
   tell: OnCopyProgress,
 ): Promise<Copied> {
   const copied: Partial<Copied> = {};
@@ -81,8 +81,8 @@ async function compare(
       const message = `the copy of the ${part} differs from the source; stop all managers, empty the target and copy again`;
       throw new HoldfastError('conflict', message, { rows: source.rows, copied: copy.rows });
     }
-    copied[part] = { rows: source.rows, there: there[part] };
-    tell({ part, rows: source.rows, there: there[part], isCheck: true });
+    copied[part] = { rows: source.rows, alreadyCopied: alreadyCopied[part] };
+    tell({ part, rows: source.rows, alreadyCopied: alreadyCopied[part], isCheck: true });
   }
   return copied as Copied;
 }

@@ -1,7 +1,7 @@
 /**
  * Decides which of the managers on one store polls origin at intervals; the others only poll the store. The lease saves
  * work, and correctness does not depend on it: if two managers both take themselves for the holder, both poll, and a
- * manager with another reason to poll origin does so without the lease (docs/decisions/0011-one-asks-origin.md). No
+ * manager with another reason to poll origin does so without the lease (docs/decisions/0011-one-manager-polls-origin.md). No
  * method rejects.
  */
 export interface PollLease {

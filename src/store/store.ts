@@ -130,7 +130,7 @@ export interface SeedBatch {
   /** The store's `idSequence` becomes higher than this one. */
   idSequence: number;
   /** The floor of every name without a counter, now and later: for a history that cannot name all earlier objects. */
-  floorOfOthers?: number;
+  defaultFloor?: number;
   /** The history that the seeds come from. */
   from: HistoryPoint;
 }

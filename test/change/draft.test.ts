@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { drafting } from '../../src/change/draft.ts';
 import { filesOf, type WriteView } from '../../src/change/view.ts';
 import type { Write } from '../../src/change/write.ts';
-import { runToEnd } from '../../src/desired/wholly.ts';
+import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { FileEdit } from '../../src/source/source.ts';
 import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';

@@ -209,7 +209,7 @@ describe('the queue', () => {
 
   it('refuses a write whose turn does not come, and makes nothing of it later', async () => {
     const gate = createGate();
-    const work = await workshop({ patience: 3000, beforePublish: () => gate.opened });
+    const work = await workshop({ waitLimit: 3000, beforePublish: () => gate.opened });
     const first = work.writer.write(setImage('web', '2'), CONTEXT);
     await underWay();
     const refused = await Promise.all(

@@ -9,10 +9,10 @@ const URI = 'mongodb://ann:hunter2@one/';
 function copying(asked: unknown[]): CopyStore {
   return async (config, to, tell) => {
     asked.push([config.DATA_DIR, to]);
-    tell({ part: 'objects', rows: 500, there: 0, isCheck: false });
-    tell({ part: 'reports', rows: 3, there: 2, isCheck: false });
-    tell({ part: 'objects', rows: 700, there: 9, isCheck: true });
-    return { objects: { rows: 700, there: 0 }, reports: { rows: 3, there: 2 } };
+    tell({ part: 'objects', rows: 500, alreadyCopied: 0, isCheck: false });
+    tell({ part: 'reports', rows: 3, alreadyCopied: 2, isCheck: false });
+    tell({ part: 'objects', rows: 700, alreadyCopied: 9, isCheck: true });
+    return { objects: { rows: 700, alreadyCopied: 0 }, reports: { rows: 3, alreadyCopied: 2 } };
   };
 }
 

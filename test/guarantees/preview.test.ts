@@ -55,7 +55,7 @@ async function commit({ repository }: Engine, files: Files): Promise<void> {
 /** What a preview says: the files of the head, read from the start, against what is applied. */
 async function preview({ source, store }: Engine, defaults: AppDefaults): Promise<readonly Step[]> {
   const { revision } = await source.reader.head();
-  const tree = await source.reader.folder(revision as string);
+  const tree = await source.reader.folderTree(revision as string);
   const desired = new DesiredState();
   for (const entry of tree === null ? [] : await source.reader.list(tree)) {
     const file = await loadFile(entry, (id, max) => source.reader.blob(id, max), defaults);

@@ -99,8 +99,8 @@ describe('a hash', () => {
 
 /** As a start that comes to serve. */
 async function adminAccount(options: AdminOptions) {
-  const { account, settle } = await createAdministrator(options);
-  await settle();
+  const { account, keepPassword } = await createAdministrator(options);
+  await keepPassword();
   return account;
 }
 

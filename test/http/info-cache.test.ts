@@ -39,7 +39,7 @@ function openCache(lifetime = 10_000) {
     render: async ({ apps }) => apps[0]?.oid ?? '',
     lifetime,
     elapsed: () => clock.now,
-    patience: () => new Promise(() => undefined),
+    storeTimeout: () => new Promise(() => undefined),
   });
   const read = async (): Promise<string | null> => (await cache.read('edge'))?.body.toString() ?? null;
   /** Reads with this answer. */

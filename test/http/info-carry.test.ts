@@ -72,7 +72,7 @@ it('serves no reply that is older than it may be, whatever happened to the store
         render: renderInfo,
         lifetime: LIFETIME,
         elapsed: () => clock.now,
-        patience: () => new Promise(() => undefined),
+        storeTimeout: () => new Promise(() => undefined),
       });
       await pass(store, [...APPS.map((name) => appStep(name, app('x:0'))), groupStep('edge', group('web'))]);
       for (const { act, n, wait, polled } of steps) {

@@ -30,7 +30,7 @@ async function startServer({ logsRequests = false } = {}) {
     render: async () => '{"apps":[]}',
     lifetime: 1000,
     elapsed: () => 0,
-    patience: () => new Promise(() => undefined),
+    storeTimeout: () => new Promise(() => undefined),
   });
   const counted: number[] = [];
   const metrics = {

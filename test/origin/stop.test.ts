@@ -49,7 +49,7 @@ describe('what a stop ends itself', () => {
     await ssh.behave(SAYS_NOTHING);
     const before = (await ssh.calls()).length;
     const files = new Map([['meta.json', '{}']]);
-    const written = source.record.write({ files, expected: null, keepsOthers: false, at: 0 });
+    const written = source.record.write({ files, expected: null, keepsOtherFiles: false, at: 0 });
     const ended = expect(written).rejects.toThrow(new RegExp(SHUTTING_DOWN));
     await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBe(before + 1);
     const looked = expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);

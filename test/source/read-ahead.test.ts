@@ -7,7 +7,7 @@ import type { Reader, Source } from '../../src/source/source.ts';
 import { testRepository } from '../support/git.ts';
 import { draftOf, MACHINE } from './git/support.ts';
 
-const ASKED = ['folder', 'changes', 'blob', 'commonAncestor', 'isAncestor'] as const;
+const ASKED = ['folderTree', 'changes', 'blob', 'commonAncestor', 'isAncestor'] as const;
 
 /** A source that reads ahead, and which questions its repository was asked. */
 async function start(change: (reader: Reader) => Reader = (reader) => reader) {
@@ -36,7 +36,7 @@ async function publish(source: Source, edits: Record<string, string | null>): Pr
 async function passOf({ reader }: Source, base: string, commit: string) {
   const common = await reader.commonAncestor(base, commit);
   const isAncestor = await reader.isAncestor(base, commit);
-  const folder = await reader.folder(commit);
+  const folder = await reader.folderTree(commit);
   return { common, isAncestor, folder };
 }
 
@@ -52,7 +52,7 @@ async function bytesOf({ reader }: Source, from: string, to: string): Promise<st
 describe('a source that reads ahead', () => {
   it('knows what a pass on its own commit asks, as the repository would answer it', async () => {
     const { plain, base, asked, ahead } = await start();
-    const before = (await plain.reader.folder(base)) ?? '';
+    const before = (await plain.reader.folderTree(base)) ?? '';
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n', 'apps/b.yaml': null });
     await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true), 60_000);
     const read = asked.length;
@@ -85,10 +85,10 @@ describe('a source that reads ahead', () => {
         return looks === 1 ? answer() : reader.blob(id, maxBytes);
       },
     }));
-    const before = (await plain.reader.folder(base)) ?? '';
+    const before = (await plain.reader.folderTree(base)) ?? '';
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n' });
     await vi.waitFor(() => expect(looks).toBe(1), 60_000);
-    const after = (await ahead.reader.folder(commit)) ?? '';
+    const after = (await ahead.reader.folderTree(commit)) ?? '';
     expect(await bytesOf(ahead, before, after)).toEqual(['more\n']);
     expect(looks).toBe(2);
   });

@@ -42,7 +42,7 @@ async function fillEveryKind(store: Store): Promise<void> {
       { kind: 'prune', name: 'past', last: 3, floor: 1000, hash: null },
     ],
     idSequence: 40,
-    floorOfOthers: 3,
+    defaultFloor: 3,
   });
   await pass(store, [
     appStep('web', app('v1')),

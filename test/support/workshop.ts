@@ -28,7 +28,7 @@ export interface Moments extends EngineOptions {
   reconciler?: (engine: Engine) => Partial<Reconciler>;
   reader?: (engine: Engine) => Partial<Reader>;
   /** Milliseconds; long, where a test does not say. */
-  patience?: number;
+  waitLimit?: number;
   store?: (engine: Engine) => Partial<Store>;
 }
 
@@ -46,7 +46,7 @@ export async function workshop(moments: Moments = {}): Promise<Workshop> {
     return revisions;
   };
   const writer = createWriter({
-    patience: moments.patience ?? 60_000,
+    waitLimit: moments.waitLimit ?? 60_000,
     reconciler: wrap(reconciler, moments.reconciler?.(engine) ?? {}),
     reader: wrap(source.reader, moments.reader?.(engine) ?? {}),
     publisher: wrap(source.publisher, { publish }),

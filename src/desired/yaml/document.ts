@@ -10,7 +10,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
-import { runToEnd } from '../wholly.ts';
+import { runToEnd } from '../run-to-end.ts';
 import { MAX_DEPTH, parsingYaml, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */

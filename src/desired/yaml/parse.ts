@@ -10,7 +10,7 @@ import {
   parseDocument,
   YAMLParseError,
 } from 'yaml';
-import { runToEnd } from '../wholly.ts';
+import { runToEnd } from '../run-to-end.ts';
 import { blanked, misleadingComments, type Span } from './misleading-comments.ts';
 
 /** How often a text is parsed at most, each time without the comments that misled the parser before. */

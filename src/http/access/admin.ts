@@ -33,7 +33,7 @@ export interface Administrator {
    * Saves the hash of a generated password, and shows the password. Call it once the manager is certain to serve. Does
    * nothing if no password was generated.
    */
-  settle(): Promise<void>;
+  keepPassword(): Promise<void>;
 }
 
 /**
@@ -47,7 +47,7 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
   if (user !== null && password !== null)
     return {
       account: { user: identity(user, email), check: plainPasswordCheck(password) },
-      settle: doNothing,
+      keepPassword: doNothing,
     };
   const stored = await readAdmin(file);
   const generated = stored === null ? generatePassword() : '';
@@ -57,7 +57,7 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
     announce(admin.user, generated);
   };
   const account = { user: identity(admin.user, email), check: hashedPasswordCheck(admin.password) };
-  return { account, settle: stored === null ? settle : doNothing };
+  return { account, keepPassword: stored === null ? settle : doNothing };
 }
 
 /** Returns the user with this name, with the e-mail address for commits (decisions, "Writes through the API"). */

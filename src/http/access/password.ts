@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
-import { createLimiter } from '../../async/turns.ts';
+import { createLimiter } from '../../async/limiter.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type CheckPassword, equalInConstantTime } from './authentication.ts';
 

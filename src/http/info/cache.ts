@@ -6,7 +6,7 @@ import { createStoreChecks, EXPIRED, type StoreCheck, type StoreCheckDependencie
 export interface InfoCache {
   /**
    * Resolves to the reply for a group; null if there is no such group. While the store fails, or takes longer than
-   * `patience`, this is the last good reply. Rejects if the store fails and there is none.
+   * `storeTimeout`, this is the last good reply. Rejects if the store fails and there is none.
    */
   read(group: string): Promise<InfoEntry | null>;
   /** Returns the cached reply for a group; null if there is none, or if it is too old. */
@@ -20,11 +20,11 @@ export interface InfoCacheDependencies extends StoreCheckDependencies {
   /** Resolves to the body of a reply. */
   render(info: GroupInfo): Promise<string>;
   /** Resolves when a device has waited for the store long enough. */
-  patience(): Promise<void>;
+  storeTimeout(): Promise<void>;
 }
 
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
-  const { elapsed, lifetime, patience } = options;
+  const { elapsed, lifetime, storeTimeout } = options;
   const entries = createEntries();
   const checks = createStoreChecks(options, entries.carryOver);
   let epoch = 0;
@@ -71,7 +71,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
     const entry = entries.get(group);
     const renewed = renewShared(group);
     if (entry === undefined) return renewed;
-    return Promise.race([renewed.catch(() => entry), patience().then(() => entry)]);
+    return Promise.race([renewed.catch(() => entry), storeTimeout().then(() => entry)]);
   };
 
   return {

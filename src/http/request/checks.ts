@@ -56,7 +56,7 @@ export function useChecks(app: FastifyInstance, api: Api): void {
 export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
   const { kind, isNew = false } = object;
   if ((await existenceError(api, { kind, name }, isNew)) === null) return;
-  await passWithin(api.patience, api.reconciler.reconcile());
+  await passWithin(api.waitLimit, api.reconciler.reconcile());
   const refusal = await existenceError(api, { kind, name }, isNew);
   if (refusal !== null) throw refusal;
 }

@@ -80,13 +80,13 @@ const reconcileNowDocs = documented({
 const PROBLEMS_PER_PART = 1000;
 
 /** The status of the reconciler, and a request to check the branch now. */
-export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, patience }: Api): void {
+export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, waitLimit }: Api): void {
   app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) =>
     sendStatus(request, reply, reconciler.status(), recorder.status()),
   );
 
   app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
-    await withinLimit(patience, reconciler.pollOrigin());
+    await withinLimit(waitLimit, reconciler.pollOrigin());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
     return sendStatus(request, reply, status, recorder.status());

@@ -13,7 +13,7 @@ export interface PassDependencies {
   defaults: AppDefaults;
   /** Whether a revision with any problem is refused as a whole. */
   strict: boolean;
-  isFolderMade: Source['isFolderMade'];
+  isFolderOnDisk: Source['isFolderOnDisk'];
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;

@@ -42,10 +42,10 @@ export async function refuseMissing(
   revision: string | null,
   applied: StoreState['applied'],
   reader: Reader,
-  isFolderMade: () => Promise<boolean>,
+  isFolderOnDisk: () => Promise<boolean>,
 ): Promise<void> {
   if (revision === null || applied !== null) return;
-  if ((await reader.folder(revision)) !== null || (await isFolderMade())) return;
+  if ((await reader.folderTree(revision)) !== null || (await isFolderOnDisk())) return;
   if (await isIntended(revision, reader)) return;
   throw new HoldfastError(
     'refused',

@@ -5,8 +5,8 @@ import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
 import type { Head, Reader } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
-import type { Seeding } from '../past/seed.ts';
-import { createSeeder, type Seeder } from '../past/seeder.ts';
+import type { Seeding } from '../seeding/seed.ts';
+import { createSeeder, type Seeder } from '../seeding/seeder.ts';
 import { type Advance, advanceStore } from './advance.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';
@@ -84,7 +84,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     lastHead = read.head;
     if (!read.ok) throw read.error;
     // Before the store is seeded: with a wrong setting, that would be from the history of another fleet.
-    await refuseMissing(read.head.revision, read.state.applied, reader, dependencies.isFolderMade);
+    await refuseMissing(read.head.revision, read.state.applied, reader, dependencies.isFolderOnDisk);
     return { head: read.head, memory: await recall.refresh(read.state, read.head) };
   };
 

@@ -1,4 +1,4 @@
-import { forEachConcurrently } from '../../async/lanes.ts';
+import { forEachConcurrently } from '../../async/concurrency.ts';
 import { forEachYielding, Pace } from '../../async/pace.ts';
 import type { AppDefaults } from '../../desired/app.ts';
 import type { TreeEntry } from '../../desired/entry.ts';
@@ -39,7 +39,7 @@ export function createSnapshot(reader: Reader, defaults: AppDefaults, onProgress
   let reading: Reading | null = null;
 
   const advance = async (revision: string | null, storedFiles: () => StoredFiles): Promise<Set<string>> => {
-    const next = revision === null ? null : await reader.folder(revision);
+    const next = revision === null ? null : await reader.folderTree(revision);
     if (next === tree) {
       if (reading?.revision !== revision) reading = { revision };
       return new Set();

@@ -158,7 +158,7 @@ export class RecordWriter {
     // If this fails, the section can be kept on this machine alone, and the next update has to send it.
     this.#sentAt = Number.NEGATIVE_INFINITY;
     const files = new Map([...changed, [META, encodeMeta(meta)]]);
-    const version = await record.write({ files, expected, keepsOthers: before !== null, at: now() });
+    const version = await record.write({ files, expected, keepsOtherFiles: before !== null, at: now() });
     this.#sentAt = now();
     section.written = { version, meta, texts: new Map([...texts, ...changed]) };
     changed.clear();
@@ -228,7 +228,7 @@ async function metaAt(
   reader: Reader,
 ): Promise<Omit<SectionMeta, 'rows' | 'highest'>> {
   const revision = applied?.revision ?? null;
-  const tree = revision === null ? null : await reader.folder(revision);
+  const tree = revision === null ? null : await reader.folderTree(revision);
   return { fleet, folder, branch, idSequence, revision, tree };
 }
 

@@ -4,7 +4,7 @@ import { keyOf } from '../../desired/name.ts';
 import { isShutdownError } from '../../errors.ts';
 import { summarizeStep } from '../../plan/describe.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
-import type { Seeding } from '../../reconcile/past/seed.ts';
+import type { Seeding } from '../../reconcile/seeding/seed.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 
 /** How many changes of one pass are logged one by one; more would bury everything else. */

@@ -26,13 +26,13 @@ export async function openAuthenticator(
   config: Config,
   data: string,
   { logger, announce, clock }: AccountsEnvironment,
-): Promise<{ authenticator: Authenticator; settle(): Promise<void> }> {
+): Promise<{ authenticator: Authenticator; keepPassword(): Promise<void> }> {
   if (!config.AUTH_ENABLED) {
     logger.warn('authentication is off: anyone who can reach this server has full access');
     const authenticator = allowEverybody(identity('anonymous', null));
-    return { authenticator, settle: () => Promise.resolve() };
+    return { authenticator, keepPassword: () => Promise.resolve() };
   }
-  const { account, settle } = await createAdministrator({
+  const { account, keepPassword } = await createAdministrator({
     user: config.BASIC_AUTH_USER,
     password: config.BASIC_AUTH_PASSWORD,
     email: config.BASIC_AUTH_EMAIL,
@@ -41,7 +41,7 @@ export async function openAuthenticator(
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
   const accounts = [account, ...deviceAccount(config, account)];
-  return { authenticator: createAuthenticator(accounts, clock.elapsed), settle };
+  return { authenticator: createAuthenticator(accounts, clock.elapsed), keepPassword: keepPassword };
 }
 
 /** Returns the account that all devices share, if one is configured. */

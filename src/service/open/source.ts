@@ -52,7 +52,7 @@ async function openLocal(
     mayCreate,
     onLocksCleared: (files) => logger.warn({ files }, 'removed locks left by a dead git process'),
     onUndone: (undone) => logger.warn(undone, UNDONE),
-    onPacksLeft: (reason) => {
+    onJoinSkipped: (reason) => {
       if (reason === null) logger.info('packs are consolidated again');
       else logger.warn({ reason }, 'packs cannot be consolidated');
     },

@@ -87,12 +87,12 @@ async function openShared(
     database,
     defaults,
     random: randomBytes,
-    enough: callDeadline,
+    signal: callDeadline,
     onServer: ({ warnings, ...server }) => {
       logger.info({ ...server, database }, 'connected to the store');
       for (const warning of warnings) logger.warn(warning);
     },
-    onAway: ({ message, cause }) => {
+    onUnavailable: ({ message, cause }) => {
       logger.error(
         { reason: message, err: cause },
         'the store cannot be reached; the manager keeps trying, and devices get 503 until then',

@@ -42,7 +42,7 @@ export interface CheckoutOptions {
   /** Called when a write begins by undoing an earlier one that was left unfinished. */
   onUndone(undone: Undone): void;
   /** Called once with the reason if many packs cannot be joined, and with null when there are few again. */
-  onPacksLeft(reason: string | null): void;
+  onJoinSkipped(reason: string | null): void;
 }
 
 const DEFAULTS: CheckoutOptions = {
@@ -50,7 +50,7 @@ const DEFAULTS: CheckoutOptions = {
   mayCreate: async () => true,
   onLocksCleared: () => undefined,
   onUndone: () => undefined,
-  onPacksLeft: () => undefined,
+  onJoinSkipped: () => undefined,
 };
 
 /**
@@ -64,7 +64,7 @@ export async function openCheckout(
   overrides: Partial<CheckoutOptions> = {},
 ): Promise<CheckoutSource> {
   const options = { ...DEFAULTS, ...overrides };
-  const { faults, onLocksCleared, onPacksLeft, onUndone } = options;
+  const { faults, onLocksCleared, onJoinSkipped, onUndone } = options;
   const { repository, isNew } = await findOrCreate(folder, machine, options);
   const fixedBranch = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
@@ -73,8 +73,8 @@ export async function openCheckout(
     fixedBranch === null ? followedHead(repository) : followedBranch(repository, fixedBranch),
   );
   const writer = openCommitWriter(repository);
-  const drop = { command: commands.repackReached(), forget: writer.close };
-  const maintenance = createMaintenance(repository, drop, onPacksLeft);
+  const drop = { command: commands.repackReached(), closeWriters: writer.close };
+  const maintenance = createMaintenance(repository, drop, onJoinSkipped);
   const launcher = createLauncher();
   const publisher = createCheckoutPublisher(
     { repository, objects, launcher, locks, faults, maintenance },
@@ -84,7 +84,7 @@ export async function openCheckout(
   const { reader, watch } = await followReplaced({
     reader: fixedBranch === null ? plainReader : requireBranch(plainReader, repository, fixedBranch),
     repository,
-    letGo: async () => {
+    closeProcesses: async () => {
       await Promise.all([plainReader.close(), publisher.close(), maintenance.stop()]);
     },
     watch: (onChange) => watchRepository(repository, onChange),
@@ -96,7 +96,7 @@ export async function openCheckout(
     publisher,
     record: withMaintenance(createIdsRecord(repository), maintenance),
     origin: null,
-    isFolderMade: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
+    isFolderOnDisk: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
       await removeStalePackFiles(repository);
       // Removing the lock lets users commit on top of a half-made write, so it is undone right after.

@@ -23,7 +23,7 @@ export interface ConnectionOptions {
   /** Milliseconds without a server, after which a new client looks for one; by default ten seconds. */
   renewAfter?: number;
   /** Once it is aborted, no call waits for the database: calls in progress reject as `unavailable`. */
-  enough?: AbortSignal | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -90,7 +90,7 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    options.enough?.addEventListener('abort', () => this.#abandon(), { once: true });
+    options.signal?.addEventListener('abort', () => this.#abandon(), { once: true });
   }
 
   /**
@@ -137,7 +137,7 @@ export class Connection {
   /** Settles as `call` does, or rejects at the abort: a process that ends has no time for the driver's own limits. */
   #wait<T>(call: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#options.enough?.aborted === true) reject(closedError());
+      if (this.#options.signal?.aborted === true) reject(closedError());
       this.#waits.add(reject);
       void call.then(resolve, reject).finally(() => this.#waits.delete(reject));
     });

@@ -30,9 +30,9 @@ export class MongoContents implements Contents {
     const reports = await this.#documents.readHead<ReportsHead>('reports');
     if (!head.isSettled || reports?.isSettled === false)
       throw new HoldfastError('conflict', 'a write is unfinished; start a manager, stop it, and copy again');
-    const { claimed, floorOfOthers } = head;
+    const { claimed, defaultFloor } = head;
     const lastOid = maxOid(head.lastOid, reports?.lastOid ?? null);
-    return { ...progressOf(head), claimed, floorOfOthers, lastOid };
+    return { ...progressOf(head), claimed, defaultFloor, lastOid };
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {

@@ -100,7 +100,7 @@ export interface FleetHead extends Head {
   applied: { revision: string; at: number } | null;
   rules: string | null;
   seededFrom: HistoryPoint | null;
-  floorOfOthers: number;
+  defaultFloor: number;
   idSequence: number;
   /** Every counter that changed earlier counts as changed at this id sequence. */
   allChanged: number;

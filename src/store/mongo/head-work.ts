@@ -16,8 +16,8 @@ export class HeadWork implements StateWork {
     return this.#fields;
   }
 
-  get floorOfOthers(): number {
-    return this.#current().floorOfOthers;
+  get defaultFloor(): number {
+    return this.#current().defaultFloor;
   }
 
   lastClaim(): { sequence: number; claimed: string | null } {
@@ -54,8 +54,8 @@ export class HeadWork implements StateWork {
     this.#set({ lastOid });
   }
 
-  setSeeded(seededFrom: HistoryPoint, floorOfOthers: number): void {
-    this.#set({ seededFrom, floorOfOthers: Math.max(this.floorOfOthers, floorOfOthers) });
+  setSeeded(seededFrom: HistoryPoint, defaultFloor: number): void {
+    this.#set({ seededFrom, defaultFloor: Math.max(this.defaultFloor, defaultFloor) });
   }
 
   /** Makes every counter count as changed at this id sequence, without writing any of them. */

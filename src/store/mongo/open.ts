@@ -21,9 +21,9 @@ export interface MongoStoreOptions {
   /** Called each time the database has been reached and prepared. */
   onServer(info: ServerInfo): void;
   /** Called if the database cannot be reached at the start; later calls try again. */
-  onAway(error: HoldfastError): void;
+  onUnavailable(error: HoldfastError): void;
   /** Once it is aborted, no call waits for the database: calls in progress reject as `unavailable`. */
-  enough?: AbortSignal;
+  signal?: AbortSignal;
 }
 
 /** The store, and the poll lease of the managers that share it. */
@@ -43,7 +43,7 @@ const INLINE_LIMIT = 1_000_000;
  * `prepareSchema`). Resolves even if the database cannot be reached: every call rejects as `unavailable` until it can.
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<MongoStore> {
-  const { defaults, random, onAway } = options;
+  const { defaults, random, onUnavailable } = options;
   const connection = new Connection({
     ...options,
     place: 'MONGODB_URI',
@@ -56,7 +56,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<MongoS
       await connection.close();
       throw error;
     }
-    onAway(error);
+    onUnavailable(error);
   }
   const documents = new MongoDocuments(connection);
   const id = Buffer.from(random(HOLDER_BYTES)).toString('hex');

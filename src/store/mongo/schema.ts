@@ -13,7 +13,9 @@ export const COLLECTIONS = {
 } as const;
 
 /** Raised with every change of the meaning of documents. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
+/** Databases of this schema, or of an older one, can only come from versions before the first release. */
+const LAST_UNRELEASED = 1;
 
 const FLEET_BYTES = 16;
 
@@ -79,19 +81,25 @@ async function createIndex(db: Db, name: string, [keys, options]: Index): Promis
 
 function refuseUnusable(schema: SchemaDocument | null): void {
   if (schema === null) return;
-  refuseNewer(schema.version);
+  refuseOtherSchema(schema.version);
   if (schema.copying === undefined) return;
   const message = 'a copy into this database is unfinished; run "holdfast store copy" again';
   throw new HoldfastError('invalid', message);
 }
 
-/** Throws `invalid` if a newer version of the product has used the database. */
-export function refuseNewer(version: number): void {
-  if (version <= SCHEMA_VERSION) return;
-  const message =
-    `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-    `this version knows ${SCHEMA_VERSION}); run that version, or set MONGODB_DATABASE to a new one (containers restart once)`;
-  throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
+/** Throws `invalid` if a newer or an unreleased version of the product has used the database. */
+export function refuseOtherSchema(version: number): void {
+  const elsewhere = 'set MONGODB_DATABASE to a new one (containers restart once)';
+  if (version > SCHEMA_VERSION) {
+    const message =
+      `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
+      `this version knows ${SCHEMA_VERSION}); run that version, or ${elsewhere}`;
+    throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
+  }
+  if (version <= LAST_UNRELEASED) {
+    const message = `the store was written by an unreleased version of Holdfast (its schema is ${version}); ${elsewhere}`;
+    throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
+  }
 }
 
 async function createOnce(db: Db, document: { _id: string; version: number }): Promise<void> {
@@ -116,7 +124,7 @@ export function newFleetHead(fleet: string): FleetHead {
     applied: null,
     rules: null,
     seededFrom: null,
-    floorOfOthers: 0,
+    defaultFloor: 0,
     idSequence: 0,
     allChanged: 0,
     lastOid: null,

@@ -95,7 +95,7 @@ export class WorkingSet implements Work {
       return (kind === 'prune' ? document?.prune : document?.own) ?? null;
     };
     const get = (kind: CounterKind, name: string): StoredCounter =>
-      part(kind, name) ?? { ...FRESH_COUNTER, floor: this.state.floorOfOthers, hash: null };
+      part(kind, name) ?? { ...FRESH_COUNTER, floor: this.state.defaultFloor, hash: null };
     const put = (kind: CounterKind, name: string, counter: StoredCounter, changed: number): void => {
       const { last, floor, hash } = counter;
       const stored = { last, floor, hash, changed };

@@ -4,7 +4,7 @@ import type { Work } from './work.ts';
 
 /** Implements `Store.seedCounters` on a store's `Work`. Yields to other work between seeds. */
 export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> {
-  const { seeds, idSequence, floorOfOthers = 0, from } = batch;
+  const { seeds, idSequence, defaultFloor = 0, from } = batch;
   const changed = work.state.nextIdSequence(idSequence);
   const pace = new Pace();
   let hasDropped = false;
@@ -15,7 +15,7 @@ export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> 
   }
   while (work.counters.markSomeChanged(changed)) await pace.step();
   if (hasDropped) work.state.clearApplied();
-  work.state.setSeeded(from, floorOfOthers);
+  work.state.setSeeded(from, defaultFloor);
 }
 
 function seedPrune({ counters }: Work, seed: CounterSeed, changed: number): void {

@@ -47,8 +47,8 @@ export interface StateWork {
   setApplied(revision: string, at: number, rules: string): void;
   clearApplied(): void;
   setLastOid(oid: string): void;
-  /** `floorOfOthers` is the floor of every name without a counter. A lower value than the stored one has no effect. */
-  setSeeded(from: HistoryPoint, floorOfOthers: number): void;
+  /** `defaultFloor` is the floor of every name without a counter. A lower value than the stored one has no effect. */
+  setSeeded(from: HistoryPoint, defaultFloor: number): void;
 }
 
 /** Applied objects. The id of an object is the `last` of its counter. */

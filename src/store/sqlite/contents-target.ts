@@ -118,11 +118,11 @@ export class SqliteTarget implements ContentsTarget {
     prepare(
       db,
       `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,
-       applied_at = ?, rules = ?, floor_of_others = ?, id_sequence = ?, last_oid = ?, seeded_from = ?`,
+       applied_at = ?, rules = ?, default_floor = ?, id_sequence = ?, last_oid = ?, seeded_from = ?`,
     ).run(
       ...[head.sequence, head.claimed, attempted?.revision ?? null, attempted?.at ?? null],
       ...[applied?.revision ?? null, applied?.at ?? null, head.rules],
-      ...[head.floorOfOthers, head.idSequence, lastOid],
+      ...[head.defaultFloor, head.idSequence, lastOid],
       head.seededFrom === null ? null : JSON.stringify(head.seededFrom),
     );
     db.exec('DROP TABLE copied_from');

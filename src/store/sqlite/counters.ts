@@ -17,7 +17,7 @@ export class Counters {
 
   constructor(db: Database) {
     this.#get = prepare(db, 'SELECT last, floor, hash FROM counters WHERE kind = ? AND name = ?');
-    this.#floor = prepare(db, 'SELECT floor_of_others AS floor FROM state');
+    this.#floor = prepare(db, 'SELECT default_floor AS floor FROM state');
     this.#put = prepare(
       db,
       `INSERT INTO counters (kind, name, last, floor, hash, changed) VALUES (?, ?, ?, ?, ?, ?)

@@ -25,7 +25,7 @@ CREATE TABLE state (
   applied_revision TEXT,
   applied_at INTEGER,
   rules TEXT,
-  floor_of_others INTEGER NOT NULL DEFAULT 0,
+  default_floor INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
   last_oid TEXT,
   seeded_from TEXT

@@ -12,7 +12,7 @@ interface StateRow {
   applied_revision: string | null;
   applied_at: number | null;
   rules: string | null;
-  floor_of_others: number;
+  default_floor: number;
   id_sequence: number;
   last_oid: string | null;
   /** JSON. */
@@ -34,8 +34,8 @@ export class StateReads {
   /** Returns all of the state, for a copy. */
   head(): ContentsHead {
     const row = this.row();
-    const { claimed, floor_of_others: floorOfOthers, last_oid: lastOid } = row;
-    return { ...progressOf(row), claimed, floorOfOthers, lastOid };
+    const { claimed, default_floor: defaultFloor, last_oid: lastOid } = row;
+    return { ...progressOf(row), claimed, defaultFloor, lastOid };
   }
 
   /** Returns the applied revision; null if there is none. */
@@ -71,7 +71,7 @@ export class StateWrites extends StateReads {
     this.#applied = prepare(db, 'UPDATE state SET applied_revision = ?, applied_at = ?, rules = ?');
     this.#lastOid = prepare(db, 'UPDATE state SET last_oid = ?');
     this.#idSequence = prepare(db, 'UPDATE state SET id_sequence = ?');
-    this.#seeded = prepare(db, 'UPDATE state SET seeded_from = ?, floor_of_others = max(floor_of_others, ?)');
+    this.#seeded = prepare(db, 'UPDATE state SET seeded_from = ?, default_floor = max(default_floor, ?)');
   }
 
   setAttempted(revision: string, at: number): void {
@@ -105,8 +105,8 @@ export class StateWrites extends StateReads {
     return next;
   }
 
-  setSeeded(from: HistoryPoint, floorOfOthers: number): void {
-    this.#seeded.run(JSON.stringify(from), floorOfOthers);
+  setSeeded(from: HistoryPoint, defaultFloor: number): void {
+    this.#seeded.run(JSON.stringify(from), defaultFloor);
   }
 }
 

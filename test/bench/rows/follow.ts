@@ -85,7 +85,7 @@ async function openStore(bench: Bench, uri: string, database: string): Promise<S
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
     onServer: () => undefined,
-    onAway: (error) => {
+    onUnavailable: (error) => {
       throw error;
     },
   });

@@ -87,7 +87,7 @@ it('takes out again what somebody has added to the record, so that it stays whol
       [META, encodeMeta({ ...(meta as SectionMeta), rows: rows.length, highest: highestId(rows) })],
     ]),
     expected: version,
-    keepsOthers: true,
+    keepsOtherFiles: true,
     at: 1000,
   });
   expect(await recordedNames(source)).toContain('stray');

@@ -70,7 +70,7 @@ const WRITES: readonly { name: string; write(source: CheckoutSource): Promise<un
   {
     name: 'a version of the record',
     write: ({ record }) =>
-      record.write({ files: new Map([['meta.json', '{}']]), expected: null, keepsOthers: false, at: 0 }),
+      record.write({ files: new Map([['meta.json', '{}']]), expected: null, keepsOtherFiles: false, at: 0 }),
   },
 ];
 

@@ -123,8 +123,8 @@ async function useEverything(folder: string, env: Readonly<Record<string, string
     draftOf({ 'apps/web.yaml': 'container_image: nginx:2\n', 'apps/new.yaml': 'container_image: new\n' }),
   ]);
   const after = await reader.head();
-  const tree = (await reader.folder(after.revision as string)) as string;
-  const first = before.revision === null ? null : await reader.folder(before.revision);
+  const tree = (await reader.folderTree(after.revision as string)) as string;
+  const first = before.revision === null ? null : await reader.folderTree(before.revision);
   return {
     source,
     revision: after.revision,

@@ -62,7 +62,7 @@ describe('the head while a person looks for a bad commit', () => {
     const served = await repository.commit({ [FILE]: 'other' });
     await repository.git('switch', '--quiet', 'main');
     await bisect(repository, last, first);
-    expect((await reader.visited()).flat()).toContain(served);
+    expect((await reader.reflogCommits()).flat()).toContain(served);
   });
 });
 

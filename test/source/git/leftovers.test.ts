@@ -70,7 +70,7 @@ it.each([
   const told: (string | null)[] = [];
   const maintenance = createMaintenance(
     found as NonNullable<typeof found>,
-    { command: commands.repackReached(), forget: async () => undefined },
+    { command: commands.repackReached(), closeWriters: async () => undefined },
     (why) => told.push(why),
   );
   onTestFinished(maintenance.close);

@@ -57,7 +57,7 @@ async function maintain(
   const found = await findRepository(repository.folder, machine);
   const maintenance = createMaintenance(found as NonNullable<typeof found>, {
     command: PLACES[place],
-    forget: async () => undefined,
+    closeWriters: async () => undefined,
   });
   onTestFinished(maintenance.close);
   return maintenance.run;

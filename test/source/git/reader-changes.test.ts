@@ -64,7 +64,7 @@ const byPath = (entries: readonly TreeEntry[]): TreeEntry[] =>
   [...entries].sort((a, b) => (a.path < b.path ? -1 : 1));
 
 async function treeOf(revision: string): Promise<string> {
-  return (await source.reader.folder(revision)) as string;
+  return (await source.reader.folderTree(revision)) as string;
 }
 
 describe('changes', () => {
@@ -126,7 +126,10 @@ describe('changes', () => {
     await git('update-index', '--add', '--cacheinfo', `160000,${first},apps/sub.yaml`);
     const second = await commit({ ...files, 'apps/web.yaml': 'b\n' });
     const { reader } = await openSource(folder);
-    const [before, after] = [await reader.folder(first), await reader.folder(second)] as [string, string];
+    const [before, after] = [await reader.folderTree(first), await reader.folderTree(second)] as [
+      string,
+      string,
+    ];
     const added = { path: 'apps/sub.yaml', type: 'submodule', blob: first };
     expect(await reader.changes(before, after)).toContainEqual({ path: added.path, entry: added });
     expect(await reader.changes(after, before)).toContainEqual({ path: added.path, entry: null });
@@ -135,10 +138,10 @@ describe('changes', () => {
   it('cannot be told from a tree that is gone, and the next question is answered', async () => {
     const rewritten = await newRepository();
     const { reader } = await openSource(rewritten.folder);
-    const old = (await reader.folder(await rewritten.commit({ a: 'one', 'b/c': 'two' }))) as string;
+    const old = (await reader.folderTree(await rewritten.commit({ a: 'one', 'b/c': 'two' }))) as string;
     await rewritten.git('update-ref', '-d', 'HEAD');
     await rewritten.git('rm', '--quiet', '-r', '--cached', '.');
-    const now = (await reader.folder(await rewritten.commit({ a: 'three' }))) as string;
+    const now = (await reader.folderTree(await rewritten.commit({ a: 'three' }))) as string;
     await rewritten.git('reflog', 'expire', '--expire=now', '--all');
     await rewritten.git('gc', '--quiet', '--prune=now');
     expect(await reader.changes(old, now)).toBeNull();
@@ -189,7 +192,7 @@ describe('a repository with the sha256 format', () => {
     };
     const [second = ''] = await publisher.publish(head, [draft]);
     expect(second).toHaveLength(64);
-    const [from, to] = [await reader.folder(first), await reader.folder(second)] as [string, string];
+    const [from, to] = [await reader.folderTree(first), await reader.folderTree(second)] as [string, string];
     const [change] = (await reader.changes(from, to)) ?? [];
     expect(change?.path).toBe('apps/new.yaml');
     expect(await reader.blob(change?.entry?.blob ?? '', 100)).toEqual({

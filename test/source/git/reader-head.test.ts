@@ -194,7 +194,7 @@ describe('folder', () => {
   it('is its tree', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
-    expect(await reader.folder(revision)).toBe(await repository.git('rev-parse', `${revision}:ds`));
+    expect(await reader.folderTree(revision)).toBe(await repository.git('rev-parse', `${revision}:ds`));
   });
 
   it.each([
@@ -220,7 +220,7 @@ describe('folder', () => {
     const repository = await testRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await prepare(repository.folder);
-    expect(await reader.folder(await repository.commit({ 'other.txt': '' }))).toBeNull();
+    expect(await reader.folderTree(await repository.commit({ 'other.txt': '' }))).toBeNull();
   });
 
   it('below a symlink is not there', async () => {
@@ -229,11 +229,11 @@ describe('folder', () => {
     await writeFiles(repository.folder, { 'real/ds/a': '' });
     await symlink('real', join(repository.folder, 'link'));
     const revision = await repository.commit({});
-    expect(await reader.folder(revision)).toBeNull();
+    expect(await reader.folderTree(revision)).toBeNull();
     const through = await openSource(join(repository.folder, 'link/ds'));
     // The folder of the disk is meant: behind the link lies `real/ds`.
     expect(through.repository.prefix).toBe('real/ds');
-    expect(await through.reader.folder(revision)).not.toBeNull();
+    expect(await through.reader.folderTree(revision)).not.toBeNull();
   });
 
   it.each([
@@ -249,7 +249,7 @@ describe('folder', () => {
     await repository.commit({ 'else/y': '' });
     const source = await openSource(join(repository.folder, below));
     expect(source.repository.prefix).toBe(prefix);
-    const tree = await source.reader.folder(revision);
+    const tree = await source.reader.folderTree(revision);
     expect((await source.reader.list(tree as string)).map((entry) => entry.path)).toEqual([
       'apps/web.yaml',
       'x',
@@ -259,7 +259,7 @@ describe('folder', () => {
   it('of a revision that is gone cannot be read, which is something else than not there', async () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
-    await expect(reader.folder('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
+    await expect(reader.folderTree('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
   });
 });
 

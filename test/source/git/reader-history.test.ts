@@ -159,7 +159,7 @@ describe('history', () => {
     expect(await pathsOf(repository)).toEqual(['apps/new.yaml', 'apps/old.yaml']);
     const { reader } = await openSource(join(repository.folder, 'ds'));
     // What git says of the deprecated file must not stand before what it complains about.
-    const complaint = await reader.touched('f'.repeat(40), last).catch((error: Error) => error.cause);
+    const complaint = await reader.touchedPaths('f'.repeat(40), last).catch((error: Error) => error.cause);
     expect(String(complaint)).toMatch(/^GitFailure: git log failed: fatal: bad object/);
   });
 
@@ -275,7 +275,7 @@ describe('a history that git tells at length', () => {
     const { reader } = await openSource(join(repository.folder, 'ds'));
     const { isComplete, paths } = await reader.history();
     expect([isComplete, paths.size]).toEqual([true, 1332]);
-    expect((await reader.touched(from, to))?.size).toBe(1332);
+    expect((await reader.touchedPaths(from, to))?.size).toBe(1332);
   });
 
   it('with more names than memory should hold is not whole, and what was touched cannot be told, also after the next commit', async () => {
@@ -285,7 +285,7 @@ describe('a history that git tells at length', () => {
     const to = publishMany(repository, 1);
     const { reader } = await openSource(join(repository.folder, 'ds'));
     expect((await reader.history()).isComplete).toBe(false);
-    expect(await reader.touched(from, to)).toBeNull();
+    expect(await reader.touchedPaths(from, to)).toBeNull();
   });
 });
 
@@ -298,10 +298,13 @@ describe('a clone that is made shallow, or whole, while the manager runs', () =>
     const clone = repositoryAt(join(await temporaryFolder(), 'clone'));
     await origin.git('clone', '--quiet', `file://${origin.folder}`, clone.folder);
     const { reader } = await openSource(join(clone.folder, 'ds'));
-    expect(await reader.touched(from, to)).toEqual(new Set(['apps/old.yaml']));
+    expect(await reader.touchedPaths(from, to)).toEqual(new Set(['apps/old.yaml']));
     await clone.git('fetch', '--quiet', '--depth=1');
     expect((await reader.history()).isComplete).toBe(false);
-    expect([await reader.touched(from, to), await reader.between(from, to)]).toEqual([null, null]);
+    expect([await reader.touchedPaths(from, to), await reader.commitsBetween(from, to)]).toEqual([
+      null,
+      null,
+    ]);
     await clone.git('fetch', '--quiet', '--unshallow');
     expect((await reader.history()).isComplete).toBe(true);
   });
@@ -348,7 +351,7 @@ describe('a repository that git cannot work in', () => {
     await clone.git('config', 'core.bare', 'false');
     const { reader } = await openSource(folder);
     await rm(repository.folder, { recursive: true });
-    const [entry] = await reader.list((await reader.folder(revisions.a)) as string);
+    const [entry] = await reader.list((await reader.folderTree(revisions.a)) as string);
     await expect(reader.blob(entry?.blob ?? '', 100)).rejects.toMatchObject({
       kind: 'unavailable',
       message: expect.stringContaining('this is a partial clone'),

@@ -12,8 +12,8 @@ const OURS = sectionOf('staging');
 const THEIRS = sectionOf('production');
 const MISSING = '1'.repeat(40);
 
-function draft(files: Record<string, string>, expected: string | null, keepsOthers = false) {
-  return { files: new Map(Object.entries(files)), expected, keepsOthers, at: AT };
+function draft(files: Record<string, string>, expected: string | null, keepsOtherFiles = false) {
+  return { files: new Map(Object.entries(files)), expected, keepsOtherFiles, at: AT };
 }
 
 async function opened() {

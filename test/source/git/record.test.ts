@@ -7,8 +7,8 @@ import { newRepository, openSource } from './support.ts';
 const AT = 1_700_000_000_000;
 const RECORD = 'refs/holdfast/ids';
 
-function draft(files: Record<string, string>, expected: string | null, keepsOthers = false) {
-  return { files: new Map(Object.entries(files)), expected, keepsOthers, at: AT };
+function draft(files: Record<string, string>, expected: string | null, keepsOtherFiles = false) {
+  return { files: new Map(Object.entries(files)), expected, keepsOtherFiles, at: AT };
 }
 
 async function openRecord() {
@@ -121,13 +121,13 @@ describe('where the branch was', () => {
     const second = await repository.commit({ a: '2' });
     await repository.git('reset', '--quiet', '--hard', first);
     const { reader } = await openSource(repository.folder);
-    expect(await reader.visited()).toEqual([
+    expect(await reader.reflogCommits()).toEqual([
       [first, second, first],
       [first, second, first],
     ]);
     const fixed = await openSource(repository.folder, 'main');
     await repository.git('switch', '--quiet', '-c', 'side');
-    expect(await fixed.reader.visited()).toEqual([[first, second, first]]);
+    expect(await fixed.reader.reflogCommits()).toEqual([[first, second, first]]);
   });
 });
 
@@ -138,9 +138,9 @@ describe('what commits touched', () => {
     const middle = await repository.commit({ 'ds/a': '2', 'ds/größe': '1', b: '2' });
     const last = await repository.commit({ 'ds/a': '1' });
     const { reader } = await openSource(join(repository.folder, 'ds'));
-    expect(await reader.touched(first, last)).toEqual(new Set(['a', 'größe']));
-    expect(await reader.touched(last, last)).toEqual(new Set());
-    expect(await reader.between(first, last)).toEqual([last, middle]);
-    expect(await reader.between(last, last)).toEqual([]);
+    expect(await reader.touchedPaths(first, last)).toEqual(new Set(['a', 'größe']));
+    expect(await reader.touchedPaths(last, last)).toEqual(new Set());
+    expect(await reader.commitsBetween(first, last)).toEqual([last, middle]);
+    expect(await reader.commitsBetween(last, last)).toEqual([]);
   });
 });

@@ -101,7 +101,7 @@ describe.skipIf(!HAS_REF_TABLES)('a repository that keeps its refs in tables', (
 
   it('keeps the record of ids, and only where nobody else wrote it', async () => {
     const { repository, source } = await opened();
-    const record = { files: new Map([['ids.json', '{}']]), expected: null, keepsOthers: false, at: 0 };
+    const record = { files: new Map([['ids.json', '{}']]), expected: null, keepsOtherFiles: false, at: 0 };
     const version = await source.record.write(record);
     expect(await source.record.read()).toEqual({ version, files: record.files });
     await expect(source.record.write(record)).rejects.toMatchObject({ kind: 'moved-on' });

@@ -24,7 +24,7 @@ async function replaced() {
   const { reader, watch } = await followReplaced({
     reader: source.reader,
     repository: source.repository,
-    letGo: async () => undefined,
+    closeProcesses: async () => undefined,
     watch: (onChange) => watchRepository(source.repository, onChange),
   });
   const replace = async (): Promise<void> => {

@@ -164,7 +164,7 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('starts them at the floor of others where the past cannot name all, also later and after a restart', async () => {
-      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40, floorOfOthers: FLOOR });
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40, defaultFloor: FLOOR });
       await pass(test.store, [appStep('new', NGINX), groupStep('yard', group('new'))]);
       expect(await appId(test.store, 'new')).toBe(FLOOR);
       expect(await groupIds(test.store, 'yard')).toEqual([FLOOR, FLOOR]);
@@ -176,7 +176,7 @@ export function seedsContract(open: OpenStore): void {
     });
 
     it('never lowers the floor of others', async () => {
-      await seed(test.store, { seeds: [], idSequence: 0, floorOfOthers: FLOOR });
+      await seed(test.store, { seeds: [], idSequence: 0, defaultFloor: FLOOR });
       await seed(test.store, { seeds: [], idSequence: 0 });
       await pass(test.store, [appStep('new', NGINX)]);
       expect(await appId(test.store, 'new')).toBe(FLOOR);

@@ -28,7 +28,7 @@ async function fill(store: Store): Promise<void> {
   await seed(store, {
     seeds: [{ kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' }],
     idSequence: 40,
-    floorOfOthers: 3,
+    defaultFloor: 3,
   });
   await pass(store, [
     appStep('web', app('v1'), origin),

@@ -24,7 +24,7 @@ export async function openDatabase(database: string, uri = SERVER.uri): Promise<
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
     onServer: () => undefined,
-    onAway: (error) => {
+    onUnavailable: (error) => {
       throw error;
     },
   });

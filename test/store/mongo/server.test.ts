@@ -58,11 +58,14 @@ describe.skipIf(SERVER.isMissing)('on a server', SERVER.limits, () => {
       await dropDatabase(database);
     });
 
-    it('of a newer version is refused clearly, and left alone', async () => {
-      await outside((state) => state.updateOne({ _id: 'schema' }, { $set: { version: SCHEMA_VERSION + 1 } }));
+    it.each([
+      { name: 'a newer', version: SCHEMA_VERSION + 1, says: /newer version of Holdfast .* MONGODB_DATABASE/ },
+      { name: 'an unreleased', version: 1, says: /unreleased version of Holdfast .* MONGODB_DATABASE/ },
+    ])('of $name version is refused clearly, and left alone', async ({ version, says }) => {
+      await outside((state) => state.updateOne({ _id: 'schema' }, { $set: { version } }));
       const opening = openDatabase(place.database);
       await expect(opening).rejects.toMatchObject({ kind: 'invalid' });
-      await expect(opening).rejects.toThrow(/newer version of Holdfast .* MONGODB_DATABASE/);
+      await expect(opening).rejects.toThrow(says);
     });
   });
 

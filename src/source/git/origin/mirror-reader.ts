@@ -41,7 +41,7 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
   return {
     ...inner,
     head: suspecting(head),
-    folder: suspecting(inner.folder),
+    folderTree: suspecting(inner.folderTree),
     list: suspecting(inner.list),
     changes: suspecting(inner.changes),
     blob: suspecting(blob),

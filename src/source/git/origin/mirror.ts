@@ -7,7 +7,7 @@ import { explainFailure } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
 import { ORIGIN_RECORD_REF } from '../record/refs.ts';
-import { gitCannotRun, type Machine, type Repository } from '../repository/repository.ts';
+import { gitUnusable, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 
 /** Where the mirror is, and what it mirrors. */
@@ -103,7 +103,7 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
     return address === url && /^sha(1|256)\n/.test(output);
   } catch (error) {
     // A git that cannot be run says nothing about the mirror.
-    if (error instanceof GitFailure && error.exitCode === null) throw gitCannotRun(error);
+    if (error instanceof GitFailure && error.exitCode === null) throw gitUnusable(error);
     return false;
   }
 }

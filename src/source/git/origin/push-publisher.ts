@@ -29,21 +29,21 @@ export interface PushPublisherParts {
   /** See `MirrorState.fetch`. */
   fetch(): Promise<void>;
   /** Milliseconds that a push waits for its turn. */
-  patience: number;
+  waitLimit: number;
   maintenance: Maintenance;
   faults: Faults;
 }
 
 /** Creates a publisher that makes commits in the mirror and brings all of them to origin with one push. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher {
-  const { writer, refs, turns, maintenance, faults, patience } = parts;
+  const { writer, refs, turns, maintenance, faults, waitLimit } = parts;
 
   const publish: Publisher['publish'] = async (base, drafts, onMade) => {
     const commits = await makeCommits(writer, base, drafts);
     faults.pass('commit-written');
     onMade?.(commits);
     refs.prepare();
-    await turns.runWithin(patience, fetchInProgress, () => pushCommits(parts, base.revision, commits));
+    await turns.runWithin(waitLimit, fetchInProgress, () => pushCommits(parts, base.revision, commits));
     return commits;
   };
 

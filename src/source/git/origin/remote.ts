@@ -50,7 +50,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const refs = openRefMover(repository);
   const maintenance = createMaintenance(repository, {
     command: commands.repackReachedOfDay(),
-    forget: writer.close,
+    closeWriters: writer.close,
   });
   const endProcesses = async (): Promise<void> => {
     await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.stop()]);
@@ -59,8 +59,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const turns = new Queue();
   const reader = mirrorReader(inner, branch, mirror);
   const { fetch } = mirror;
-  const patience = limits.usual.total;
-  const publishing = { branch, origin, writer, refs, reader, turns, fetch, patience, maintenance, faults };
+  const waitLimit = limits.usual.total;
+  const publishing = { branch, origin, writer, refs, reader, turns, fetch, waitLimit, maintenance, faults };
   return {
     repository,
     reader,
@@ -76,7 +76,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
       maintenance,
     }),
     // There is no work tree: a folder exists only once it is in a commit.
-    isFolderMade: async () => false,
+    isFolderOnDisk: async () => false,
     origin: { refresh: () => turns.run(() => maintenance.addingObjects(mirror.repairAndFetch)), ...endings },
     close: async () => {
       endings.abandon();

@@ -40,7 +40,7 @@ export function createReader(
 
   return {
     head: () => asUnavailable(async () => readHead(objects, await follow(), close)),
-    folder: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
+    folderTree: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => asUnavailable(() => readList(repository, tree)),
     changes: (from, to) => asUnavailable(() => readChanges(diffs, from, to).catch(nullIfGitFailed)),
     blob: (id, maxBytes) => asUnavailable(() => objects.blob(id, maxBytes)),
@@ -50,9 +50,9 @@ export function createReader(
       asUnavailable(() => readIsAncestor(repository, objects, ancestor, revision)),
     commonAncestor: (one, other) => asUnavailable(() => readCommonAncestor(repository, objects, one, other)),
     history: () => asUnavailable(() => readHistory(repository)),
-    touched: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
-    between: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
-    visited: () => asUnavailable(async () => readVisited(repository, await follow())),
+    touchedPaths: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
+    commitsBetween: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
+    reflogCommits: () => asUnavailable(async () => readVisited(repository, await follow())),
     close,
   };
 }

@@ -20,7 +20,7 @@ export interface RevisionReader {
   /** Resolves to a merge base of two revisions; null if they have none, or if one of them is not a commit. */
   commonAncestor(one: string, other: string): Promise<string | null>;
   /** Resolves to how a commit of the work tree would differ from the folder on disk. */
-  unlikeDisk(): Promise<DiskDifferences>;
+  diskDifferences(): Promise<DiskDifferences>;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;
@@ -49,7 +49,7 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       if (first === null || second === null) return null;
       return readCommonAncestor(repository, objects, first.id, second.id);
     },
-    unlikeDisk: () => readDiskDifferences(repository),
+    diskDifferences: () => readDiskDifferences(repository),
     isShallow: await isShallow(repository),
     close: () => objects.close(),
   };

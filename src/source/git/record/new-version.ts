@@ -59,7 +59,7 @@ async function treeOfSections({ context }: Repository, { tree, sections, hasMore
 
 /** The input of `git fast-import`, which prints the id of the commit, and then the entry of the section. */
 function importScript(
-  { files, at, expected, keepsOthers }: SectionDraft,
+  { files, at, expected, keepsOtherFiles }: SectionDraft,
   base: string | null,
   section: string,
 ): string {
@@ -74,7 +74,7 @@ function importScript(
     `committer ${COMMITTER.name} <${COMMITTER.email}> ${Math.floor(at / 1000)} +0000`,
     fastImportData('Record ids\n'),
     ...(base === null ? [] : [`M 040000 ${base} ""`, `D ${section}`]),
-    ...(keepsOthers && expected !== null ? [`M 040000 ${objectId(expected)} ${section}`] : []),
+    ...(keepsOtherFiles && expected !== null ? [`M 040000 ${objectId(expected)} ${section}`] : []),
     ...changes,
     // An empty line ends the commit; before that, its mark is not defined.
     '',

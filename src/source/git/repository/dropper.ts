@@ -6,7 +6,7 @@ import type { TransferLimit, Transfers } from '../process/transfer.ts';
 export interface Drop {
   command: GitCommand;
   /** Ends the processes of this manager that remember which objects exist, as `fast-import` does. */
-  forget(): Promise<void>;
+  closeWriters(): Promise<void>;
 }
 
 /** Drops unreachable objects, but never while work is running that may refer to them. */
@@ -24,7 +24,7 @@ export interface Dropper {
 }
 
 export function createDropper(
-  { command, forget }: Drop,
+  { command, closeWriters }: Drop,
   packFolder: string,
   group: Pick<Transfers, 'run' | 'end'>,
   limit: TransferLimit,
@@ -36,7 +36,7 @@ export function createDropper(
     run: async () => {
       if (runningCount > 0) return false;
       const startedBefore = startedCount;
-      await forget();
+      await closeWriters();
       if (await hasKeptPacks(packFolder)) return false;
       if (startedCount !== startedBefore) return false;
       currentDrop = group.run(command, limit).then(

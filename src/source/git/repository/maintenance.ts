@@ -42,18 +42,18 @@ export interface Maintenance {
  * Joins packs in a geometric series, so that the cost of a run depends on what is new, not on what is there. A run that
  * would join all packs is also the time to drop, by `drop`, what has long been unreachable: mostly versions of the record
  * of ids, each of which replaces the one before. `git gc` would hardly ever find them old enough: it takes the age of a
- * pack for that of its objects, and each join makes a new pack. `onPacksLeft` is called once with the reason why packs
+ * pack for that of its objects, and each join makes a new pack. `onJoinSkipped` is called once with the reason why packs
  * are not joined, and with null once there are few again.
  */
 export function createMaintenance(
   repository: Repository,
   drop: Drop,
-  onPacksLeft: (reason: string | null) => void = () => undefined,
+  onJoinSkipped: (reason: string | null) => void = () => undefined,
 ): Maintenance {
   // `git repack` has a helper do the work, which would outlive it. Ended by SIGTERM, it removes its temporary packs.
   const group = createTransfers(repository.context, 'SIGTERM');
   const folder = `${repository.commonFolder}/objects/pack`;
-  const { reportReason, reportFew } = reportOnce(onPacksLeft);
+  const { reportReason, reportFew } = reportOnce(onJoinSkipped);
   const dropper = createDropper(drop, folder, group, LIMIT);
   let running: Promise<void> | null = null;
   let stopping = new AbortController();
@@ -131,15 +131,15 @@ async function joinPacks(
 }
 
 /** Reports a reason only once, until there are few packs again. */
-function reportOnce(onPacksLeft: (reason: string | null) => void) {
+function reportOnce(onJoinSkipped: (reason: string | null) => void) {
   let isReported = false;
   return {
     reportReason: (reason: string): void => {
-      if (!isReported) onPacksLeft(reason);
+      if (!isReported) onJoinSkipped(reason);
       isReported = true;
     },
     reportFew: (): void => {
-      if (isReported) onPacksLeft(null);
+      if (isReported) onJoinSkipped(null);
       isReported = false;
     },
   };

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rm, rmdir, unlink } from 'node:fs/promises';
+import { exists } from '../../../disk/exists.ts';
 import { syncFolder } from '../../../disk/sync.ts';
-import { exists } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import { commands, emptyTreeIdLike } from '../process/commands.ts';

@@ -13,7 +13,7 @@ type ReadAndWatched = Pick<Source, 'reader' | 'watch'>;
 export interface ReplaceableCheckout extends ReadAndWatched {
   repository: Repository;
   /** Ends the processes and closes the files of the old checkout; the next use starts new ones. */
-  letGo(): Promise<void>;
+  closeProcesses(): Promise<void>;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface ReplaceableCheckout extends ReadAndWatched {
  * that were opened; if not, processes and watches are started anew. Rejects as `unavailable` while a folder is missing.
  */
 export async function followReplaced(checkout: ReplaceableCheckout): Promise<ReadAndWatched> {
-  const { reader, repository, letGo } = checkout;
+  const { reader, repository, closeProcesses } = checkout;
   const watches = new Set<{ onChange(): void; watcher: Watcher }>();
   let identity = await identify(repository);
 
@@ -33,7 +33,7 @@ export async function followReplaced(checkout: ReplaceableCheckout): Promise<Rea
   const reopen = async (): Promise<void> => {
     const current = await identify(repository);
     if (current === identity) return;
-    await letGo();
+    await closeProcesses();
     for (const watch of watches) {
       await watch.watcher.close();
       watch.watcher = await checkout.watch(watch.onChange);

@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
-import { mayRead } from '../../../disk/there.ts';
+import { mayRead } from '../../../disk/exists.ts';
 import { descriptorAdvice, HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import { gitEnvironment } from '../process/environment.ts';
@@ -137,7 +137,7 @@ async function requireEntry(folder: string): Promise<void> {
 }
 
 /** Returns the error for a git that cannot be started or does not work, with the reason: it need not be a missing git. */
-export function gitCannotRun(error: unknown): HoldfastError {
+export function gitUnusable(error: unknown): HoldfastError {
   const text = stderrOf(error);
   const trouble = descriptorAdvice(text);
   if (trouble !== null) return new HoldfastError('unavailable', `git cannot be run: ${trouble}`, {}, error);
@@ -156,7 +156,7 @@ async function checkVersion(context: GitContext): Promise<void> {
   try {
     text = await runGit(context, commands.version());
   } catch (error) {
-    throw gitCannotRun(error);
+    throw gitUnusable(error);
   }
   const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
   if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { exists } from '../../../disk/exists.ts';
 import { syncFiles, syncFoldersUpTo } from '../../../disk/sync.ts';
-import { exists } from '../../../disk/there.ts';
 import type { Repository } from './repository.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { copyFile, link, rename, rm, stat, utimes } from 'node:fs/promises';
-import { ignoreMissing } from '../../../disk/there.ts';
+import { ignoreMissing } from '../../../disk/exists.ts';
 import type { Faults } from '../../../faults.ts';
 import type { GitCommand } from '../process/commands.ts';
 import type { Launcher } from '../process/launcher.ts';

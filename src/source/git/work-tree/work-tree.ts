@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { mapConcurrently } from '../../../async/lanes.ts';
+import { mapConcurrently } from '../../../async/concurrency.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';

@@ -2,9 +2,9 @@ import { stat as statCallback } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { forEachConcurrently } from '../../../async/lanes.ts';
+import { forEachConcurrently } from '../../../async/concurrency.ts';
+import { mayRead } from '../../../disk/exists.ts';
 import { syncFiles } from '../../../disk/sync.ts';
-import { mayRead } from '../../../disk/there.ts';
 import type { Repository } from '../repository/repository.ts';
 
 /** Milliseconds after which any system has written unsynced files by itself; most do so within a minute. */

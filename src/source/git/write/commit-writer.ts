@@ -1,7 +1,7 @@
 import { Pace } from '../../../async/pace.ts';
 import { Queue } from '../../../async/queue.ts';
+import { exists } from '../../../disk/exists.ts';
 import { syncFolder } from '../../../disk/sync.ts';
-import { exists } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands, objectId } from '../process/commands.ts';

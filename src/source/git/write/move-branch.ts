@@ -1,4 +1,4 @@
-import { mapConcurrently } from '../../../async/lanes.ts';
+import { mapConcurrently } from '../../../async/concurrency.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { emptyTreeIdLike, nullIdLike } from '../process/commands.ts';

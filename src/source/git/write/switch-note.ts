@@ -1,7 +1,7 @@
 import { lstat, open, readFile, stat, truncate } from 'node:fs/promises';
 import * as z from 'zod';
+import { ignoreMissing } from '../../../disk/exists.ts';
 import { syncFolder } from '../../../disk/sync.ts';
-import { ignoreMissing } from '../../../disk/there.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Repository } from '../repository/repository.ts';
 

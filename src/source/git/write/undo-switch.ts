@@ -1,6 +1,6 @@
 import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { exists } from '../../../disk/there.ts';
+import { exists } from '../../../disk/exists.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, emptyTreeIdLike, nullIdLike } from '../process/commands.ts';
 import { askGit, runGit } from '../process/run.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { seedsOf } from '../../../src/reconcile/past/counter-seeds.ts';
+import { seedsOf } from '../../../src/reconcile/seeding/counter-seeds.ts';
 import { turnsDuring } from '../../support/turns.ts';
 
 it('gives way to others where a history has very many names', async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { trustOf } from '../../../src/reconcile/past/trust.ts';
 import type { SectionContent } from '../../../src/reconcile/record/format.ts';
+import { trustOf } from '../../../src/reconcile/seeding/trust.ts';
 import { openCheckout } from '../../../src/source/git/checkout.ts';
 import { testRepository } from '../../support/git.ts';
 import { plumbingOf } from '../../support/plumbing.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createLimiter } from '../../src/async/turns.ts';
+import { createLimiter } from '../../src/async/limiter.ts';
 
 /** Works that note when they begin, and end when they are told to. */
 function setUp(limit: number, mostWaiting: number) {

@@ -37,14 +37,14 @@ export async function trustOf(
   const { revision, tree } = meta;
   if (revision === null || head === null) return TRUST_NONE;
   if (revision !== head && !(await reader.isAncestor(revision, head))) return TRUST_NONE;
-  if ((await reader.folder(revision)) !== tree) return TRUST_NONE;
-  const between = await reader.between(revision, head);
+  if ((await reader.folderTree(revision)) !== tree) return TRUST_NONE;
+  const between = await reader.commitsBetween(revision, head);
   if (between === null) return TRUST_NONE;
-  const served = new Set([...between, ...visitsSince(await reader.visited(), revision)]);
+  const served = new Set([...between, ...visitsSince(await reader.reflogCommits(), revision)]);
   // Trees are compared before the walk: git may never finish a walk over trees that it cannot compare.
   const different = await pathsDifferentAt(served, tree, reader);
   if (different === null) return TRUST_NONE;
-  const touched = await reader.touched(revision, head);
+  const touched = await reader.touchedPaths(revision, head);
   if (touched === null) return TRUST_NONE;
   const changed = new Set([...touched, ...different].flatMap(keysOfPath));
   for (const key of await groupsHeldBack(rows, tree, reader)) changed.add(key);
@@ -84,7 +84,7 @@ async function pathsDifferentAt(
   const compared = new Set([recorded]);
   for (const commit of commits) {
     // A reflog can name a commit that git no longer has.
-    const tree = await reader.folder(commit).catch(() => null);
+    const tree = await reader.folderTree(commit).catch(() => null);
     if (compared.has(tree)) continue;
     compared.add(tree);
     const changes = tree === null || recorded === null ? null : await reader.changes(recorded, tree);

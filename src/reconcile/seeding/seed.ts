@@ -180,7 +180,7 @@ async function seedFrom(
   await store.seedCounters({
     seeds,
     idSequence: Math.max(own?.meta.idSequence ?? 0, otherLine?.meta.idSequence ?? 0),
-    floorOfOthers: history.isComplete ? 0 : floor,
+    defaultFloor: history.isComplete ? 0 : floor,
     from: head,
   });
   if (cause === 'other-history' && seeds.length === 0) return null;

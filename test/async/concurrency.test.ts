@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { forEachConcurrently } from '../../src/async/lanes.ts';
+import { forEachConcurrently } from '../../src/async/concurrency.ts';
 
 describe('inLanes', () => {
   it('does each work once, in order, never more at once than there are lanes, and no fewer than it can', async () => {

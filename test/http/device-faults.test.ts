@@ -8,7 +8,7 @@ const REPORTS = '/api/v2/reports';
 const REPORT = { hostname: 'a', device_group: 'edge', report_creation_time: 1, updated: true, report: {} };
 
 it.each([
-  ['polls', 'GET', INFO, undefined, 'device_groups', 'polls are failing'],
+  ['polls', 'GET', INFO, undefined, 'objects', 'polls are failing'],
   ['reports', 'POST', REPORTS, REPORT, 'reports', 'reports are rejected'],
 ])('tells the log once a minute for each cause why %s are refused, however many come', async (...row) => {
   const [, method, url, body, missing, msg] = row;

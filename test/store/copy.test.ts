@@ -193,10 +193,13 @@ describe('a copy that was stopped', () => {
     const copied = await place.copy({ onPut: (rows) => put.push(rows), tell: (step) => told.push(step) });
     expect(put).toEqual([300]);
     expect(told.slice(0, 2)).toEqual([
-      { part: 'objects', rows: 1000, there: 1000, isCheck: false },
-      { part: 'objects', rows: APPS, there: 1000, isCheck: false },
+      { part: 'objects', rows: 1000, alreadyCopied: 1000, isCheck: false },
+      { part: 'objects', rows: APPS, alreadyCopied: 1000, isCheck: false },
     ]);
-    expect(copied).toMatchObject({ objects: { rows: APPS, there: 1000 }, operations: { rows: 1, there: 0 } });
+    expect(copied).toMatchObject({
+      objects: { rows: APPS, alreadyCopied: 1000 },
+      operations: { rows: 1, alreadyCopied: 0 },
+    });
     await expectCopied(place);
   });
 
@@ -229,7 +232,7 @@ describe('a copy that was stopped', () => {
     const put: number[] = [];
     const copied = await place.copy({ onPut: (rows) => put.push(rows) });
     expect(put).toEqual([500, 500, 300]);
-    expect(copied).toMatchObject({ objects: { there: 0 }, reports: { rows: 0 } });
+    expect(copied).toMatchObject({ objects: { alreadyCopied: 0 }, reports: { rows: 0 } });
     await expectCopied(place);
   });
 });

@@ -53,7 +53,12 @@ it('says of itself what its rows say, also where ids rise while it is read', asy
 it('writes nothing for a store that does not know the past yet', async () => {
   const { store, source } = await buildEngine({ files: FILES });
   const writer = new RecordWriter({ record: source.record, store, reader: source.reader, now: () => 1000 });
-  expect(await writer.update()).toEqual({ meta: null, hasWritten: false, replaced: null, aside: null });
+  expect(await writer.update()).toEqual({
+    meta: null,
+    hasWritten: false,
+    replaced: null,
+    localOnlyReason: null,
+  });
   expect(await source.record.read()).toBeNull();
 });
 

@@ -69,9 +69,9 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     const tell = ({ part, rows }: CopyProgress): void => void told.push(`${part} ${rows}`);
     const copied = await copyStore(configOf({}), SERVER.uri, tell);
     expect(copied).toEqual({
-      objects: { rows: 4, there: 0 },
-      operations: { rows: 2, there: 0 },
-      reports: { rows: SOME, there: 0 },
+      objects: { rows: 4, alreadyCopied: 0 },
+      operations: { rows: 2, alreadyCopied: 0 },
+      reports: { rows: SOME, alreadyCopied: 0 },
     });
     expect(told).toContain(`reports ${SOME}`);
     const there = await openDatabase(database);
@@ -106,9 +106,9 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     await expect(openDatabase(database)).rejects.toMatchObject({ kind: 'invalid' });
     await expect(openDatabase(database)).rejects.toThrow(/unfinished/);
     expect(await copyStore(configOf({}), SERVER.uri, () => undefined)).toEqual({
-      objects: { rows: 4, there: 4 },
-      operations: { rows: 2, there: 2 },
-      reports: { rows: SOME, there: 1000 },
+      objects: { rows: 4, alreadyCopied: 4 },
+      operations: { rows: 2, alreadyCopied: 2 },
+      reports: { rows: SOME, alreadyCopied: 1000 },
     });
     const there = await openDatabase(database);
     expect(await everything(there)).toEqual(before.all);
@@ -130,7 +130,10 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     const reports = (client: MongoClient) => client.db(database).collection('nebula_reports');
     await withClient((client) => reports(client).insertOne(theirs));
     const copied = await copyStore(configOf({}), SERVER.uri, () => undefined);
-    expect(copied).toMatchObject({ objects: { rows: 4, there: 0 }, reports: { rows: 0, there: 0 } });
+    expect(copied).toMatchObject({
+      objects: { rows: 4, alreadyCopied: 0 },
+      reports: { rows: 0, alreadyCopied: 0 },
+    });
     expect(await withClient((client) => reports(client).find().toArray())).toEqual([theirs]);
     const there = await openDatabase(database);
     expect(await everything(there)).toEqual(now);
@@ -172,7 +175,7 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     );
     const back = join(folder, 'back');
     const copied = await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined);
-    expect(copied.reports).toEqual({ rows: SOME + 1, there: 0 });
+    expect(copied.reports).toEqual({ rows: SOME + 1, alreadyCopied: 0 });
     const again = await openAt(join(back, 'store.sqlite'));
     const { value } = await again.reports({
       pageSize: 10,

@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync } from 'node:fs';
 import { access, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,7 +6,7 @@ import type { FaultPoint } from '../../../src/faults.ts';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import type { Head } from '../../../src/source/source.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
+import { type TestRepository, testRepository } from '../../support/git.ts';
 import { draftOf, MACHINE, openSource, publishOne } from './support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'e\n' };
@@ -35,8 +34,9 @@ async function interrupted(
   point: FaultPoint,
   work: () => void,
   branch: string | null = null,
+  machine = MACHINE,
 ): Promise<CheckoutSource> {
-  const source = await openCheckout(join(repository.folder, 'ds'), branch, MACHINE, {
+  const source = await openCheckout(join(repository.folder, 'ds'), branch, machine, {
     faults: {
       pass: (passed) => {
         if (passed === point) work();
@@ -157,71 +157,44 @@ describe('a person who switches branches while a write is on its way', () => {
     expect(await source.recover()).toBeNull();
   });
 
-  it('to the branch in the moment when it moves: the branch goes back, and the write is made again', async () => {
-    const { repository, base, source } = await switchedToWhileMoved();
-    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'moved-on' });
-    expect([await repository.git('rev-parse', 'HEAD'), await status(repository)]).toEqual([base, '']);
+  it('to the branch in the moment when it moves: index and files follow', async () => {
+    const { repository } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
+    const follow = () => void gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
+    const source = await interrupted(repository, 'tree-switched', follow, 'main');
     const id = await publishOne(source, WRITE);
-    expect(await repository.git('rev-parse', 'HEAD', 'HEAD^')).toBe(`${id}\n${base}`);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
     expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'b\n']);
   });
 
   it('to the branch in that moment, with work of their own on the file: the branch goes back', async () => {
-    const { repository, base, source } = await switchedToWhileMoved();
+    const { repository, base } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
     await writeFile(join(repository.folder, 'ds/apps/web.yaml'), 'mine\n');
-    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'moved-on' });
+    const follow = () => void gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
+    const source = await interrupted(repository, 'tree-switched', follow, 'main');
     await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'conflict' });
     expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
     expect(await status(repository)).toBe('M ds/apps/web.yaml'.padStart(19));
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
   });
 
-  it('to the branch in that moment, and the manager dies: the next start leaves index and files as the branch has them', async () => {
-    const copies: TestRepository[] = [];
-    const folder = await temporaryFolder();
-    const { source } = await switchedToWhileMoved(({ folder: from }, point) => {
-      // Between the move and the way back there is no note, and the index looks as if a person had staged a change.
-      if (point === 'branch-moved') return;
-      const copy = repositoryAt(join(folder, `${copies.length}-${point}`));
-      cpSync(from, copy.folder, { recursive: true, preserveTimestamps: true });
-      copies.push(copy);
-    });
-    await publishOne(source, WRITE).catch(() => undefined);
-    expect(copies.length).toBeGreaterThan(1);
-    for (const copy of copies) {
-      await (await openSource(join(copy.folder, 'ds'))).recover();
-      expect([copy.folder, await copy.git('status', '--porcelain', 'ds')]).toEqual([copy.folder, '']);
-    }
+  it('to the branch in that moment, and git fails after it has switched: the branch goes back, and so does the index', async () => {
+    const { repository, base } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
+    const follow = () => void gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
+    const machine = await machineWith(FAILS_ONCE);
+    await writeFile(join(repository.folder, '.git/fails'), '');
+    const source = await interrupted(repository, 'tree-switched', follow, 'main', machine);
+    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'unavailable', details: {} });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'a\n']);
+    expect(await source.recover()).toBeNull();
   });
 });
 
-/** A source of `main`, which a person switches to each time a write is about to move it. */
-async function switchedToWhileMoved(
-  onPoint: (repository: TestRepository, point: FaultPoint) => void = () => undefined,
-) {
-  const { repository, base } = await twoBranches();
-  await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
-  const pass = (point: FaultPoint): void => {
-    if (point === 'tree-switched') gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main');
-    onPoint(repository, point);
-  };
-  const source = await openCheckout(join(repository.folder, 'ds'), 'main', MACHINE, { faults: { pass } });
-  onTestFinished(() => source.close());
-  return { repository, base, source };
-}
-
 /** `read-tree` does what it should, and says that it failed; the next one is as ever. */
 const FAILS_ONCE = '[ "$1" != read-tree ] || ! rm .git/fails 2>/dev/null || { git "$@"; exit 1; }';
-
-it('a git that fails after it has switched index and files: both go back', async () => {
-  const { repository, base } = await twoBranches();
-  const source = await withGit(repository, FAILS_ONCE);
-  await writeFile(join(repository.folder, '.git/fails'), '');
-  await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'unavailable', details: {} });
-  expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
-  expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'a\n']);
-  expect(await source.recover()).toBeNull();
-});
 
 /** A machine whose git does not answer as it should where these lines of shell, which see its arguments, say so. */
 async function machineWith(lines: string): Promise<typeof MACHINE> {

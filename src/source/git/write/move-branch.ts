@@ -73,8 +73,7 @@ export async function moveBranch(checkout: Checkout, tools: MoveTools, move: Mov
     faults.pass('tree-switched');
     await moveRef(held, tools, move);
     faults.pass('branch-moved');
-    const isStillPublished = await reportingPublished(move, () => finishMove(held, tools, move));
-    if (!isStillPublished) throw movedOn();
+    await reportingPublished(move, () => finishMove(held, tools, move));
   });
   faults.pass('publish-done');
 }
@@ -121,32 +120,45 @@ async function outcomeOf(repository: Repository, move: Move): Promise<'moved' | 
   return tip === tipAfter(move) ? 'moved' : 'not moved';
 }
 
-/**
- * Finishes the write after the branch has moved. Resolves to false if the branch was moved back, because someone switched
- * to it in the meantime: index and files are at the old commit.
- */
-async function finishMove(held: HeldCheckout, { notes, refs }: MoveTools, move: Move): Promise<boolean> {
-  const { repository, locks, faults } = held;
-  if (await hasHeadMoved(repository, move)) {
-    if (!move.isCheckedOut) {
-      const before = move.from ?? nullIdLike(tipAfter(move));
-      await locks.wait(() => refs.move(move.branch, tipAfter(move), before));
-      return false;
-    }
-    // Someone switched away: the switched files do not belong to what is checked out now.
-    await undoNoted(held, notes);
-  }
+async function finishMove(held: HeldCheckout, tools: MoveTools, move: Move): Promise<void> {
+  const { repository, faults } = held;
+  if (await hasHeadMoved(repository, move)) await followHead(held, tools, move);
   await syncRef(repository, move.branch);
   faults.pass('branch-synced');
-  if (move.isCheckedOut) await notes.clear();
-  return true;
+  if (move.isCheckedOut) await tools.notes.clear();
+}
+
+/** Brings index and files to what is checked out now, after someone switched to the branch or away from it. */
+async function followHead(held: HeldCheckout, { notes, refs }: MoveTools, move: Move): Promise<void> {
+  // Someone switched away: the switched files do not belong to what is checked out now.
+  if (move.isCheckedOut) return void (await undoNoted(held, notes));
+  try {
+    await switchAndSync(held, move, await noteSwitch(held, notes, move));
+  } catch (error) {
+    // Uncommitted work is in the way. Without the write, it is as if they had switched a moment earlier.
+    const before = move.from ?? nullIdLike(tipAfter(move));
+    await held.locks.wait(() => refs.move(move.branch, tipAfter(move), before));
+    // Only now: while the branch has the commit, a switch to it is not undone.
+    await undoFailed(held, notes, error);
+    throw new MovedBack(error);
+  }
+  await syncRef(held.repository, move.branch);
+  await notes.clear();
+}
+
+/** The branch was moved back, because of the cause: the commits are not published. */
+class MovedBack extends Error {
+  constructor(cause: unknown) {
+    super('the branch was moved back', { cause });
+  }
 }
 
 /** Turns any failure after the branch has moved into one that says that the commits are published. */
-async function reportingPublished<T>({ commits }: Move, act: () => Promise<T>): Promise<T> {
+async function reportingPublished({ commits }: Move, act: () => Promise<void>): Promise<void> {
   try {
-    return await act();
+    await act();
   } catch (error) {
+    if (error instanceof MovedBack) throw error.cause;
     const message = 'the commit is published, but the checkout could not be updated';
     throw new HoldfastError('unavailable', message, { commits }, error);
   }

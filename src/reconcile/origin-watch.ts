@@ -16,10 +16,10 @@ export interface OriginWatch {
    */
   shouldPoll(): Promise<boolean>;
   /**
-   * Keeps the lease if the last poll reached origin and the pass after it succeeded; otherwise gives it up: only a manager
-   * that brings what origin has into the store may keep other managers from polling.
+   * Takes or renews the lease if the last poll reached origin and the pass after it applied or refused what origin has;
+   * otherwise releases it: only a manager that is up to date with origin may keep other managers from polling.
    */
-  updateLease(hasPassed: boolean): Promise<void>;
+  updateLease(isUpToDate: boolean): Promise<void>;
   /** Null if there is no origin. */
   status(): OriginStatus | null;
   polling(): Polling | null;
@@ -72,9 +72,9 @@ export function createOriginWatch(options: OriginWatchOptions): OriginWatch {
   return {
     origin: origin === null ? null : { ...origin, refresh: () => origin.refresh().then(markReached) },
     refresh,
-    shouldPoll: shouldPoll,
-    updateLease: async (hasPassed) => {
-      if (hasPassed && status?.error == null) await lease?.renew();
+    shouldPoll,
+    updateLease: async (isUpToDate) => {
+      if (isUpToDate && status?.error == null) await lease?.renew();
       else await lease?.release();
     },
     status: () => status,

@@ -112,11 +112,11 @@ export interface Publisher {
    * Makes one commit per draft, the first on `base` and each other one on the commit before it, and publishes them all
    * at once. Resolves to their ids once they are durable.
    *
-   * Rejects as `moved-on` if the branch is no longer at `base`; as `conflict` if the checkout or the branch refuses the
+   * Rejects as `moved-on` if the branch is no longer at `base`, or someone has switched to it or away from it; as `conflict` if the checkout or the branch refuses the
    * commits, with `details.paths` if the reason lies in these files of the drafts, and as a RepositoryConflict if every
    * draft would be refused; as `unavailable` if git or origin cannot be reached. After a rejection nothing is
-   * published, unless `details.commits` is set: then it is unknown whether these commits, one per draft, have reached
-   * origin.
+   * published, unless `details.commits` is set: then it is unknown whether these commits, one per draft, are
+   * published.
    *
    * `onMade` is called with the ids when the commits are in the repository that is read, before they are published.
    */
@@ -206,7 +206,7 @@ export interface SourceOrigin {
   refresh(): Promise<void>;
   /**
    * Ends running transfers at once, except those of the record of ids. Calls that needed them reject with an error that
-   * `isOfShutdown` recognizes.
+   * `isShutdownError` recognizes.
    */
   interrupt(): void;
   /**

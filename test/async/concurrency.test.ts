@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { forEachConcurrently } from '../../src/async/concurrency.ts';
 
-describe('inLanes', () => {
+describe('forEachConcurrently', () => {
   it('does each work once, in order, never more at once than there are lanes, and no fewer than it can', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -108,7 +108,7 @@ const fromShell = createShells(PERSON);
 async function run(folder: string, command: readonly string[]): Promise<string> {
   if (![folder, ...command].some((text) => text.includes('\n'))) return fromShell(folder, command);
   const [program = '', ...args] = command;
-  return (await execute(program, args, { cwd: folder, env: PERSON })).stdout;
+  return (await execute(program, args, { cwd: folder, env: PERSON, maxBuffer: 2 ** 28 })).stdout;
 }
 
 /** The commit that HEAD is at, without another process; null where it is not told by one file and the one that it names. */

@@ -1,36 +1,40 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-/** Reads commands of one argument per line. Each ends with a line that holds a mark and the exit code, on both outputs. */
+/**
+ * Reads commands of one argument per line. What a command writes goes to files, so that a process which it leaves behind
+ * cannot write into the output of the next one. Prints the exit code when it has ended.
+ */
 const SCRIPT = `
-mark=$1
-while IFS= read -r folder && IFS= read -r count; do
+while IFS= read -r output && IFS= read -r folder && IFS= read -r count; do
   set --
   while [ "$count" -gt 0 ]; do
     IFS= read -r argument || exit 1
     set -- "$@" "$argument"
     count=$((count - 1))
   done
-  (cd "$folder" && exec "$@") </dev/null
-  code=$?
-  printf '\\n%s %d\\n' "$mark" "$code" >&2
-  printf '\\n%s %d\\n' "$mark" "$code"
+  (cd "$folder" && exec "$@") </dev/null >"$output.out" 2>"$output.err"
+  echo "$?"
 done`;
 
-interface Output {
-  text: string;
-  code: number;
-}
+/** As many shells as wait for work at most; more exist only while more commands run at once. */
+const MAX_IDLE = 8;
 
 /** Runs one command at a time. */
 interface Shell {
-  run(folder: string, command: readonly string[]): Promise<{ stdout: Output; stderr: Output }>;
+  /** Resolves to the exit code. */
+  run(output: string, folder: string, command: readonly string[]): Promise<number>;
+  isRunning(): boolean;
+  end(): void;
 }
 
 /**
- * Runs a program to its end; resolves to its standard output, and rejects as `execFile` does. Neither the arguments nor
- * the folder may hold line breaks.
+ * Runs a program to its end; resolves to its standard output. Rejects with an error that has `code`, `stdout` and `stderr`
+ * if the exit code is not 0. Neither the arguments nor the folder may hold line breaks.
  */
 export type RunProgram = (folder: string, command: readonly string[]) => Promise<string>;
 
@@ -39,56 +43,64 @@ export type RunProgram = (folder: string, command: readonly string[]) => Promise
  * fork of it takes milliseconds, and tests run thousands of programs. A shell ends with the process that started it.
  */
 export function createShells(env: NodeJS.ProcessEnv): RunProgram {
-  const idle: Shell[] = [];
+  let idle: Shell[] = [];
   return async (folder, command) => {
+    idle = idle.filter((shell) => shell.isRunning());
     const shell = idle.pop() ?? startShell(env);
-    const { stdout, stderr } = await shell.run(folder, command);
-    idle.push(shell);
-    if (stdout.code === 0) return stdout.text;
-    const message = `Command failed: ${command.join(' ')}\n${stderr.text}`;
-    throw Object.assign(new Error(message), {
-      code: stdout.code,
-      stdout: stdout.text,
-      stderr: stderr.text,
-    });
+    const output = join(tmpdir(), `holdfast-shell-${randomUUID()}`);
+    try {
+      const code = await shell.run(output, folder, command);
+      if (idle.length < MAX_IDLE) idle.push(shell);
+      else shell.end();
+      const [stdout = '', stderr = ''] = await Promise.all(
+        ['out', 'err'].map((suffix) => readFile(`${output}.${suffix}`, 'utf8')),
+      );
+      if (code === 0) return stdout;
+      throw Object.assign(new Error(`Command failed: ${command.join(' ')}\n${stderr}`), {
+        code,
+        stdout,
+        stderr,
+      });
+    } finally {
+      await Promise.all(['out', 'err'].map((suffix) => rm(`${output}.${suffix}`, { force: true })));
+    }
   };
 }
 
 function startShell(env: NodeJS.ProcessEnv): Shell {
-  const mark = randomUUID();
-  const child = spawn('sh', ['-c', SCRIPT, 'sh', mark], { env, stdio: 'pipe' });
-  const streams = [child.stdin, child.stdout, child.stderr] as unknown as Socket[];
-  const ended = new Promise<never>((_, reject) => {
-    child.on('error', reject).on('exit', () => reject(new Error('a shell that runs programs has ended')));
-  });
+  const child = spawn('sh', ['-c', SCRIPT], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = whenEnded(child);
   ended.catch(() => undefined);
+  child.stdin.on('error', () => undefined);
+  const streams = [child.stdin, child.stdout] as unknown as Socket[];
+  const hold = (isHeld: boolean): void => {
+    for (const stream of streams) isHeld ? stream.ref() : stream.unref();
+  };
   child.unref();
+  hold(false);
   return {
-    run: async (folder, command) => {
-      for (const stream of streams) stream.ref();
-      child.stdin.write(`${[folder, command.length, ...command].join('\n')}\n`);
-      const outputs = Promise.all([readOutput(child.stdout, mark), readOutput(child.stderr, mark)]);
-      const [stdout, stderr] = await Promise.race([outputs, ended]);
-      for (const stream of streams) stream.unref();
-      return { stdout, stderr };
+    run: async (output, folder, command) => {
+      hold(true);
+      try {
+        child.stdin.write(`${[output, folder, command.length, ...command].join('\n')}\n`);
+        return await Promise.race([readCode(child.stdout), ended]);
+      } finally {
+        hold(false);
+      }
     },
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    end: () => void child.stdin.end(),
   };
 }
 
-/** What one command writes to one of its outputs. */
-function readOutput(stream: NodeJS.ReadableStream, mark: string): Promise<Output> {
-  const end = new RegExp(`\\n${mark} (\\d+)\\n$`);
-  const chunks: Buffer[] = [];
-  return new Promise((resolve) => {
-    const add = (chunk: Buffer): void => {
-      chunks.push(chunk);
-      const tail = Buffer.concat(chunks.slice(-2)).toString('latin1');
-      const [line, code] = end.exec(tail) ?? [];
-      if (line === undefined) return;
-      stream.off('data', add);
-      const text = Buffer.concat(chunks).toString();
-      resolve({ text: text.slice(0, -line.length), code: Number(code) });
-    };
-    stream.on('data', add);
+/** Rejects when the process could not be started, or has ended. */
+function whenEnded(child: ChildProcess): Promise<never> {
+  return new Promise((_, reject) => {
+    child.on('error', reject).on('exit', () => reject(new Error('a shell that runs programs has ended')));
   });
+}
+
+/** The shell prints the code at once, so that it comes in one piece. */
+function readCode(stream: NodeJS.ReadableStream): Promise<number> {
+  return new Promise((resolve) => stream.once('data', (line: Buffer) => resolve(Number(line.toString()))));
 }

@@ -38,7 +38,7 @@ export interface Administrator {
 
 /**
  * Resolves to the administrator's account. If the settings have none, the first start generates a password and keeps only
- * its hash (decisions, "Authentication"). Nothing is saved or shown before `settle`, so a start that fails before that
+ * its hash (decisions, "Authentication"). Nothing is saved or shown before `keepPassword`, so a start that fails before that
  * leaves no trace. Rejects as `invalid` if the file is damaged.
  */
 export async function createAdministrator(options: AdminOptions): Promise<Administrator> {

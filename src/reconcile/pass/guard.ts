@@ -76,7 +76,7 @@ export async function refuseMisplaced(
   );
 }
 
-/** Whether the trailer is in the head, or in the newest commit that changed the folder, and so has emptied it. */
+/** Whether the trailer is in the head or, since others can have followed it, in the newest commit that changed the folder. */
 async function isIntended(revision: string, reader: Reader): Promise<boolean> {
   const lastChange = await reader.lastChange(revision);
   for (const id of new Set([revision, lastChange ?? revision])) {

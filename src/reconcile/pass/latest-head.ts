@@ -42,7 +42,7 @@ export async function readStateAndHead(
 
 /**
  * Reads a head that is not older than what another manager has applied or refused. The last fetch can be older than
- * that, so origin is fetched first. If it cannot be reached, only a head at exactly that revision is accepted.
+ * that, so origin is fetched first if another manager has claimed, applied, seeded or refused since. If it cannot be reached, only a head at exactly that revision is accepted.
  */
 async function readHeadAfter(
   state: StoreState,

@@ -65,7 +65,7 @@ export async function loadMemory(store: PassStore): Promise<Memory> {
  * changed group lists now or listed before, since a group can hold back its apps. (The planner finds everything else that
  * depends on them.) Returns the keys of the changed objects.
  */
-export function applyChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
+export function applyStoreChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
   for (const object of objects) {
     markPending(memory, object);
     setObject(memory, object);

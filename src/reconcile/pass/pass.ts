@@ -20,7 +20,10 @@ export interface PassReport extends Advance {
   head: Head;
   /** What the last seeding did, if there was one since the last successful pass; otherwise null. */
   seeding: Seeding | null;
-  /** Keys of objects that another manager may have changed since the last successful pass. */
+  /**
+   * Keys of objects that another manager may have changed since the last successful pass, or whose ids this manager's own
+   * seeding may have raised.
+   */
   changedElsewhere: string[];
 }
 
@@ -52,7 +55,7 @@ export interface PassRunner {
   /**
    * Finds the head of the branch, reads what differs, plans and applies it. Level-based: a pass gets nothing from its
    * trigger, and running it again ends in the same state. Rejects as `refused` if the revision is refused as a whole, as
-   * `unavailable` if git, origin or the store cannot be used.
+   * `unavailable` if git, origin or the store cannot be used, as `conflict` if other managers claimed first each time.
    *
    * With many managers, the store's sequence is read before the head of the branch, and claimed from. So each claim
    * follows a read of the branch after every earlier claim, and a manager that is behind brings no older revision back.

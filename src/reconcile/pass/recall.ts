@@ -3,7 +3,7 @@ import type { Head } from '../../source/source.ts';
 import type { PassStore, StoreState } from '../../store/store.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { isCurrent } from './latest-head.ts';
-import { applyChanges, loadMemory, type Memory } from './memory.ts';
+import { applyStoreChanges, loadMemory, type Memory } from './memory.ts';
 
 /** Keeps the memory of the store that passes share, and brings it up to date. */
 export interface Recall {
@@ -15,7 +15,10 @@ export interface Recall {
    * read before the head of the branch; the memory keeps its sequence, to claim from, whatever happens meanwhile.
    */
   refresh(state: StoreState, head: Head): Promise<Memory>;
-  /** Returns the keys of objects that another manager may have changed since the last call. */
+  /**
+   * Returns the keys of objects that another manager may have changed since the last call, or whose ids this manager's own
+   * seeding may have raised.
+   */
   takeChangedElsewhere(): string[];
   /** Discards the memory, so that everything is read again: what the store took is not known. */
   forget(): void;
@@ -37,7 +40,7 @@ export function createRecall(store: PassStore, desired: DesiredState, seeder: Se
     if (mark === null || !isComparable(current.store, state)) return false;
     const changes = await store.changedObjects(mark);
     if (changes === null) return false;
-    markChanged(applyChanges(current, changes));
+    markChanged(applyStoreChanges(current, changes));
     current.store = state;
     return true;
   };

@@ -10,7 +10,7 @@ import type { OnProgress } from './dependencies.ts';
 import type { StoredFiles } from './memory.ts';
 
 /** How many files are loaded at once. */
-const LANES = 200;
+const CONCURRENCY = 200;
 
 /** The revision that was read; null for a branch without a commit. */
 export interface Reading {
@@ -96,7 +96,7 @@ function paced(read: ReadBlob): ReadBlob {
   };
 }
 
-/** Loads the changed files, up to `LANES` at a time, and yields to the event loop between them. */
+/** Loads the changed files, up to `CONCURRENCY` at a time, and yields to the event loop between them. */
 async function loadChanges(
   changes: readonly TreeChange[],
   load: Load,
@@ -105,7 +105,7 @@ async function loadChanges(
   const loaded: FileChange[] = [];
   const pace = new Pace();
   let done = 0;
-  await forEachConcurrently(LANES, changes, async ({ path, entry }, index) => {
+  await forEachConcurrently(CONCURRENCY, changes, async ({ path, entry }, index) => {
     loaded[index] = { path, file: entry === null ? null : await load(entry) };
     done += 1;
     onProgress({ phase: 'reading', done, total: changes.length });

@@ -47,7 +47,7 @@ export interface RecordOutcome {
  */
 export class RecordWriter {
   readonly #dependencies: RecordDependencies;
-  #adopted: string | null = null;
+  #replaceable: string | null = null;
   /** Null at first and after any failure: it is not known what is written then. */
   #section: Section | null = null;
   /** When the section was last written, in Unix milliseconds; negative infinity if never, or if that failed. */
@@ -58,8 +58,8 @@ export class RecordWriter {
   }
 
   /** Allows this version, which another store wrote, to be replaced: the store's counters were seeded from it. */
-  adopt(version: string): void {
-    this.#adopted = version;
+  allowReplacing(version: string): void {
+    this.#replaceable = version;
   }
 
   /**
@@ -118,7 +118,7 @@ export class RecordWriter {
       if (own.changed.size === 0 && isAsWritten(text, own)) return own;
     }
     const classified = classifySection(text, record.line, state.fleet);
-    requireReplaceable(classified, state, this.#adopted);
+    requireReplaceable(classified, state, this.#replaceable);
     const meta = 'section' in classified ? classified.section.meta : null;
     return newSection(text, meta, classified.kind === 'damaged' ? classified.message : null);
   }
@@ -213,10 +213,10 @@ function isAsWritten(text: SectionText | null, { shards, written: { meta } }: Se
 function requireReplaceable(
   classified: ClassifiedSection,
   { idSequence }: StoreState,
-  adopted: string | null,
+  replaceable: string | null,
 ): void {
   const { kind, version } = classified;
-  if (kind === 'none' || kind === 'damaged' || version === adopted) return;
+  if (kind === 'none' || kind === 'damaged' || version === replaceable) return;
   if (kind === 'newer') throw new HoldfastError('conflict', NEWER);
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
   if (classified.section.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);

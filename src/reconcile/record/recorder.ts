@@ -29,13 +29,13 @@ export interface RecorderDependencies extends RecordDependencies {
   onStatus(status: RecordStatus, error?: unknown): void;
 }
 
-/** Keeps the record of ids up to date with the store. Only the end of the process and a start that seeds wait for it. */
+/** Keeps the record of ids up to date with the store. Only the end of the process and a pass after a seeding wait for it. */
 export interface Recorder {
   /** Schedules a write: ids, or the applied revision, may have changed. */
   scheduleWrite(): void;
   /** Writes what is not written yet. Resolves when it has succeeded or failed; never rejects. */
   flush(): Promise<void>;
-  /** See `RecordWriter.adopt`. */
+  /** See `RecordWriter.allowReplacing`. */
   allowReplacing(version: string): void;
   status(): RecordStatus;
   /** Writes what is not written yet, and then stops. */
@@ -75,7 +75,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!isClosed) timers.touch();
     },
     flush: () => flight.request(),
-    allowReplacing: (version) => writer.adopt(version),
+    allowReplacing: (version) => writer.allowReplacing(version),
     close: async () => {
       isClosed = true;
       await flight.request();
@@ -102,14 +102,14 @@ async function update(writer: RecordWriter, retries: number): Promise<RecordOutc
 }
 
 function statusAfter(
-  { meta, hasWritten, replaced, localOnlyReason: aside }: RecordOutcome,
+  { meta, hasWritten, replaced, localOnlyReason }: RecordOutcome,
   before: RecordStatus,
   now: number,
 ): RecordStatus {
   const at = hasWritten ? now : (before.recorded?.at ?? null);
   return {
     recorded: meta === null ? null : { idSequence: meta.idSequence, revision: meta.revision, at },
-    problem: aside === null ? null : problemOf(aside, before, now),
+    problem: localOnlyReason === null ? null : problemOf(localOnlyReason, before, now),
     replaced: replaced === null ? before.replaced : { message: replaced, at: now },
   };
 }
@@ -130,25 +130,25 @@ function isReportable(before: RecordStatus, after: RecordStatus): boolean {
   return before.problem?.message !== after.problem?.message || before.replaced !== after.replaced;
 }
 
-/** Two timers, of which the earlier one counts: `touch` restarts the first, and starts the second if it is not running. */
+/** Two timers, of which the earlier one counts: `touch` restarts `delayTimer`, and starts `longestTimer` if it is not running. */
 function createTimers(onEnd: () => void) {
-  let first: NodeJS.Timeout | undefined;
-  let second: NodeJS.Timeout | undefined;
+  let delayTimer: NodeJS.Timeout | undefined;
+  let longestTimer: NodeJS.Timeout | undefined;
   const set = (delay: number): NodeJS.Timeout => setTimeout(onEnd, delay).unref();
   const start = (delay: number): void => {
-    clearTimeout(first);
-    first = set(delay);
+    clearTimeout(delayTimer);
+    delayTimer = set(delay);
   };
   return {
     start,
     touch: () => {
       start(DELAY);
-      second ??= set(LONGEST_DELAY);
+      longestTimer ??= set(LONGEST_DELAY);
     },
     stop: () => {
-      clearTimeout(first);
-      clearTimeout(second);
-      second = undefined;
+      clearTimeout(delayTimer);
+      clearTimeout(longestTimer);
+      longestTimer = undefined;
     },
   };
 }

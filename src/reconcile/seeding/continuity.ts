@@ -49,7 +49,10 @@ async function relationTo(followed: readonly string[], head: string, reader: Rea
   return relation;
 }
 
-/** Whether the head is a commit without parents that was made after this process found the branch empty. */
+/**
+ * Whether the head is a commit without parents that was made after this process found the branch empty. An amended commit
+ * has a new committer time, so its author time counts as well.
+ */
 async function isNewHistory({ reader, head, emptySince }: HeadInHistory): Promise<boolean> {
   if (emptySince === null) return false;
   const { time, authored, parents } = await reader.commit(head.revision);

@@ -14,7 +14,7 @@ import type { Trust } from './trust.ts';
  */
 export type CounterPolicy = 'keep' | 'raise' | 'renew';
 
-/** Where counters are known from. Each source overrides those above it. */
+/** Where counters are known from. Later sources override earlier ones; `policy` decides between `paths` and `stored`. */
 export interface CounterSources {
   /** Every path that the folder ever had in git's history. */
   paths: Iterable<string>;

@@ -61,7 +61,7 @@ export interface SeedContext {
   sections: Sections;
   /** The head, with its line and repository. */
   head: HistoryPoint;
-  /** What happens to the store's counters if it has not followed the head's history; null if it has. */
+  /** What happens to the store's counters if it has not followed the head's history; null if it has, or was never seeded. */
   discontinuity: CounterPolicy | null;
   /** Unix milliseconds. */
   now: number;
@@ -84,7 +84,8 @@ interface Finding {
  * every id that was served before; see `CounterPolicy` for names that the store has. Recorded contents that certainly did
  * not change since keep their ids.
  *
- * Resolves to null if the store knew everything already. Rejects as `unavailable`.
+ * Resolves to null if no counter got a seed; for another history, the store keeps `seededFrom` even then. Rejects as
+ * `unavailable`.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {
   const { store, record, sections, discontinuity } = context;
@@ -161,7 +162,7 @@ async function sectionAfterMove(
   return contentOf(classifySection(await record.read(line), line, fleet)) ?? { meta: later, rows: [] };
 }
 
-/** Seeds the store. Resolves to null if a history that was not followed had no name without a counter. */
+/** Seeds the store. Resolves to null if a history that was not followed gave no counter a seed. */
 async function seedFrom(
   context: SeedContext,
   finding: Finding,

@@ -10,7 +10,7 @@ export interface Seeder {
   /**
    * Seeds the store if ids have to be taken over. Reads the record at the first call and, if origin was not reached
    * then, again at the first call after it was; checks the history of every new head. `state` must have been read before
-   * the head. Resolves to whether the store was seeded: what was read from it before is then outdated. Rejects as
+   * the head. Resolves to whether any counter got a seed: what was read from the store before is then outdated. Rejects as
    * `unavailable`.
    */
   seedIfNeeded(head: Head, state: StoreState): Promise<boolean>;

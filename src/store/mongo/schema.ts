@@ -50,8 +50,8 @@ export interface SchemaDocument {
 
 /**
  * Creates what is missing: indexes, the two heads, the lease, the version of the schema. Several managers can do so at
- * the same time: each step does nothing if it is already done. Rejects as `invalid`, and changes nothing, if a newer
- * version of the product has used the database, or a copy into it is unfinished.
+ * the same time: each step does nothing if it is already done. Rejects as `invalid`, and changes nothing, if another
+ * version of the product, newer or unreleased, has used the database, or a copy into it is unfinished.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
   const state = db.collection<SchemaDocument>(COLLECTIONS.state);

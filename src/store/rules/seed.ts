@@ -43,7 +43,10 @@ function seedObject(
   return fate;
 }
 
-/** A stored object is dropped if the seed has another content, under a higher id or the same one. */
+/**
+ * A stored object is dropped if its id is below the seed's and their hashes differ (null differs from all), or if the seed
+ * gives the same id to another content (null: to a deleted object, so it is kept).
+ */
 function fateOf(stored: { id: number; hash: string } | undefined, seed: CounterSeed): Fate {
   if (stored === undefined) return 'absent';
   if (stored.id > seed.last || stored.hash === seed.hash) return 'kept';

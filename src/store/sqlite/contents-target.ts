@@ -53,7 +53,7 @@ export class SqliteTarget implements ContentsTarget {
     createFile(unfinished);
     const db = openCopyTarget(unfinished);
     closeOnFailure(db, () => {
-      checkHeader(db, MIGRATIONS);
+      checkUnfinished(db);
       migrate(db, MIGRATIONS, head.fleet);
     });
     this.#open = { db, contents: new SqliteContents(db), inserts: prepareInserts(db) };
@@ -188,4 +188,14 @@ function copiedFrom(db: Database): string | null {
 
 function readReached<Place>(db: Database, sql: string): Reached<Place> {
   return prepare<Reached<Place>>(db, sql).get() ?? { rows: 0, last: null };
+}
+
+/** Throws `invalid` for a copy that another version began. The advice of `checkHeader` is for a manager's own store. */
+function checkUnfinished(db: Database): void {
+  try {
+    checkHeader(db, MIGRATIONS);
+  } catch (error) {
+    const message = 'the target contains an unfinished copy by another version of Holdfast; delete it first';
+    throw new HoldfastError('invalid', message, {}, error);
+  }
 }

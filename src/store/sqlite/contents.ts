@@ -71,7 +71,7 @@ export class SqliteContents implements Contents {
   }
 
   async head(): Promise<ContentsHead> {
-    return new StateReads(this.#db).head();
+    return new StateReads(this.#db).contentsHead();
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {

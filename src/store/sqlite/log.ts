@@ -3,8 +3,8 @@ import { HoldfastError } from '../../errors.ts';
 import { type Database, openWithoutLog, prepare, type Statement } from './connection.ts';
 
 /**
- * Counts the transactions of a store in a table of one row. Every transaction writes the row, so both the write-ahead
- * log and the file show the number of a transaction, by which `checkLog` compares them.
+ * Counts the transactions of a store in a table of one row. Every transaction writes the row, so the write-ahead
+ * log shows with which transaction it begins, and the file which transaction it has; `checkLog` compares the two.
  */
 export class LogPosition {
   readonly #advance: Statement<never>;

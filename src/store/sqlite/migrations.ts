@@ -7,7 +7,7 @@ import { inTransaction } from './transaction.ts';
 /** Brings a database from one version to the next, inside a transaction. `fleet` is the identity for a new database. */
 export type Migration = (db: Database, fleet: string) => void;
 
-/** All migrations, oldest first. A release may only append to them. */
+/** All migrations, oldest first; the first makes version `LAST_UNRELEASED + 1`. A release may only append to them. */
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** Schemas up to this version were in no release, and are not migrated. */
@@ -29,10 +29,11 @@ interface Header {
 export function checkHeader(db: Database, migrations: readonly Migration[]): void {
   const { version, application, tables } = readHeader(db);
   const newest = LAST_UNRELEASED + migrations.length;
+  const advice = 'set DATA_DIR to an empty folder (containers restart once)';
   if (version > newest) {
     const message =
       `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-      `this version knows ${newest}); run that version, or set DATA_DIR to an empty folder (containers restart once)`;
+      `this version knows ${newest}); run that version, or ${advice}`;
     throw new HoldfastError('invalid', message, { version, known: newest });
   }
   const isNew = version === 0 && application === 0 && tables === 0;
@@ -40,7 +41,7 @@ export function checkHeader(db: Database, migrations: readonly Migration[]): voi
     throw new HoldfastError('invalid', "the store's file is a database of another program");
   }
   if (!isNew && version <= LAST_UNRELEASED) {
-    const message = `the store's file is a database of an unreleased version of Holdfast (its schema is ${version})`;
+    const message = `the store was written by an unreleased version of Holdfast (its schema is ${version}); ${advice}`;
     throw new HoldfastError('invalid', message, { version, known: newest });
   }
 }

@@ -32,7 +32,7 @@ export class StateReads {
   }
 
   /** Returns all of the state, for a copy. */
-  head(): ContentsHead {
+  contentsHead(): ContentsHead {
     const row = this.row();
     const { claimed, default_floor: defaultFloor, last_oid: lastOid } = row;
     return { ...progressOf(row), claimed, defaultFloor, lastOid };

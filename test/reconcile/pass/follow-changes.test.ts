@@ -5,7 +5,7 @@ import type { Problem } from '../../../src/desired/problem.ts';
 import { DesiredState } from '../../../src/desired/state.ts';
 import { AppliedState } from '../../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../../src/plan/plan.ts';
-import { applyChanges, type Memory } from '../../../src/reconcile/pass/memory.ts';
+import { applyStoreChanges, type Memory } from '../../../src/reconcile/pass/memory.ts';
 import type { AppliedObject, ChangedObjects } from '../../../src/store/store.ts';
 import { anyCommit, changesOf, type Files, stateOf } from '../../support/fleet.ts';
 
@@ -108,7 +108,7 @@ class Two {
   }
 
   look(): void {
-    applyChanges(this.follower.memory, changesAt(this.#changed, this.leader.memory.applied));
+    applyStoreChanges(this.follower.memory, changesAt(this.#changed, this.leader.memory.applied));
     this.#changed.clear();
   }
 }

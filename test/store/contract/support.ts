@@ -93,11 +93,12 @@ export async function pass(store: Store, steps: readonly Step[], revision = 'rev
   return store.apply({ revision, sequence: claimed, at: AT, steps, origins: [], rules: 'r1' });
 }
 
-/** The app's id; null where there is no such app. */
+/** Seeds the store from `SEEDED_FROM`. */
 export function seed(store: Store, batch: Omit<SeedBatch, 'from'>): Promise<void> {
   return store.seedCounters({ from: SEEDED_FROM, ...batch });
 }
 
+/** The app's id; null where there is no such app. */
 export async function appId(store: Store, name: string): Promise<number | null> {
   return (await store.app(name)).value?.appId ?? null;
 }

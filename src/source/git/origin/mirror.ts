@@ -120,8 +120,9 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
 }
 
 /**
- * Writes a file of settings for the git at the other end if origin is a folder of this machine, which ignores settings
- * from the environment: that it may use a repository of another user, and that what it receives must be durable.
+ * Returns the context of transfers, after writing a file of settings. If origin is a folder of this machine, the git at
+ * its end drops settings from the environment but reads this file: it may use a repository of another user, and what it
+ * receives must be durable.
  */
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;

@@ -24,12 +24,12 @@ export interface TransferLimits {
 
 /**
  * The result of a push. `done`: origin has moved the ref. Otherwise the ref is not at the expected commit: `stale` if that
- * showed before anything was sent, `moved` if it showed when origin tried to move the ref. `said` is origin's reason, for
+ * showed before anything was sent, `moved` if it showed when origin tried to move the ref. `reason` is origin's, for
  * users.
  */
 export interface PushOutcome {
   kind: 'done' | 'stale' | 'moved';
-  said: string;
+  reason: string;
 }
 
 /** A remote repository, as seen from the mirror. */
@@ -63,7 +63,7 @@ export function createOrigin(transfers: Transfers, branch: string, limits: Trans
     push: async (ref, from, to) => {
       try {
         await transfers.run(commands.push(ref, from, to), limits.usual);
-        return { kind: 'done', said: '' };
+        return { kind: 'done', reason: '' };
       } catch (error) {
         return pushFailure(error, ref);
       }
@@ -212,10 +212,10 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
     const message = `origin has a ref ${inTheWay}, which conflicts with ${wanted}; delete it there`;
     throw new HoldfastError('conflict', message, {}, error);
   }
-  const said = explained(error as GitFailure, reason);
-  if (STALE.test(reason)) return { kind: 'stale', said };
-  if (MOVED.test(reason)) return { kind: 'moved', said };
-  throw new HoldfastError('conflict', `origin rejected the push: ${said}`, {}, error);
+  const text = explained(error as GitFailure, reason);
+  if (STALE.test(reason)) return { kind: 'stale', reason: text };
+  if (MOVED.test(reason)) return { kind: 'moved', reason: text };
+  throw new HoldfastError('conflict', `origin rejected the push: ${text}`, {}, error);
 }
 
 /** Whether git would have moved another ref, or did not know which ref was meant. */

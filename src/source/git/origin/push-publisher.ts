@@ -85,7 +85,7 @@ async function pushCommits(parts: PushPublisherParts, from: string | null, commi
   const second = await pushOnce(parts, from, commits);
   if (second === null) return;
   await requireUnmoved(parts, from);
-  throw new RepositoryConflict(second.kind === 'stale' ? HIDDEN : `${NOT_MOVED}: ${second.said}`);
+  throw new RepositoryConflict(second.kind === 'stale' ? HIDDEN : `${NOT_MOVED}: ${second.reason}`);
 }
 
 const HIDDEN =

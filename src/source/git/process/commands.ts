@@ -46,10 +46,10 @@ const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:*refs/holdfast/origin-ids', '^refs/h
 export const SKIPPED_REFS = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
 
 /** Without `--update-shallow`, git silently fetches nothing from an origin that is a shallow clone itself. */
-function fetchArguments(isTalkative: boolean): string[] {
+function fetchArguments(showsProgress: boolean): string[] {
   return [
     'fetch',
-    isTalkative ? '--progress' : '--quiet',
+    showsProgress ? '--progress' : '--quiet',
     '--no-tags',
     '--prune',
     '--no-write-fetch-head',
@@ -141,10 +141,10 @@ export const commands = {
   /** Checks that all objects are intact, and that nothing that a ref needs is missing. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress, git prints something every second, so silence means that the connection has stalled. */
-  fetch: (branch: string, isTalkative: boolean) =>
-    command(...fetchArguments(isTalkative), ...branchAtOrigin(refName(branch)), ...IDS_AT_ORIGIN),
+  fetch: (branch: string, showsProgress: boolean) =>
+    command(...fetchArguments(showsProgress), ...branchAtOrigin(refName(branch)), ...IDS_AT_ORIGIN),
   /** Fetches only refs of ours: if one of the requested refs is missing, git fetches none of them. */
-  fetchIds: (isTalkative: boolean) => command(...fetchArguments(isTalkative), ...IDS_AT_ORIGIN),
+  fetchIds: (showsProgress: boolean) => command(...fetchArguments(showsProgress), ...IDS_AT_ORIGIN),
   /**
    * Moves a ref of origin by compare-and-swap; null means that the ref must not exist. The progress shows whether
    * anything was sent. The other leases demand that no ref exists that git could take for this one; if several leases

@@ -6,7 +6,7 @@ import { type GitContext, GitFailure, hasPipes, MAX_OUTPUT, OutputTooLarge } fro
 export interface AnswerReader {
   /**
    * Reads the text up to the next `end` byte, and that byte, which is not part of the result. Rejects with an
-   * OutputTooLarge if the text has more than `MAX_OUTPUT` bytes.
+   * OutputTooLarge once more than `MAX_OUTPUT` bytes have arrived without `end`.
    */
   until(end: number): Promise<string>;
   /** Reads exactly `count` bytes. */

@@ -71,7 +71,7 @@ export function explainFailure(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? diskTrouble(error) ?? repositoryTrouble(error));
 }
 
-/** Like `withTrouble`, for work that only reads: "Permission denied" is then about reading. */
+/** Like `explainFailure`, for work that only reads: "Permission denied" is then about reading. */
 export function explainReadFailure(sentence: string, error: unknown): string {
   return joined(sentence, startTrouble(error) ?? repositoryTrouble(error) ?? diskTrouble(error));
 }

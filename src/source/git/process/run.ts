@@ -66,7 +66,7 @@ export async function runGit(context: GitContext, command: GitCommand, input = '
   return textOf(chunks);
 }
 
-/** Like `runGit`, but resolves to null if git answers no (`saidNo`). */
+/** Like `runGit`, but resolves to null if git answers no (`isNegativeAnswer`). */
 export async function askGit(context: GitContext, command: GitCommand): Promise<string | null> {
   return runGit(context, command).catch((error) => {
     if (isNegativeAnswer(error)) return null;

@@ -29,7 +29,7 @@ export async function readHistory(repository: Repository): Promise<FolderHistory
   return { paths: pathsBelow(prefix, names), newestCommit, isComplete };
 }
 
-/** `Reader.touched`. */
+/** `Reader.touchedPaths`. */
 export async function readTouched(
   repository: Repository,
   from: string,
@@ -47,7 +47,7 @@ export async function readTouched(
   }
 }
 
-/** `Reader.between`. */
+/** `Reader.commitsBetween`. */
 export async function readBetween(
   repository: Repository,
   from: string,
@@ -58,7 +58,7 @@ export async function readBetween(
   return linesOf(await runGit(repository.context, commands.between(from, to)));
 }
 
-/** `Reader.visited`. Only HEAD's reflog shows that HEAD was moved from one branch to another. */
+/** `Reader.reflogCommits`. Only HEAD's reflog shows that HEAD was moved from one branch to another. */
 export async function readVisited(repository: Repository, followed: Followed): Promise<string[][]> {
   const { branch, isByHead } = followed;
   const isHead = isByHead || (await currentBranch(repository)) === branch;

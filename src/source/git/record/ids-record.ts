@@ -17,9 +17,9 @@ const OTHER_VERSION = 'another process wrote the record of ids';
 
 /** The objects at which the record is found, of whatever type; null if there is none. */
 export interface RecordTips {
-  /** Has the valid version of the section that is read or written. */
+  /** The one whose version counts for the section that is read or written. */
   own: string | null;
-  /** Has the valid version of all other sections; a write replaces this one. */
+  /** The one whose versions count for all other sections; a write replaces it. */
   others: string | null;
 }
 

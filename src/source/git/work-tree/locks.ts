@@ -52,7 +52,7 @@ export interface Locks {
   clear(): Promise<string[]>;
 }
 
-/** `onCleared` is called with the locks that were removed, by their paths in the git folder. */
+/** `onCleared` is called with the locks that were removed, by their paths below their git folder. */
 export function createLocks(repository: Repository, onCleared: (files: string[]) => void): Locks {
   const clear = async (): Promise<string[]> => {
     const cleared = await clearDeadLocks(repository);

@@ -51,7 +51,7 @@ function ignoreDirty(error: unknown): string {
 }
 
 /** How many files are checked at the same time: thousands of calls started together delay everything else. */
-export const FILE_LANES = 16;
+export const FILE_CONCURRENCY = 16;
 
 /** The files that a write creates or changes, by path from the top of the work tree, and whether the base has each. */
 export type WrittenFiles = ReadonlyMap<string, boolean>;
@@ -82,7 +82,7 @@ export async function writtenFiles(
     const entries = isTree ? parseTreeList(await runGit(repository.context, commands.listTop(tree.id))) : [];
     listed.set(folder, new Set(entries.map(({ path }) => path)));
   }
-  const inBase = await mapConcurrently(FILE_LANES, paths, async (path) => {
+  const inBase = await mapConcurrently(FILE_CONCURRENCY, paths, async (path) => {
     const names = listed.get(posix.dirname(path));
     return names?.has(posix.basename(path)) ?? (await objects.info(`${base}:${path}`)) !== null;
   });
@@ -133,8 +133,8 @@ async function refuseReplacedFolders(
     return check;
   };
   const folders = [...new Set(paths.map(posix.dirname))];
-  const areBlocked = await mapConcurrently(FILE_LANES, folders, (folder) =>
-    hasParent(context.folder, `${folder}/file`, isReplacedCached),
+  const areBlocked = await mapConcurrently(FILE_CONCURRENCY, folders, (folder) =>
+    anyParent(context.folder, `${folder}/file`, isReplacedCached),
   );
   const blocked = new Set(folders.filter((_, index) => areBlocked[index]));
   const found = paths.find((path) => blocked.has(posix.dirname(path)));
@@ -153,11 +153,11 @@ async function deletedOf({ context }: Repository, absent: readonly string[]): Pr
 
 /** Whether a folder above `path` is a symbolic link, so that the path does not lie in the work tree at `top`. */
 export function isBehindLink(top: string, path: string): Promise<boolean> {
-  return hasParent(top, path, isLink);
+  return anyParent(top, path, isLink);
 }
 
 /** Whether a check holds for any folder between `top` and `path`. */
-async function hasParent(
+async function anyParent(
   top: string,
   path: string,
   check: (folder: string) => Promise<boolean>,

@@ -7,7 +7,7 @@ import { branchTip, currentBranch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, withIndexLock } from '../work-tree/held-index.ts';
-import { FILE_LANES, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
+import { FILE_CONCURRENCY, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
 import type { RefMover } from './ref-mover.ts';
 import { isRefusal, movedOn } from './refusals.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
@@ -183,7 +183,7 @@ async function noteSwitch(held: HeldCheckout, notes: SwitchNotes, move: Move): P
   const { repository, faults } = held;
   const { paths, written } = move;
   const marks = await mapConcurrently(
-    FILE_LANES,
+    FILE_CONCURRENCY,
     paths,
     async (path) => [path, await fileMark(`${repository.context.folder}/${path}`)] as const,
   );

@@ -48,9 +48,21 @@ describe('an item that moves in brackets takes its comment along', () => {
       ['b', 'c', ['a', 'x']],
       'l: [\n  b,\n  c,\n  [a, # a\n    x],\n]\n',
     ],
+    [
+      'to the end of a line whose other items are removed',
+      'l: [e, # e\n  [g, y], b\n]\n',
+      [['g', 'y'], 'e'],
+      'l: [\n  [g, y],\n  e # e\n]\n',
+    ],
   ])('%s', (_name, text, items, expected) => {
     expect(editText(text, { l: items })).toEqual({ text: expected, grain: 'places' });
   });
+});
+
+it('an item that comes first in brackets stays out from between the next one and the comment above that', () => {
+  const text = 'l: [\n  1,\n  # about 2\n  2,\n  4,\n  3\n]\n';
+  const expected = 'l: [\n  3,\n  # about 2\n  2,\n  4\n]\n';
+  expect(editText(text, { l: [3, 2, 4] })).toEqual({ text: expected, grain: 'places' });
 });
 
 /** A list in brackets with a comment, or several, wherever YAML allows one. */

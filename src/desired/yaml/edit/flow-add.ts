@@ -9,7 +9,7 @@ import {
   trailingComma,
 } from './flow.ts';
 import type { CollectionPart, Entry } from './layout.ts';
-import { columnOf, isFirstOnLine, isLastOnLine, joinLines, lineStart, nextLineStart } from './lines.ts';
+import { columnOf, isFirstOnLine, isLastOnLine, joinLines, nextLineStart } from './lines.ts';
 import type { Patch } from './patch.ts';
 import { flowEntry, type NewEntry } from './render.ts';
 import type { TextStyle } from './text-style.ts';
@@ -30,36 +30,37 @@ export function addToFlow(
   const trailing = trailingComma(text, part);
   const firstKept = slots.find(isKept)?.old;
   const lastKept = slots.findLast(isKept)?.old;
-  for (const { previous, added } of gapsOf(slots)) {
+  for (const { previous, removed, added } of gapsOf(slots)) {
     const texts = added.map((slot): NewText => {
       const { entry, comment } = textOf(text, slot, comments, style);
       return { entry: entry + (slot === last ? trailing : ','), comment };
     });
     const spot = previous === lastKept ? offsetOnClosingLine(text, slots) : undefined;
     if (spot !== undefined) patch.insert(spot, inline(patch, texts, columnOf(text, spot), ''));
-    else if (previous !== undefined) addBehind(patch, previous, texts);
+    else if (previous !== undefined) addBehind(patch, previous, removed, texts);
     else if (firstKept !== undefined) addBefore(patch, part, firstKept, texts);
   }
 }
 
-/** The new entries between two kept ones, or at the beginning or end of the collection. */
+/** The changes between two kept entries, or at the beginning or end of the collection. */
 interface Gap {
   /** The kept entry before the gap. */
   previous: Entry | undefined;
+  removed: Entry[];
   added: AddedSlot[];
 }
 
 type AddedSlot = Slot & { next: NewEntry };
 
 function gapsOf(slots: readonly Slot[]): Gap[] {
-  let gap: Gap = { previous: undefined, added: [] };
+  let gap: Gap = { previous: undefined, removed: [], added: [] };
   const gaps = [gap];
   for (const slot of slots) {
     if (isAdded(slot)) gap.added.push(slot);
     else if (isKept(slot)) {
-      gap = { previous: slot.old, added: [] };
+      gap = { previous: slot.old, removed: [], added: [] };
       gaps.push(gap);
-    }
+    } else if (slot.old !== undefined) gap.removed.push(slot.old);
   }
   return gaps.filter(({ added }) => added.length > 0);
 }
@@ -74,7 +75,10 @@ interface NewText {
   comment: string;
 }
 
-/** A moved entry keeps its own text, such as its quotes, and its comment. */
+/**
+ * A moved entry keeps its own text, such as its quotes, and the comment behind it. Comments on lines above it stay where they
+ * are, since they can be about several entries.
+ */
 function textOf(
   text: string,
   { next, movedFrom }: AddedSlot,
@@ -85,15 +89,34 @@ function textOf(
   return { entry: text.slice(movedFrom.start, movedFrom.end), comment: comments.get(movedFrom) ?? '' };
 }
 
-/** Adds entries behind a kept one, on lines of their own if that has one or if a comment of theirs needs one. */
-function addBehind(patch: Patch, previous: Entry, texts: readonly NewText[]): void {
+/**
+ * Adds entries behind a kept one, on lines of their own if that has one or if a comment of theirs needs one. `removed` are
+ * the entries that are removed behind the kept one.
+ */
+function addBehind(
+  patch: Patch,
+  previous: Entry,
+  removed: readonly Entry[],
+  texts: readonly NewText[],
+): void {
   const { text } = patch;
   const tail = endWithComma(previous);
+  const lineEnd = endOfNeighbors(text, previous, removed);
   const column = columnOf(text, previous.start);
-  const needsLines = isLastOnLine(text, tail) && texts.some(({ comment }) => comment !== '');
+  const needsLines = isLastOnLine(text, lineEnd) && texts.some(({ comment }) => comment !== '');
   if (needsLines || isAloneOnLines(text, previous))
-    patch.insert(nextLineStart(text, tail), ownLines(patch, texts, column));
+    patch.insert(nextLineStart(text, lineEnd), ownLines(patch, texts, column));
   else patch.insert(tail, ` ${inline(patch, texts, column, '')}`);
+}
+
+/** The offset behind an entry and those of `removed` that follow it without a line break between them. */
+function endOfNeighbors(text: string, previous: Entry, removed: readonly Entry[]): number {
+  let end = endWithComma(previous);
+  for (const entry of removed) {
+    if (text.slice(end, entry.start).includes('\n')) break;
+    end = endWithComma(entry);
+  }
+  return end;
 }
 
 /** Adds entries before all kept ones: above the comments of `next`, the first kept one, if it begins a line. */
@@ -101,7 +124,8 @@ function addBefore(patch: Patch, part: CollectionPart, next: Entry, texts: reado
   const { text } = patch;
   const column = columnOf(text, next.start);
   if (isFirstOnLine(text, next.start)) {
-    const spot = next === part.entries[0] ? nextLineStart(text, part.start) : lineStart(text, next.start);
+    const before = part.entries[part.entries.indexOf(next) - 1];
+    const spot = nextLineStart(text, before === undefined ? part.start : endWithComma(before));
     patch.insert(spot, ownLines(patch, texts, column));
   } else patch.insert(next.start, inline(patch, texts, column, ' '));
 }

@@ -57,8 +57,10 @@ function findMoves(olds: readonly Entry[], news: readonly NewEntry[]): Moves {
   const [keptOlds, keptNews] = [new Set(pairs.map(([old]) => old)), new Set(pairs.map(([, next]) => next))];
   const unpaired = new Map<string, Entry[]>();
   for (const [index, old] of olds.entries()) {
-    if (!keptOlds.has(index))
-      unpaired.set(canonicalOf(old), [...(unpaired.get(canonicalOf(old)) ?? []), old]);
+    if (keptOlds.has(index)) continue;
+    const equals = unpaired.get(canonicalOf(old));
+    if (equals === undefined) unpaired.set(canonicalOf(old), [old]);
+    else equals.push(old);
   }
   return new Map(
     news.flatMap((next, index): [NewEntry, Entry][] => {

@@ -5,8 +5,8 @@ import { isFirstOnLine, isLastOnLine, lineStart, nextLineStart, trimTrailingBlan
 import type { Patch } from './patch.ts';
 
 /**
- * Removes entries of a flow collection as `slots` say, and returns the comments that are removed with them. Neighbors on
- * one line are removed in one piece.
+ * Removes the old entries of a flow collection that `slots` pair with no new one. Returns, by moved entry, the comments that
+ * are removed with it. Neighbors on one line are removed in one piece.
  */
 export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readonly Slot[]): RemovedComments {
   const { text } = patch;
@@ -22,10 +22,12 @@ export function removeFromFlow(patch: Patch, part: CollectionPart, slots: readon
     from = to;
   }
   for (const span of spans) patch.remove(...span);
+  const moved = new Set(slots.map(({ movedFrom }) => movedFrom));
   return new Map(
-    entries.map((entry, index) => {
+    entries.flatMap((entry, index): [Entry, string][] => {
+      if (!moved.has(entry)) return [];
       const gap: Span = [entry.end, entries[index + 1]?.start ?? part.end];
-      return [entry, removedComments(text, gap, spans)];
+      return [[entry, removedComments(text, gap, spans)]];
     }),
   );
 }

@@ -2,7 +2,7 @@ import type { Slot } from './diff.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import { isFirstOnLine, isLastOnLine, lineStart } from './lines.ts';
 
-/** The comments that are removed together with entries, each with the blanks before it. */
+/** By moved entry, the comments that are removed with it, each with the blanks before it. */
 export type RemovedComments = ReadonlyMap<Entry, string>;
 
 /** Whether an entry stays, with the same value or another. */

@@ -262,6 +262,13 @@ describe('items that move within a list', () => {
       `apps: [\n${items.map((name, at) => `  ${name}${at < items.length - 1 ? ',' : ''} # about ${name}\n`).join('')}]\n`,
   };
 
+  it('keep their lines and the comments in them', () => {
+    const before = 'l:\n  - [a, # in\n     b] # beside\n  - x: 1 # x\n    y: 2\n  - z\n';
+    const after = 'l:\n  - z\n  - x: 1 # x\n    y: 2\n  - [a, # in\n     b] # beside\n';
+    const edited = editText(before, { l: ['z', { x: 1, y: 2 }, ['a', 'b']] });
+    expect(edited).toEqual({ text: after, grain: 'places' });
+  });
+
   it.each(Object.entries(forms))('keep their comments: %s', (_name, write) =>
     fc.assert(
       fc.property(names, names, (before, after) => {

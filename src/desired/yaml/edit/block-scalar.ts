@@ -57,7 +57,7 @@ function linesBefore(lines: readonly TriviaLine[], isStop: (line: TriviaLine) =>
 }
 
 /** The block scalars in a value. */
-function blockScalars(part: Part): ScalarPart[] {
+export function blockScalars(part: Part): ScalarPart[] {
   if (part.kind === 'scalar') return part.style === 'block' ? [part] : [];
   return part.form === 'block' ? part.entries.flatMap((entry) => blockScalars(entry.value)) : [];
 }

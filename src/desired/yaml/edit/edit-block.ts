@@ -1,4 +1,4 @@
-import { protectLinesBelow } from './block-scalar.ts';
+import { blockScalars, protectLinesBelow } from './block-scalar.ts';
 import type { Slot } from './diff.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import {
@@ -111,12 +111,14 @@ function cutMovedLines(patch: Patch, part: CollectionPart, moved: Entry | undefi
 }
 
 /**
- * The lines that belong to a moved item: its own line with the comment at its end, and the comments right above it. Those
- * above the first item stay, since they can be about the list. Undefined if the item does not have one line to itself.
+ * The lines that belong to a moved item: its own lines with the comment at their end, and the comments right above it. Those
+ * above the first item stay, since they can be about the list. Undefined if the item does not begin its line or holds a block
+ * scalar.
  */
 function movedSpan(text: string, { entries }: CollectionPart, moved: Entry): Span | undefined {
   if (!isFirstOnLine(text, moved.start)) return undefined;
-  if (text.slice(moved.start, moved.end).includes('\n')) return undefined;
+  // What follows a block scalar can become part of it, and blank lines can belong to it.
+  if (blockScalars(moved.value).length > 0) return undefined;
   let start = lineStart(text, moved.start);
   const indent = text.slice(start, moved.start);
   while (moved !== entries[0] && start > 0) {

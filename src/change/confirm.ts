@@ -3,7 +3,7 @@ import type { Reader } from '../source/source.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
 import type { Draft } from './draft.ts';
-import { passWithin } from './patience.ts';
+import { passWithin } from './wait-limit.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
 /** A request and the commit that was drafted for it. */

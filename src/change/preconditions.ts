@@ -7,16 +7,16 @@ import { absentError, presentError } from './refusals.ts';
 import type { WriteRequest, WriterDependencies } from './write.ts';
 
 /**
- * Resolves to the error of a request about an object that is neither in the store nor in a file, or, if `isNew`, of a
+ * Resolves to the error of a request about an object that is neither in the store nor in a file, or, if `isCreated`, of a
  * request that creates an object which is in the store; null if there is no such error in the state of the last pass.
  */
 export async function existenceError(
   { store, reconciler }: Pick<WriterDependencies, 'reconciler'> & { store: ObjectReads },
   { kind, name }: ObjectKey,
-  isNew: boolean,
+  isCreated: boolean,
 ): Promise<HoldfastError | null> {
   const isStored = (await storedObject(store, kind, name)).value !== null;
-  if (isNew) return isStored ? presentError(kind, name) : null;
+  if (isCreated) return isStored ? presentError(kind, name) : null;
   const isKnown = isStored || reconciler.passes.desired.pathsOf(kind, name).length > 0;
   return isKnown ? null : absentError(kind, name);
 }

@@ -1,7 +1,7 @@
 import { HoldfastError } from '../errors.ts';
 import type { Head } from '../source/source.ts';
-import { passWithin } from './patience.ts';
 import { existenceError, ifMatchError } from './preconditions.ts';
+import { passWithin } from './wait-limit.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
 /**
@@ -45,8 +45,8 @@ async function settle({ reconciler, store, waitLimit }: WriterDependencies): Pro
 
 /**
  * Resolves to the error of the request itself, which is reported before a failure of the repository or the store
- * (docs/api.md has the order): whether the object exists does not fit the write, or its `If-Match` does not hold. Null
- * if there is no such error, or the store cannot be read.
+ * (docs/api.md has the order): the object does not exist, or a create names one that does, or the `If-Match` does not
+ * hold. Null if there is no such error, or the store cannot be read.
  */
 async function requestRefusal(
   request: QueuedWrite,

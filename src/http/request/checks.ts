@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { passWithin } from '../../change/patience.ts';
 import { existenceError } from '../../change/preconditions.ts';
+import { passWithin } from '../../change/wait-limit.ts';
 import type { Kind } from '../../desired/name.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
@@ -11,7 +11,7 @@ import { refuseUnready } from './readiness.ts';
 export interface RouteObject {
   kind: Kind;
   /** Whether the route creates it. */
-  isNew?: true;
+  isCreated?: true;
 }
 
 declare module 'fastify' {
@@ -43,8 +43,8 @@ export function useChecks(app: FastifyInstance, api: Api): void {
     if (refusal !== null) reply.header('connection', 'close');
     const name = object && nameIn(request, object.kind);
     await refuseUnready(request, api);
-    const hasBody = schema?.body !== undefined || refusal !== null;
-    if (object && name !== undefined && hasBody) await checkExistence(api, object, name);
+    const checksExistence = schema?.body !== undefined || refusal !== null;
+    if (object && name !== undefined && checksExistence) await checkExistence(api, object, name);
     if (refusal !== null) throw refusal;
   });
 }
@@ -54,9 +54,9 @@ export function useChecks(app: FastifyInstance, api: Api): void {
  * in the writer, a pass runs before an object is refused, since the client may know of a commit made a moment ago.
  */
 export async function checkExistence(api: Api, object: RouteObject, name: string): Promise<void> {
-  const { kind, isNew = false } = object;
-  if ((await existenceError(api, { kind, name }, isNew)) === null) return;
+  const { kind, isCreated = false } = object;
+  if ((await existenceError(api, { kind, name }, isCreated)) === null) return;
   await passWithin(api.waitLimit, api.reconciler.reconcile());
-  const refusal = await existenceError(api, { kind, name }, isNew);
+  const refusal = await existenceError(api, { kind, name }, isCreated);
   if (refusal !== null) throw refusal;
 }

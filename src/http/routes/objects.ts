@@ -81,7 +81,7 @@ function describeRoutes({ kind, tag, collection, title, summaries, record, ...bo
   const noun = KIND_NOUNS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
   const writes = documentedWrites(tag, { kind });
-  const creates = documentedWrites(tag, { kind, isNew: true });
+  const creates = documentedWrites(tag, { kind, isCreated: true });
   const whole = bodyDocs(bodies.whole, `${title}Fields`);
   const partial = bodyDocs(bodies.partial, `${title}Change`);
   const updated = [202, json(`The updated ${noun}.`, record)] as const;

@@ -18,7 +18,7 @@ export async function withinLimit<T>(limit: number, pass: Promise<T>): Promise<T
   }
 }
 
-/** Does the same, but resolves to a failed outcome, as passes do. */
+/** Like `withinLimit`, but a timeout is a failed outcome, not a rejection. */
 export function passWithin(limit: number, pass: Promise<PassOutcome>): Promise<PassOutcome> {
   return withinLimit(limit, pass).catch((error: unknown) => {
     if (error instanceof HoldfastError) return { ok: false, error };

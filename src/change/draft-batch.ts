@@ -42,7 +42,8 @@ export async function draftAll(
     for (const request of gathered) {
       const outcome = await draftOne(request, desired, pace, dependencies);
       outcomes.push(outcome);
-      // Nothing is drafted on the last one, nor on the delete of an app, which is always alone and can change many files.
+      // Not for the last write, on which nothing is drafted; so never for the delete of an app, which is alone in its batch
+      // and can change many files.
       if ('draft' in outcome && outcomes.length < requests.length)
         desired.apply(outcome.draft?.changes ?? []);
     }

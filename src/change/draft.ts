@@ -43,20 +43,20 @@ export function* drafting(
   view: WriteView,
   rules: DraftRules,
 ): Generator<undefined, Draft | null, undefined> {
-  const before = rules.strict ? yield* fleetErrors(view, []) : [];
-  if (before.length > 0) refuseUnappliedFile(write, before, view);
+  const problemsBefore = rules.strict ? yield* fleetErrors(view, []) : [];
+  if (problemsBefore.length > 0) refuseUnappliedFile(write, problemsBefore, view);
   const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
   if (edits.length === 0) {
     // The files have the content, but it is not applied, because the head is refused.
-    if (before.length > 0) throw blockedError(before);
+    if (problemsBefore.length > 0) throw blockedError(problemsBefore);
     return null;
   }
-  const after = { ...view, desired: view.desired.trial() };
-  const { changes, touched } = yield* applyEdits(edits, after);
-  const plan = yield* planning(touched, after.desired, after.applied);
-  refuseProblems(plan, touched, after);
-  if (rules.strict) refuseRemaining(write, before, yield* fleetErrors(after, touched));
-  const trailers = after.desired.isEmpty ? [ALLOW_EMPTY] : [];
+  const edited = { ...view, desired: view.desired.trial() };
+  const { changes, touched } = yield* applyEdits(edits, edited);
+  const plan = yield* planning(touched, edited.desired, edited.applied);
+  refuseProblems(plan, touched, edited);
+  if (rules.strict) refuseRemaining(write, problemsBefore, yield* fleetErrors(edited, touched));
+  const trailers = edited.desired.isEmpty ? [ALLOW_EMPTY] : [];
   const message = yield* commitMessage(write, context, plan, trailers);
   const author = { name: context.user, email: context.email };
   return { commit: { edits, message, author, at: rules.at }, changes };
@@ -114,11 +114,15 @@ function refuseRemaining({ op }: Write, before: readonly Problem[], after: reado
 
 /**
  * With STRICT, refuses to create an object that has a valid file which is not applied, because the head is refused. The
- * error lists the problems of the head, `before`: that the object exists already would be wrong.
+ * error lists the problems of the head: "already exists" would be wrong, since the object is not applied.
  */
-function refuseUnappliedFile({ op, kind, name }: Write, before: readonly Problem[], view: WriteView): void {
+function refuseUnappliedFile(
+  { op, kind, name }: Write,
+  problemsBefore: readonly Problem[],
+  view: WriteView,
+): void {
   if (op !== 'create' || view.applied.has(kind, name) || !exists(kind, name, view)) return;
-  if (problemsAt(kind, name, view).length === 0) throw blockedError(before);
+  if (problemsAt(kind, name, view).length === 0) throw blockedError(problemsBefore);
 }
 
 /** Returns every problem for which STRICT refuses this state. `touched` has the keys of the edited objects. */
@@ -126,9 +130,9 @@ function* fleetErrors(
   { desired, applied, faulty }: WriteView,
   touched: Iterable<string>,
 ): Generator<undefined, Problem[], undefined> {
-  const own = (yield* desired.listingProblems()).filter(({ severity }) => severity === 'error');
+  const inFiles = (yield* desired.listingProblems()).filter(({ severity }) => severity === 'error');
   const between = (yield* planning([...faulty, ...touched], desired, applied)).problems;
-  return [...own, ...[...between.values()].flat()].sort(compareProblems);
+  return [...inFiles, ...[...between.values()].flat()].sort(compareProblems);
 }
 
 function* commitMessage(
@@ -142,11 +146,11 @@ function* commitMessage(
     sentences.push(summarizeStep(step));
     yield;
   }
-  const own = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
+  const ownStep = plan.steps.findIndex(({ kind, name }) => kind === write.kind && name === write.name);
   // The delete of an object that was never applied has no step, nor has an edit that changes nothing for devices.
   const withoutStep = write.op === 'delete' ? 'delete' : 'fix the file';
-  const subject = sentences[own] ?? subjectLine(write, [withoutStep]);
-  const others = sentences.filter((_, index) => index !== own);
+  const subject = sentences[ownStep] ?? subjectLine(write, [withoutStep]);
+  const others = sentences.filter((_, index) => index !== ownStep);
   const paragraphs = [
     subject,
     ...(others.length > 0 ? [others.join('\n')] : []),

@@ -61,7 +61,8 @@ export interface Writer {
    * - `unavailable`: the same request can succeed later.
    *
    * A rejected write has changed nothing, unless the error has `details.revision`: that commit is published, or may be.
-   * `details.applied` says whether it is applied already; otherwise a later pass applies it.
+   * `details.applied` says whether it is applied already; otherwise a later pass applies it if the branch
+   * contains it.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<WriteResult<W>>;
   /** Waits for writes that have begun; rejects writes that are still waiting, and all later ones. */

@@ -12,7 +12,7 @@ import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
 import { sendAtRevision, withRevision } from './revision.ts';
 
-/** Returns the object that was read. Throws the 403 of an object that does not exist if the value is null. */
+/** Returns the object that was read. Throws the 403 for a missing object if the value is null. */
 export function requireFound<T>(
   { value, revision }: AtRevision<T | null>,
   kind: Kind,

@@ -226,7 +226,7 @@ describe('completeApp', () => {
   });
 });
 
-describe('readingRules', () => {
+describe('readingRulesId', () => {
   it('is the same for the same defaults and differs with them', () => {
     expect(readingRulesId(appDefaults(['a']))).toBe(readingRulesId(appDefaults(['a'])));
     expect(readingRulesId(appDefaults(['a']))).not.toBe(readingRulesId(appDefaults(['b'])));

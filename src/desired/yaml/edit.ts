@@ -17,7 +17,7 @@ export { salvageYaml } from './edit/salvage.ts';
  * of each map and list with the new ones. `edit-part.ts` walks these pairs; `edit-value.ts` (one value), `edit-block.ts`
  * (entries in block style) and `edit-flow.ts` (entries in braces or brackets) collect the changes in a `Patch`, as offsets of
  * the original text. `text-style.ts` gives new text the quotes and indentation of its surroundings. `edit-text.ts` reads the
- * result back, and makes a coarser edit if it does not hold `target`.
+ * result back, and makes a coarser edit if the result does not parse to `target`.
  */
 export function editYaml(text: string, target: Fields, read?: ReadYaml): string {
   return editText(text, target, read).text;

@@ -52,12 +52,12 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
   const stored = await readAdmin(file);
   const generated = stored === null ? generatePassword() : '';
   const admin = stored ?? { user: DEFAULT_NAME, password: await hashPassword(generated) };
-  const settle = async (): Promise<void> => {
+  const keepPassword = async (): Promise<void> => {
     await writeAdmin(file, admin);
     announce(admin.user, generated);
   };
   const account = { user: identity(admin.user, email), check: hashedPasswordCheck(admin.password) };
-  return { account, keepPassword: stored === null ? settle : doNothing };
+  return { account, keepPassword: stored === null ? keepPassword : doNothing };
 }
 
 /** Returns the user with this name, with the e-mail address for commits (decisions, "Writes through the API"). */

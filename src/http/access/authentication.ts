@@ -29,7 +29,7 @@ export interface Authenticator {
 const REMEMBER_TIME = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-/** Returns an authenticator that takes every request as one of this user, for `AUTH_ENABLED=false`. */
+/** Returns an authenticator that treats every request as coming from this user, for `AUTH_ENABLED=false`. */
 export function allowEverybody(user: User): Authenticator {
   return { authenticate: async () => user, recall: () => user };
 }
@@ -47,12 +47,16 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
   /** The checks that are running. After a restart, a whole fleet sends the same header at once, and it is checked once. */
   const running = new Map<string, Promise<User | null>>();
 
+  /** Remembers an accepted header. If the memory is full, all of it is cleared first. */
   const remember = (id: string, user: User): void => {
     if (accepted.size >= MAX_REMEMBERED) accepted.clear();
     accepted.set(id, { user, until: elapsed() + REMEMBER_TIME });
   };
 
-  /** Keyed, so that an attacker cannot compute which headers have similar hashes. */
+  /**
+   * Keyed, so that an attacker cannot choose headers whose ids share a prefix with an accepted one; look-up times could
+   * reveal that.
+   */
   const idOf = (header: string): string => hash('sha256', key + header);
 
   const recallId = (id: string): User | null => {

@@ -64,7 +64,7 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
 
   const ready = (group: string): InfoEntry | null => {
     const entry = entries.get(group);
-    return entry !== undefined && isFresh(entry, checks.latest(), elapsed()) ? entry : null;
+    return entry !== undefined && prolongIfCurrent(entry, checks.latest(), elapsed()) ? entry : null;
   };
 
   const renewOrServeStale = async (group: string): Promise<InfoEntry | null> => {
@@ -90,8 +90,11 @@ async function readGroup({ store, render }: InfoCacheDependencies, name: string)
   return info === null ? null : { info, text: await render(info) };
 }
 
-/** Whether an entry can be served as it is. One with the version of the latest check is valid as long as that check. */
-function isFresh(entry: Cached, latest: StoreCheck, now: number): boolean {
+/**
+ * Prolongs an entry with the version of the latest check: it is valid as long as that check. Returns whether the entry can be
+ * served as it is.
+ */
+function prolongIfCurrent(entry: Cached, latest: StoreCheck, now: number): boolean {
   if (entry.until <= now && entry.version === latest.version) entry.until = latest.until;
   return entry.until > now;
 }

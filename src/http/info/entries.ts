@@ -39,7 +39,9 @@ export interface Entries {
    */
   expire(key: string): void;
   /**
-   * Expires the entries of the objects that a change may have affected, and carries all others over to the new version.
+   * Expires the entries of the objects that a change may have affected, and carries the other entries of the previous
+   * version over to the new one. Does nothing if any object may have changed, since entries of another version are read
+   * anew.
    */
   carryOver(change: StoreChange): void;
 }

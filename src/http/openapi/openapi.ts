@@ -51,7 +51,10 @@ interface ResponseSpec {
   content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
-/** Removes unused schemas: each one exists twice, for requests and for replies, and client generators use them all. */
+/**
+ * Removes unused schemas: each one exists twice, for requests and for replies, and client generators use them all. Also
+ * removes `additionalProperties: false` from the schemas of replies.
+ */
 function withUsedSchemas(document: OpenApiDocument): OpenApiDocument {
   const { paths, components } = document;
   const used = new Set<string>();

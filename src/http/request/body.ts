@@ -55,7 +55,7 @@ export function useJsonBodies(app: FastifyInstance, limit: number): void {
   });
 }
 
-/** JSON must be UTF-8 (RFC 8259, 8.1). Its media type defines no parameters, so any others are ignored. */
+/** JSON must be UTF-8 (RFC 8259, 8.1). Its media type defines no parameters, so all but charset are ignored. */
 function isJson(type: string): boolean {
   const [essence, ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
   return essence === JSON_TYPE && !parameters.some((parameter) => /^charset=(?!"?utf-?8"?$)/.test(parameter));

@@ -48,8 +48,8 @@ export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
 function refuseOperators(query: Record<string, unknown>): void {
   const operators = Object.keys(query).filter((key) => key.includes('$'));
   if (operators.length === 0) return;
-  const why = 'operators are not supported';
-  throw new HoldfastError('invalid', why, {
-    invalid_parameters: Object.fromEntries(operators.map((key) => [key, why])),
+  const reason = 'operators are not supported';
+  throw new HoldfastError('invalid', reason, {
+    invalid_parameters: Object.fromEntries(operators.map((key) => [key, reason])),
   });
 }

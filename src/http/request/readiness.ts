@@ -5,7 +5,7 @@ import type { Api } from '../api.ts';
 /** Routes that need an applied revision. `/info` is not one of them: its reply to this case must not be JSON. */
 const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune)(?!.*\/info$)/;
 
-/** All other methods write. A write can fix a refused revision, and it reports by itself what prevents it. */
+/** All other methods write. A write can repair a refused revision; the writer reports why one is impossible. */
 const READ_METHODS = new Set(['GET', 'HEAD']);
 const PRUNE_ROUTE = /\/prune$/;
 
@@ -19,7 +19,7 @@ async function isFleetKnown({ store, reconciler }: Api): Promise<boolean> {
 }
 
 /**
- * Rejects with the 503 of a request that cannot be answered before the first revision is applied: "there is no such app"
+ * Rejects as `unavailable` (503) if the request cannot be answered before a revision is applied: "there is no such app"
  * would be a guess, and a client that believes it would create the app again. A branch without commits is an empty fleet.
  */
 export async function refuseUnready({ method, routeOptions }: FastifyRequest, api: Api): Promise<void> {

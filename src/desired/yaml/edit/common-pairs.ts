@@ -1,15 +1,15 @@
-/** Most cells of the table for a comparison. For lists that need more, only common beginnings and ends are found. */
+/** Maximum size of the comparison table, in cells. For lists that need more, only common beginnings and ends are found. */
 export const MAX_CELLS = 1_000_000;
 
 type IndexPair = [number, number];
 
 /** Returns the index pairs of a longest common subsequence of two lists, in ascending order. */
 export function commonPairs(a: readonly string[], b: readonly string[]): IndexPair[] {
-  const most = Math.min(a.length, b.length);
+  const shorter = Math.min(a.length, b.length);
   let head = 0;
-  while (head < most && a[head] === b[head]) head++;
+  while (head < shorter && a[head] === b[head]) head++;
   let tail = 0;
-  while (tail < most - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  while (tail < shorter - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
   const middle = middlePairs(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
   return [
     ...range(head, 0, 0),

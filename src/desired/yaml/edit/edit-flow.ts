@@ -8,7 +8,10 @@ import type { Patch } from './patch.ts';
 import { flowEntry, type NewEntry } from './render.ts';
 import { collectionStyle, type TextStyle } from './text-style.ts';
 
-/** Adds and removes entries of a map or list in flow style, as `slots` say. Keeps its division into lines. */
+/**
+ * Adds and removes entries of a map or list in flow style. Each slot pairs an old entry with a new one. Keeps the line breaks
+ * between entries.
+ */
 export function editFlow(patch: Patch, part: CollectionPart, slots: Slot[], style: TextStyle): void {
   const own = collectionStyle(patch.text, part, style);
   const becomesEmpty = slots.every(({ next }) => next === undefined);
@@ -32,7 +35,7 @@ function fill(patch: Patch, { start, end }: CollectionPart, slots: Slot[], style
   } else patch.replace(start + 1, close, entries.join(', '));
 }
 
-/** Whether a comment stands on a line of its own or behind the opening bracket, so that it is not about one entry. */
+/** Whether a comment stands on a line of its own or behind the opening bracket, and so belongs to no single entry. */
 function hasOwnComments(text: string, { start, entries, end }: CollectionPart): boolean {
   const opening = text.slice(start + 1, entries[0]?.start);
   const gaps = entries.map((entry, index) =>

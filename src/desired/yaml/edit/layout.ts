@@ -51,7 +51,7 @@ export interface Entry {
   value: Part;
   /** The offset behind the `:` or `-`; `start` for an item of a flow list. Undefined for a key without `:`. */
   indicatorEnd: number | undefined;
-  /** The offset behind the properties of the value; `indicatorEnd` if there are none, the end of the key without `:`. */
+  /** The offset behind the properties of the value; `indicatorEnd` if there are none, the end of the key if there is no `:`. */
   propsEnd: number;
   /** Offset of the comma behind the entry, in a flow collection. */
   comma: number | undefined;

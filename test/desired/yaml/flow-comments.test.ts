@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { readYaml } from '../../../src/desired/yaml/document.ts';
 import { editText } from '../../../src/desired/yaml/edit/edit-text.ts';
 import { type Dice, dice } from './random-yaml.ts';
 
@@ -65,20 +64,10 @@ it('an item that comes first in brackets stays out from between the next one and
   expect(editText(text, { l: [3, 2, 4] })).toEqual({ text: expected, grain: 'places' });
 });
 
-it('the removal of many equal items with comments takes not much longer than reading them', () => {
+it('many equal items with comments are removed (in linear time: in quadratic time, this takes twenty seconds)', () => {
   const text = `l: [${'1, #\n  '.repeat(40_000)}]\n`;
-  const reading = processorTime(() => readYaml(text));
-  const editing = processorTime(() => expect(editText(text, { l: [2] }).grain).toBe('places'));
-  expect(editing / reading).toBeLessThan(4);
+  expect(editText(text, { l: [2] }).grain).toBe('places');
 });
-
-/** Microseconds of processor time. */
-function processorTime(work: () => void): number {
-  const before = process.cpuUsage();
-  work();
-  const { user, system } = process.cpuUsage(before);
-  return user + system;
-}
 
 /** A list in brackets with a comment, or several, wherever YAML allows one. */
 function commentedList(items: readonly string[], roll: Dice): { text: string; comments: string[] } {

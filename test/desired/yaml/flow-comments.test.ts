@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { readYaml } from '../../../src/desired/yaml/document.ts';
 import { editText } from '../../../src/desired/yaml/edit/edit-text.ts';
 import { type Dice, dice } from './random-yaml.ts';
 

@@ -50,7 +50,7 @@ export async function openStore(config: Config, environment: StoreEnvironment): 
 }
 
 /**
- * Opens the store in SQLite. Errors name the file and the remedy. A damaged file is `invalid`, not `unavailable`, since
+ * Opens the store in SQLite. Adds the file to errors. A damaged file is `invalid`, not `unavailable`, since
  * trying again does not help.
  */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
@@ -61,18 +61,9 @@ async function openEmbedded(path: string, defaults: AppDefaults): Promise<Sqlite
     const { kind, message, details } = error;
     const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(details['code']));
     const code = details['code'] === undefined ? '' : `, ${details['code']}`;
-    const hint = message.includes(' database') ? `; ${MOVE_AWAY}` : '';
-    throw new HoldfastError(
-      isDamaged ? 'invalid' : kind,
-      `${message} (${path}${code})${hint}`,
-      details,
-      error,
-    );
+    throw new HoldfastError(isDamaged ? 'invalid' : kind, `${message} (${path}${code})`, details, error);
   }
 }
-
-const MOVE_AWAY =
-  'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 async function openShared(
   uri: string,

@@ -50,7 +50,7 @@ export async function openStore(config: Config, environment: StoreEnvironment): 
 }
 
 /**
- * Opens the store in SQLite. Adds the file to errors. A damaged file is `invalid`, not `unavailable`, since
+ * Opens the store in SQLite. Errors name the file and the remedy. A damaged file is `invalid`, not `unavailable`, since
  * trying again does not help.
  */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {

@@ -17,7 +17,7 @@ export const layers = {
   suggest: { may: [], pure: [], promise: 'the name that a misspelt one probably stands for' },
   config: {
     may: ['errors', 'settings', 'suggest'],
-    pure: ['node:util'],
+    pure: [],
     promise: 'turns (env, argv) into settings, or reports every problem at once',
   },
   desired: {

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { messageOf } from './errors.ts';
 import { type Config, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './settings.ts';
 import { closestName } from './suggest.ts';
@@ -32,15 +31,15 @@ export function parseConfig(
 ): ConfigResult {
   const flags = parseFlags(argv);
   const problems = [...flags.problems];
-  const given = new Set<SettingName>();
+  const givenNames = new Set<SettingName>();
   const config: Record<string, unknown> = {};
   for (const name of SETTING_NAMES) {
     const reading = readSetting(name, (key) => givenText(key, flags.values, env), readFile);
     if (reading.problem !== null) problems.push(reading.problem);
-    if (reading.isGiven) given.add(name);
+    if (reading.isGiven) givenNames.add(name);
     config[name] = reading.value;
   }
-  problems.push(...combinationProblems(given, config));
+  problems.push(...combinationProblems(givenNames, config));
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as unknown as Config };
 }
 
@@ -53,63 +52,67 @@ export function fileVariableOf(name: SettingName): string | null {
   return isSecret === true ? `${name}_FILE` : null;
 }
 
-const FLAGS = Object.fromEntries(
-  SETTING_NAMES.flatMap((name) => [name, fileVariableOf(name) ?? name]).map((name) => [
-    flagOf(name),
-    { type: 'string' as const },
-  ]),
-);
+const FLAGS = [...new Set(SETTING_NAMES.flatMap((name) => [name, fileVariableOf(name) ?? name]).map(flagOf))];
+
+/** Returns an argument without the value after `=`, which can be a secret. */
+export function withoutValue(argument: string): string {
+  return argument.replace(/=.*$/s, '');
+}
+
+/** Reports whether an argument is a flag of `serve`, with or without a value after `=`. */
+export function isFlag(argument: string): boolean {
+  return argument.startsWith('--') && FLAGS.includes(withoutValue(argument).slice(2));
+}
 
 interface Flags {
+  /** By flag, with its dashes. */
   values: ReadonlyMap<string, string>;
   problems: string[];
 }
 
+/** Parses `--flag VALUE` and `--flag=VALUE`. A value may begin with a dash, since passwords and tokens can. */
 function parseFlags(argv: readonly string[]): Flags {
-  const parsed = parseArgs({
-    args: [...argv],
-    options: FLAGS,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  // `-port=1` becomes one token for each letter; only the first is reported.
-  const tokens = parsed.tokens.filter(({ index }, position, all) => all[position - 1]?.index !== index);
   const values = new Map<string, string>();
   const problems: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === 'positional') problems.push(strayArgument(argv, token.index));
-    if (token.kind !== 'option') continue;
-    const problem = flagProblem(token, argv[token.index] ?? '', values);
-    if (problem !== null) problems.push(problem);
-    else values.set(token.name, token.value ?? '');
+  let index = 0;
+  for (; index < argv.length && argv[index] !== '--'; index++) {
+    const argument = argv[index] ?? '';
+    if (!isFlag(argument)) {
+      problems.push(argumentProblem(argv, index));
+      continue;
+    }
+    const flag = withoutValue(argument);
+    const value = flag === argument ? argv[++index] : argument.slice(flag.length + 1);
+    const problem = valueProblem(flag, value, values);
+    if (problem === null) values.set(flag, value ?? '');
+    else problems.push(problem);
   }
+  for (index++; index < argv.length; index++) problems.push(strayArgument(argv, index));
   return { values, problems };
 }
 
-interface FlagToken {
-  name: string;
-  rawName: string;
-  value?: string | undefined;
+function valueProblem(flag: string, value: string | undefined, earlier: Flags['values']): string | null {
+  if (value === undefined) return `${flag} needs a value`;
+  return earlier.has(flag) ? `${flag} is given twice` : null;
 }
 
-function flagProblem(
-  { name, rawName, value }: FlagToken,
-  argument: string,
-  earlier: Flags['values'],
-): string | null {
-  if (!Object.hasOwn(FLAGS, name)) {
-    const closest = closestName(argument, Object.keys(FLAGS));
-    return `${rawName} is not a flag; ${closest === null ? '--help lists them' : `did you mean --${closest}?`}`;
-  }
-  if (value === undefined) return `${rawName} needs a value`;
-  return earlier.has(name) ? `${rawName} is given twice` : null;
+function argumentProblem(argv: readonly string[], index: number): string {
+  const argument = argv[index] ?? '';
+  return /^-./.test(argument) ? unknownFlag(argument) : strayArgument(argv, index);
+}
+
+/** Shows only the first letter after a single dash, unless the rest resembles a flag: it can be a secret (`-pSECRET`). */
+function unknownFlag(argument: string): string {
+  const closest = closestName(argument, FLAGS);
+  const isShort = closest === null && !argument.startsWith('--');
+  const shown = isShort ? argument.slice(0, 2) : withoutValue(argument);
+  return `${shown} is not a flag; ${closest === null ? '--help lists them' : `did you mean --${closest}?`}`;
 }
 
 /** Names an argument by its position if it follows a flag, since it can then be (part of) a secret. */
 function strayArgument(argv: readonly string[], index: number): string {
   const isAfterFlag = argv.slice(0, index).some((argument) => argument.startsWith('-'));
-  const shown = isAfterFlag ? `argument ${index + 1}` : `"${argv[index]}"`;
+  const shown = isAfterFlag ? `argument ${index + 1}` : `"${withoutValue(argv[index] ?? '')}"`;
   return `${shown} is not expected here; settings are given as --flag VALUE`;
 }
 
@@ -117,14 +120,15 @@ function strayArgument(argv: readonly string[], index: number): string {
 interface Given {
   text: string;
   /** The flag, variable or file that it comes from, as shown in problems. */
-  place: string;
+  source: string;
 }
 
 function givenText(name: string, flags: Flags['values'], env: Env): Given | null {
-  const flag = flags.get(flagOf(name));
-  if (flag !== undefined) return { text: flag, place: `--${flagOf(name)}` };
+  const flag = `--${flagOf(name)}`;
+  const value = flags.get(flag);
+  if (value !== undefined) return { text: value, source: flag };
   const variable = env[name];
-  return variable === undefined || variable === '' ? null : { text: variable, place: name };
+  return variable === undefined || variable === '' ? null : { text: variable, source: name };
 }
 
 interface Reading {
@@ -140,7 +144,7 @@ function readSetting(name: SettingName, find: (name: string) => Given | null, re
   const direct = find(name);
   const file = find(fileVariableOf(name) ?? '');
   if (direct !== null && file !== null)
-    return wrong(`${direct.place} and ${file.place} are both set; keep one`);
+    return wrong(`${direct.source} and ${file.source} are both set; keep one`);
   // If NAME_FILE is itself a setting (GIT_TOKEN_FILE), its file is read where it is used.
   const isReadHere = file !== null && !Object.hasOwn(SETTINGS, fileVariableOf(name) ?? '');
   const given = isReadHere ? readSecret(file, readFile) : direct;
@@ -151,15 +155,15 @@ function readSetting(name: SettingName, find: (name: string) => Given | null, re
   const shown = setting.isSecret
     ? ''
     : `, not ${JSON.stringify(withoutCredentials(given.text).slice(0, 100))}`;
-  return wrong(`${given.place} ${parsed.error.issues[0]?.message}${shown}`);
+  return wrong(`${given.source} ${parsed.error.issues[0]?.message}${shown}`);
 }
 
 /** Reads a secret from a file, without a byte order mark and the last line break, which editors add. */
-function readSecret({ text: path, place }: Given, readFile: ReadFile): Given | { problem: string } {
+function readSecret({ text: path, source }: Given, readFile: ReadFile): Given | { problem: string } {
   try {
-    return { text: readFile(path).replace(/^\ufeff|\r?\n$/g, ''), place: `the file of ${place}` };
+    return { text: readFile(path).replace(/^\ufeff|\r?\n$/g, ''), source: `the file of ${source}` };
   } catch (error) {
-    return { problem: `${place} names a file that cannot be read: ${messageOf(error)}` };
+    return { problem: `${source} names a file that cannot be read: ${messageOf(error)}` };
   }
 }
 
@@ -169,14 +173,17 @@ function withoutCredentials(text: string): string {
 }
 
 /** Checks the rules that concern more than one setting. */
-function combinationProblems(given: ReadonlySet<SettingName>, config: Record<string, unknown>): string[] {
+function combinationProblems(
+  givenNames: ReadonlySet<SettingName>,
+  config: Record<string, unknown>,
+): string[] {
   const problems: string[] = [];
   for (const account of ['BASIC', 'DEVICE'] as const) {
     const [user, password] = [`${account}_AUTH_USER`, `${account}_AUTH_PASSWORD`] as const;
-    if (given.has(user) !== given.has(password))
+    if (givenNames.has(user) !== givenNames.has(password))
       problems.push(`${user} and ${password} belong together; set both or neither`);
   }
-  if (given.has('GIT_REMOTE') && !isPathInside(String(config['DESIRED_STATE'])))
+  if (givenNames.has('GIT_REMOTE') && !isPathInside(String(config['DESIRED_STATE'])))
     problems.push('DESIRED_STATE must be a path inside the repository when GIT_REMOTE is set');
   return problems;
 }

@@ -15,7 +15,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  */
 const HANGUP = 'SIGHUP';
 
-/** Runs the manager until a stop signal arrives; a second SIGTERM or SIGINT exits at once. */
+/** Runs the manager until a stop signal arrives. SIGTERM or SIGINT after any earlier stop signal exits at once. */
 async function serve(config: Config): Promise<ExitCode> {
   tuneCollector();
   keepShapeOfTicks();

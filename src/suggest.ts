@@ -1,19 +1,22 @@
-/** How many typing mistakes a name can have and still be recognized. */
-const MAX_MISTAKES = 2;
-
 /**
- * Returns the name that a misspelt one probably stands for, or null if none is close enough: a name may have one typing
- * mistake for every three letters, but at most two. Upper case, dashes before the name, `=` with a value after it, and
- * `_` in the place of `-` do not count.
+ * Returns the name that a misspelt one probably stands for, or null if none is close enough, or several are. A name may
+ * have one typing mistake for every three letters, but at most `maxMistakes`; of equally close names, the one with the
+ * same first letter counts. If there is none, a name that has the given one between dashes is returned: `data-dir` for
+ * `data`. Upper case, dashes before the name, `=` with a value after it, and `_` in the place of `-` do not count.
  */
-export function closestName(misspelt: string, names: readonly string[]): string | null {
+export function closestName(misspelt: string, names: readonly string[], maxMistakes = 2): string | null {
   const given = canonical(misspelt);
-  const limit = Math.min(MAX_MISTAKES, Math.floor(given.length / 3));
+  const limit = Math.min(maxMistakes, Math.floor(given.length / 3));
   for (let mistakes = 0; mistakes <= limit; mistakes++) {
-    const closest = names.find((name) => differsBy(mistakes, given, canonical(name)));
-    if (closest !== undefined) return closest;
+    const close = names.filter((name) => differsBy(mistakes, given, canonical(name)));
+    if (close.length > 0)
+      return onlyOne(close) ?? onlyOne(close.filter((name) => canonical(name)[0] === given[0]));
   }
-  return null;
+  return onlyOne(names.filter((name) => `-${canonical(name)}-`.includes(`-${given}-`)));
+}
+
+function onlyOne(names: readonly string[]): string | null {
+  return names.length === 1 ? (names[0] ?? null) : null;
 }
 
 function canonical(name: string): string {

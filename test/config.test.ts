@@ -281,6 +281,15 @@ describe.each(Object.entries(TABLE))('%s', (key, { fallback, takes, refuses }) =
 });
 
 describe('flags', () => {
+  it('takes values that begin with a dash', () => {
+    const config = configOf({}, ['--git-token', '-x', '--webhook-secret', '--port', '--host', '--']);
+    expect(config).toMatchObject({ GIT_TOKEN: '-x', WEBHOOK_SECRET: '--port', HOST: '--', PORT: 8080 });
+  });
+
+  it('takes -- behind the last flag', () => {
+    expect(configOf({}, ['--port', '1', '--'])).toMatchObject({ PORT: 1 });
+  });
+
   const STRAY = 'is not expected here; settings are given as --flag VALUE';
 
   it.each<[string, string[], string[]]>([
@@ -303,7 +312,21 @@ describe('flags', () => {
     ],
     ['a negated one', ['--no-strict'], ['--no-strict is not a flag; --help lists them']],
     ['a short one', ['-p', '80'], ['-p is not a flag; --help lists them', `argument 2 ${STRAY}`]],
-    ['a long one with one dash', ['-port=80'], ['-p is not a flag; did you mean --port?']],
+    ['a long one with one dash', ['-port=80'], ['-port is not a flag; did you mean --port?']],
+    [
+      'a long one with one dash, and its value',
+      ['-data-dir', '/x'],
+      ['-data-dir is not a flag; did you mean --data-dir?', `argument 2 ${STRAY}`],
+    ],
+    [
+      'one dash before other flags',
+      ['-git-token=SECRET', '--port', '9000'],
+      ['-git-token is not a flag; did you mean --git-token?'],
+    ],
+    ['a short one with its value', ['-pSECRET', '--port=1'], ['-p is not a flag; --help lists them']],
+    ['a flag without dashes', ['git-token=SECRET'], [`"git-token" ${STRAY}`]],
+    ['part of the name of a flag', ['--branch=1'], ['--branch is not a flag; did you mean --git-branch?']],
+    ['part of the names of several', ['--user=1'], ['--user is not a flag; --help lists them']],
     ['one without a value', ['--host'], ['--host needs a value']],
     ['one twice', ['--port=1', '--port', '2'], ['--port is given twice']],
     ['an argument without a flag', ['desired-state'], [`"desired-state" ${STRAY}`]],

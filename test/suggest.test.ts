@@ -15,16 +15,40 @@ describe('closestName', () => {
     ['upper case and underscores', 'GIT_TOKEN_FILE', 'git-token-file'],
     ['the closer of two', 'git-token-fil', 'git-token-file'],
     ['the same of both sides', '--data_dri', 'data-dir'],
+    ['of two that are equally close, the one with the same first letter', '--post', 'port'],
+    ['the only name that has the word between dashes', '--remote', 'git-remote'],
+    ['the only name that begins with the word', '--data', 'data-dir'],
   ])('finds %s', (_what, misspelt, name) => {
     expect(closestName(misspelt, NAMES)).toBe(name);
   });
 
-  it.each(['', '-', '--', 'p', 'ho', 'prut', 'colour', 'no-git-token', '__proto__', 'x'.repeat(1e6)])(
-    'finds nothing for %.20s',
-    (misspelt) => {
-      expect(closestName(misspelt, NAMES)).toBeNull();
-    },
-  );
+  it.each([
+    '',
+    '-',
+    '--',
+    'p',
+    'ho',
+    'prut',
+    'colour',
+    'git',
+    'token',
+    'dat',
+    'no-git-token',
+    '__proto__',
+    'x'.repeat(1e6),
+  ])('finds nothing for %.20s', (misspelt) => {
+    expect(closestName(misspelt, NAMES)).toBeNull();
+  });
+
+  it('finds nothing if several names are equally close', () => {
+    expect(closestName('nost', ['host', 'cost', 'nosy', 'not'])).toBeNull();
+    expect(closestName('nost', ['host', 'cost', 'nosy'])).toBe('nosy');
+  });
+
+  it.each(['export', 'report', 'restore'])('finds nothing for %s if one mistake is allowed', (misspelt) => {
+    expect(closestName(misspelt, ['import', 'store'], 1)).toBeNull();
+    expect(closestName(misspelt, ['import', 'store'])).not.toBeNull();
+  });
 
   it('finds a long name in which one letter is replaced, whichever it is', () => {
     const anyName = fc.constantFrom('git-remote', 'git-token-file', 'data-dir');

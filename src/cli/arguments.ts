@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { withoutValue } from '../config.ts';
 import { closestName } from '../suggest.ts';
 import { UsageError } from './io.ts';
 import { FORMATS, type Format } from './report.ts';
@@ -45,7 +46,8 @@ function parse(
     known.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' } as const]),
   );
   const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });
-  for (const token of parsed.tokens) if (token.kind === 'option') checkOption(token, command, known);
+  for (const token of parsed.tokens)
+    if (token.kind === 'option') checkOption(token, args[token.index] ?? '', command, known);
   return { values: parsed.values, positionals: parsed.positionals };
 }
 
@@ -58,14 +60,18 @@ interface GivenOption {
 
 function checkOption(
   { name, rawName, value, inlineValue }: GivenOption,
+  argument: string,
   command: string,
   known: readonly CommandOption[],
 ): void {
   const option = known.find((candidate) => candidate.name === name);
-  if (option === undefined)
+  if (option === undefined) {
+    // Of `-format=json`, the parser's name is `-f`.
+    const given = withoutValue(argument);
     throw new UsageError(
-      `${rawName} is not an option of ${command}, which takes ${usageList(known)}${hintFor(rawName, known)}`,
+      `${given} is not an option of ${command}, which takes ${usageList(known)}${hintFor(given, known)}`,
     );
+  }
   const hasValue = value !== undefined && (inlineValue === true || !value.startsWith('-'));
   if (option.value !== undefined && !hasValue)
     throw new UsageError(`${rawName} needs a value: ${usageOf(option)}`);
@@ -81,11 +87,11 @@ function usageOf({ name, value }: CommandOption): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-function hintFor(rawName: string, known: readonly CommandOption[]): string {
+function hintFor(given: string, known: readonly CommandOption[]): string {
   // Many other programs have this option.
-  if (rawName === '--json') return '; JSON is --format json';
+  if (/^--?json$/.test(given)) return '; JSON is --format json';
   const names = known.map(({ name }) => name);
-  const closest = closestName(rawName, names);
+  const closest = closestName(given, names);
   return closest === null ? '' : `; did you mean --${closest}?`;
 }
 

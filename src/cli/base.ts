@@ -59,17 +59,17 @@ async function walkBack(
 ): Promise<{ forward: FileChange[][]; missing: Set<string> }> {
   const forward: FileChange[][] = [];
   let present = entries;
-  let open = keys;
-  for (let back = 1; open.length > 0 && back <= MAX_COMMITS; back++) {
+  let unresolvedKeys = keys;
+  for (let back = 1; unresolvedKeys.length > 0 && back <= MAX_COMMITS; back++) {
     const before = await revisions.entriesAt(`${revision}~${back}`).catch(() => null);
     if (before === null) break;
     const changes = await changesTo(before, present, (entry) => loadFile(entry, revisions.blob, defaults));
     forward.push(changes.map(({ path }) => ({ path, file: state.file(path) ?? null })));
     state.apply(changes);
     present = before;
-    open = unresolved(state, open);
+    unresolvedKeys = unresolved(state, unresolvedKeys);
   }
-  return { forward, missing: new Set(filesOf(state, open)) };
+  return { forward, missing: new Set(filesOf(state, unresolvedKeys)) };
 }
 
 /** Applies the state, and then the commits, oldest first. Commits without objects are skipped: managers refuse them. */
@@ -106,14 +106,14 @@ async function changesTo(
   after: readonly TreeEntry[],
   load: (entry: TreeEntry) => ReturnType<typeof loadFile>,
 ): Promise<FileChange[]> {
-  const added = new Map(after.map((entry) => [entry.path, entry]));
+  const remaining = new Map(after.map((entry) => [entry.path, entry]));
   const changes: FileChange[] = [];
   for (const entry of before) {
-    const later = added.get(entry.path);
-    added.delete(entry.path);
+    const later = remaining.get(entry.path);
+    remaining.delete(entry.path);
     if (later?.blob === entry.blob && later.type === entry.type) continue;
     changes.push({ path: entry.path, file: await load(entry) });
   }
-  for (const path of added.keys()) changes.push({ path, file: null });
+  for (const path of remaining.keys()) changes.push({ path, file: null });
   return changes;
 }

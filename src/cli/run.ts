@@ -1,3 +1,4 @@
+import { isFlag, withoutValue } from '../config.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { closestName } from '../suggest.ts';
@@ -53,12 +54,17 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 
 const COMMANDS = ['serve', 'validate', 'plan', 'import', 'store', 'help', '--version'];
 
+/** Never shows what follows a `=`: it can be a secret that was meant for a flag of `serve`. */
 function unknownCommand(command: string | undefined): UsageError {
-  const list = 'name a command: serve, validate, plan, import or store';
-  if (command === undefined) return new UsageError(list);
-  const closest = closestName(command, COMMANDS);
-  const hint = closest === null ? list : `did you mean ${closest}?`;
-  return new UsageError(`"${command}" is not a command; ${hint}`);
+  if (command === undefined) return new UsageError('name a command: serve, validate, plan, import or store');
+  const given = withoutValue(command);
+  if (isFlag(command)) return new UsageError(`flags belong to serve: holdfast serve ${given} …`);
+  // Commands are short: with two mistakes allowed, `export` would stand for `import`.
+  const closest = closestName(given, COMMANDS, 1);
+  const hint = closest === null ? '.' : `; did you mean ${closest}?`;
+  return new UsageError(
+    `"${given}" is not a command${hint} The commands are serve, validate, plan, import and store`,
+  );
 }
 
 function print(io: CommandIo, text: string): ExitCode {

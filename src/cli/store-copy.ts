@@ -35,8 +35,8 @@ export async function storeCopy(args: readonly string[], io: CommandIo, copy: Co
   return EXIT.ok;
 }
 
-function describePart(part: string, rows: number, there: number): string {
-  return `${rows} ${part}${there > 0 ? ` (${there} already copied)` : ''}`;
+function describePart(part: string, rows: number, alreadyCopied: number): string {
+  return `${rows} ${part}${alreadyCopied > 0 ? ` (${alreadyCopied} already copied)` : ''}`;
 }
 
 /** Matches a text that looks like an address, and not like a path. */

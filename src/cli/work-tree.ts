@@ -11,7 +11,7 @@ import { openRevisions, type RevisionReader } from '../source/git/read/revisions
 import { loadEntries } from './fleet.ts';
 import { type CommandIo, UsageError } from './io.ts';
 
-const FILES: FileSystem = { readdir, stat, readFile };
+const DISK: FileSystem = { readdir, stat, readFile };
 
 /** Time limit of a git command, in milliseconds. */
 const GIT_TIME_LIMIT = 60_000;
@@ -38,7 +38,7 @@ export async function tryRepository(folder: string, io: CommandIo): Promise<Revi
 
 /** Lists the files of a folder on the disk. Rejects with a UsageError if there is no such folder. */
 export async function listFolder(folder: string): Promise<TreeEntry[]> {
-  return createFolderReader(FILES, folder)
+  return createFolderReader(DISK, folder)
     .list()
     .catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
@@ -58,10 +58,10 @@ export async function loadWorkTree(
   defaults: AppDefaults,
   revisions: RevisionReader | null,
 ): Promise<DesiredState> {
-  const { blob } = createFolderReader(FILES, folder);
+  const { blob } = createFolderReader(DISK, folder);
   const state = new DesiredState();
   if (revisions === null) return loadEntries(state, entries, blob, defaults);
-  const { isIgnored, kept } = await revisions.diskDifferences();
+  const { isIgnored, kept: notCheckedOut } = await revisions.diskDifferences();
   const present = new Set(entries.map(({ path }) => path));
   await loadEntries(
     state,
@@ -71,7 +71,7 @@ export async function loadWorkTree(
   );
   await loadEntries(
     state,
-    kept.filter(({ path }) => !present.has(path)),
+    notCheckedOut.filter(({ path }) => !present.has(path)),
     revisions.blob,
     defaults,
   );
@@ -80,7 +80,8 @@ export async function loadWorkTree(
 }
 
 /**
- * Returns a warning for an ignored file that would define an object, since its author may not know that it is ignored.
+ * Returns the change that adds a warning for an ignored file that would define an object, since its author may not know
+ * that it is ignored.
  */
 function ignoredFile({ path, blob }: TreeEntry): { path: string; file: StateFile }[] {
   if (classifyPath(path).role !== 'object') return [];

@@ -20,7 +20,7 @@ import { createRecordLog } from './observability/record-log.ts';
 import type { OpenedStore } from './open/store.ts';
 
 /** Milliseconds that a poll waits for the store before it is answered with the last good reply, if there is one. */
-const PATIENCE = 1000;
+const STORE_TIMEOUT = 1000;
 
 /** What `buildEngine` needs. */
 export interface EngineParts {
@@ -60,7 +60,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     render: renderInfo,
     lifetime: config.CACHE_TIME * 1000,
     elapsed: clock.elapsed,
-    storeTimeout: () => wait(PATIENCE, undefined, { ref: false }),
+    storeTimeout: () => wait(STORE_TIMEOUT, undefined, { ref: false }),
   });
   const reconciler = createReconciler({
     source,
@@ -90,7 +90,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     faults,
     waitLimit,
   });
-  return { reconciler, recorder, writer, info, waitLimit: waitLimit };
+  return { reconciler, recorder, writer, info, waitLimit };
 }
 
 function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDependencies['onStatus'] {
@@ -114,8 +114,8 @@ function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): 
 }
 
 /**
- * Logs and counts each pass and has ids recorded. After a seeding it waits until they are recorded: if the store were
- * lost again before that, the next one would find only the older record.
+ * Logs and counts each pass and has ids recorded. After a seeding it waits for an attempt to record them: if the
+ * store were lost again before that, the next one would find only the older record.
  */
 function passListener(
   recorder: Recorder,

@@ -136,7 +136,8 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await server.close();
   await writer.close();
   const closed = reconciler.close();
-  // All writes are done: what origin is doing now is for a poll, and nothing waits for a poll.
+  // All writes are done. Only a fetch for a poll can remain beside transfers of the record, which `interrupt` spares;
+  // nothing waits for a poll.
   source.origin?.interrupt();
   await closed;
   cancelAbandon();

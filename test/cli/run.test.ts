@@ -3,6 +3,8 @@ import { helpText } from '../../src/cli/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
+const COMMANDS = 'The commands are serve, validate, plan, import and store';
+
 describe('runCommand', () => {
   it.each([[['--help']], [['-h']], [['help']], [['serve', '--help']], [['nonsense', '--help']]])(
     'shows the help text for %j',
@@ -29,17 +31,26 @@ describe('runCommand', () => {
   });
 
   it.each([
-    [[], ''],
-    [['start'], '"start" is not a command; '],
-    [['--port', '1'], '"--port" is not a command; '],
-  ])('refuses %j', async (argv, what) => {
-    const err = `holdfast: ${what}name a command: serve, validate, plan, import or store\nTry "holdfast --help".\n`;
+    [[], 'name a command: serve, validate, plan, import or store'],
+    [['start'], `"start" is not a command. ${COMMANDS}`],
+    [['export'], `"export" is not a command. ${COMMANDS}`],
+    [['report'], `"report" is not a command. ${COMMANDS}`],
+    [['restore'], `"restore" is not a command. ${COMMANDS}`],
+    [['observe'], `"observe" is not a command. ${COMMANDS}`],
+    [['--colour', '1'], `"--colour" is not a command. ${COMMANDS}`],
+    [['token=SECRET'], `"token" is not a command. ${COMMANDS}`],
+    [['--port', '1'], 'flags belong to serve: holdfast serve --port …'],
+    [['--git-token=SECRET'], 'flags belong to serve: holdfast serve --git-token …'],
+    [['--webhook-secret-file', 'x'], 'flags belong to serve: holdfast serve --webhook-secret-file …'],
+  ])('refuses %j', async (argv, message) => {
+    const err = `holdfast: ${message}\nTry "holdfast --help".\n`;
     expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
   });
 
   it.each([
     ['vaildate', 'validate'],
     ['serv', 'serve'],
+    ['serv=SECRET', 'serve'],
     ['PLAN', 'plan'],
     ['stores', 'store'],
     ['version', '--version'],
@@ -49,7 +60,7 @@ describe('runCommand', () => {
     const { code, out, err } = await runCli([command, '--port', '1']);
     expect([code, out]).toEqual([2, '']);
     expect(err).toBe(
-      `holdfast: "${command}" is not a command; did you mean ${meant}?\nTry "holdfast --help".\n`,
+      `holdfast: "${command.replace('=SECRET', '')}" is not a command; did you mean ${meant}? ${COMMANDS}\nTry "holdfast --help".\n`,
     );
   });
 });
@@ -110,6 +121,9 @@ describe.each(['validate', 'plan'])('%s', (command) => {
       /^holdfast: --port is not an option of (validate|plan), which takes .*--format FORMAT\n/,
     ],
     [['--json'], /^holdfast: --json is not an option of (validate|plan), .*; JSON is --format json\n/],
+    [['-json'], /^holdfast: -json is not an option of (validate|plan), .*; JSON is --format json\n/],
+    [['-format', 'json'], /^holdfast: -format is not an option of .*; did you mean --format\?\n/],
+    [['-format=json'], /^holdfast: -format is not an option of .*; did you mean --format\?\n/],
     [['-q'], /^holdfast: -q is not an option of (validate|plan), which takes .*--format FORMAT\n/],
     [
       ['no-such-folder'],

@@ -17,7 +17,8 @@ export interface ServiceMetrics extends Metrics {
 }
 
 /**
- * Creates the metrics of one service. The renderer is loaded at the first scrape, so that a start need not wait for it.
+ * Creates the metrics of one service. The renderer is loaded by `load`, or at the first scrape, so that a start need not
+ * wait for it; the event loop is measured from the first scrape on.
  */
 export function createMetrics(): ServiceMetrics {
   const requests = createCounts();

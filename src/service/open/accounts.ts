@@ -20,7 +20,7 @@ interface AccountsEnvironment {
 
 /**
  * Opens the configured accounts. If no password is configured, one is generated, and `data` is the folder that keeps
- * its hash. Call `settle` once the manager certainly serves: it saves and shows a generated password.
+ * its hash. Call `keepPassword` once the manager certainly serves: it saves and shows a generated password.
  */
 export async function openAuthenticator(
   config: Config,
@@ -41,7 +41,7 @@ export async function openAuthenticator(
       announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
   });
   const accounts = [account, ...deviceAccount(config, account)];
-  return { authenticator: createAuthenticator(accounts, clock.elapsed), keepPassword: keepPassword };
+  return { authenticator: createAuthenticator(accounts, clock.elapsed), keepPassword };
 }
 
 /** Returns the account that all devices share, if one is configured. */

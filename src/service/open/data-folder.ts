@@ -126,8 +126,8 @@ function reasonOf(error: unknown): string {
   if (code === 'ENOTDIR') return `is a file, or is below one; ${REMEDY}`;
   if (code === 'ENOENT') return `cannot be created there; ${REMEDY}`;
   if (code === 'EROFS') return `is on a read-only file system; ${REMEDY}`;
-  const trouble = descriptorAdvice(code ?? '');
-  if (trouble !== null) return `cannot be opened: ${trouble}`;
+  const advice = descriptorAdvice(code ?? '');
+  if (advice !== null) return `cannot be opened: ${advice}`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'has no space left on its disk; make room there';
   return `(${code ?? messageOf(error)}); ${REMEDY}`;
 }

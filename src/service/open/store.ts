@@ -61,18 +61,9 @@ async function openEmbedded(path: string, defaults: AppDefaults): Promise<Sqlite
     const { kind, message, details } = error;
     const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(details['code']));
     const code = details['code'] === undefined ? '' : `, ${details['code']}`;
-    const hint = message.includes(' database') ? `; ${MOVE_AWAY}` : '';
-    throw new HoldfastError(
-      isDamaged ? 'invalid' : kind,
-      `${message} (${path}${code})${hint}`,
-      details,
-      error,
-    );
+    throw new HoldfastError(isDamaged ? 'invalid' : kind, `${message} (${path}${code})`, details, error);
   }
 }
-
-const MOVE_AWAY =
-  'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 async function openShared(
   uri: string,

@@ -26,7 +26,7 @@ import {
 } from './schema.ts';
 
 /** Selects copied reports: other programs may have put theirs into the collection already. */
-const OURS = { 'holdfast.body': { $exists: true } };
+const COPIED_REPORTS = { 'holdfast.body': { $exists: true } };
 
 /** A database that `store copy` fills. */
 export class MongoTarget extends MongoContents implements ContentsTarget {
@@ -34,6 +34,7 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
     const copyingFrom = JSON.stringify(head);
     const found = await this.connection.run((db) => claim(db, head.fleet));
     if (found.copyingFrom === copyingFrom) return;
+    // The copy is new, or an earlier run copied another state of the source: start again.
     await this.clear();
     await this.connection.run(async (db) => {
       await createIndexes(db);
@@ -46,7 +47,7 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
       Promise.all([
         reachedIn(db.collection(COLLECTIONS.objects), {}),
         reachedIn(db.collection(COLLECTIONS.operations), {}),
-        reachedIn(db.collection(COLLECTIONS.reports), OURS),
+        reachedIn(db.collection(COLLECTIONS.reports), COPIED_REPORTS),
       ]),
     );
     return {
@@ -60,7 +61,7 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
     await this.connection.run(async (db) => {
       await db.collection(COLLECTIONS.objects).deleteMany({});
       await db.collection(COLLECTIONS.operations).deleteMany({});
-      await db.collection(COLLECTIONS.reports).deleteMany(OURS);
+      await db.collection(COLLECTIONS.reports).deleteMany(COPIED_REPORTS);
     });
   }
 
@@ -97,8 +98,8 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
         { ...newReportsHead(), lastOid: head.lastOid },
         { upsert: true },
       );
-      const isDone = { $unset: { copying: '', copyingFrom: '' } } as const;
-      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, isDone);
+      const unsetCopying = { $unset: { copying: '', copyingFrom: '' } } as const;
+      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, unsetCopying);
     });
   }
 

@@ -2,7 +2,8 @@ import { descriptorShortage } from '../../disk/descriptors.ts';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
-const MEND =
+/** The remedy for a store that SQLite cannot read. */
+export const MEND =
   'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 /**
@@ -35,7 +36,7 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, de
     'cannot be opened; check the owner and permissions of its files',
   ],
   [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'rejected a change that violates a constraint'],
-  [26, 'SQLITE_NOTADB', 'file is not a database', 'is not a database'],
+  [26, 'SQLITE_NOTADB', 'file is not a database', `is not a database; ${MEND}`],
 ];
 
 /** SQLITE_NOTADB. */

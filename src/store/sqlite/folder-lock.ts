@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { type Database, openExclusively } from './connection.ts';
-import { isBusy, storeError } from './errors.ts';
+import { isBusy, MEND, storeError } from './errors.ts';
 
 /** The holder of a lock, for the error message that a second manager gets. */
 const Holder = z.object({
@@ -68,6 +68,9 @@ function inUse(holder: Holder | null, cause: unknown): HoldfastError {
 
 function unusable(cause: unknown): HoldfastError {
   const known = storeError(cause);
-  const reason = known instanceof HoldfastError ? known.message.replace(/^the store /, 'it ') : 'see the log';
+  const reason =
+    known instanceof HoldfastError
+      ? known.message.replace(/^the store /, 'it ').replace(MEND, 'delete it')
+      : 'see the log';
   return new HoldfastError('unavailable', `manager.lock in DATA_DIR cannot be used: ${reason}`, {}, cause);
 }

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../errors.ts';
 import { type Database, prepare } from './connection.ts';
-import { isNotADatabase } from './errors.ts';
+import { isNotADatabase, MEND } from './errors.ts';
 import { createSchema } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -10,7 +10,7 @@ export type Migration = (db: Database, fleet: string) => void;
 /** All migrations, oldest first; the first makes version `LAST_UNRELEASED + 1`. A release may only append to them. */
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
-/** Schemas up to this version were in no release, and are not migrated. */
+/** Schemas up to this version were never released; such files are refused. */
 const LAST_UNRELEASED = 1;
 
 /** "Hold" in ASCII. The file's header contains it, to distinguish Holdfast's files from those of other programs. */
@@ -24,7 +24,7 @@ interface Header {
 
 /**
  * Throws `invalid` if this version must not use the file: it is not a database, or belongs to another program, or was
- * written by a newer or an unreleased version. Only reads.
+ * written by a newer or an unreleased version. The message has the remedy. Only reads.
  */
 export function checkHeader(db: Database, migrations: readonly Migration[]): void {
   const { version, application, tables } = readHeader(db);
@@ -38,7 +38,10 @@ export function checkHeader(db: Database, migrations: readonly Migration[]): voi
   }
   const isNew = version === 0 && application === 0 && tables === 0;
   if (!isNew && application !== APPLICATION_ID) {
-    throw new HoldfastError('invalid', "the store's file is a database of another program");
+    throw new HoldfastError(
+      'invalid',
+      "the store's file is a database of another program; set DATA_DIR to another folder",
+    );
   }
   if (!isNew && version <= LAST_UNRELEASED) {
     const message = `the store was written by an unreleased version of Holdfast (its schema is ${version}); ${advice}`;
@@ -70,6 +73,6 @@ function readHeader(db: Database): Header {
     return prepare<Header>(db, HEADER).get() ?? { version: 0, application: 0, tables: 0 };
   } catch (error) {
     if (!isNotADatabase(error)) throw error;
-    throw new HoldfastError('invalid', "the store's file is not a database", {}, error);
+    throw new HoldfastError('invalid', `the store's file is not a database; ${MEND}`, {}, error);
   }
 }

@@ -9,7 +9,7 @@ export type CheckFiles = () => void;
  * or replaced, or its disk unmounted, under a running manager. SQLite would continue in the deleted files, and
  * everything that it acknowledges from then on would be lost when the process ends. A check takes a few microseconds.
  */
-export function watchFiles(path: string): CheckFiles {
+export function createFileCheck(path: string): CheckFiles {
   const files = [path, `${path}-wal`].map((file) => ({ file, identity: identify(file) }));
   return () => {
     for (const { file, identity } of files) if (identify(file) !== identity) throw filesGone();

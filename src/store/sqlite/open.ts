@@ -13,7 +13,7 @@ import {
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
-import { watchFiles } from './open-files.ts';
+import { createFileCheck } from './open-files.ts';
 import { SqliteStore } from './store.ts';
 import { prepareReads, prepareWrites } from './tables.ts';
 
@@ -55,7 +55,12 @@ function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
       const writes = prepareWrites(writer, defaults, random);
-      return new SqliteStore({ reader, writer }, prepareReads(reader, defaults), writes, watchFiles(path));
+      return new SqliteStore(
+        { reader, writer },
+        prepareReads(reader, defaults),
+        writes,
+        createFileCheck(path),
+      );
     });
   });
 }

@@ -1,5 +1,6 @@
-import { open } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
@@ -17,5 +18,34 @@ describe('a start on a store that is damaged', () => {
       kind: 'invalid',
       message: expect.stringMatching(message),
     });
+  });
+});
+
+const ELSEWHERE = 'set DATA_DIR to an empty folder (containers restart once)';
+const MEND =
+  'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
+
+describe('a start on a store that this version must not use', () => {
+  it.each([
+    ['of a newer version', 'PRAGMA user_version = 99', `run that version, or ${ELSEWHERE}`],
+    ['of an unreleased version', 'PRAGMA user_version = 1', ELSEWHERE],
+    ['of another program', 'PRAGMA application_id = 7', 'set DATA_DIR to another folder'],
+    ['that is not a database', null, MEND],
+  ])('%s names the one remedy', async (_, change, remedy) => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await manager.stop();
+    const path = join(manager.dataFolder, 'store.sqlite');
+    if (change === null) await writeFile(path, 'a text that is not a database'.repeat(99));
+    else {
+      const db = new DatabaseSync(path);
+      db.exec(change);
+      db.close();
+    }
+    const error: Error = await manager.restart().then(
+      () => expect.fail(),
+      (reason) => reason,
+    );
+    expect(error).toMatchObject({ kind: 'invalid' });
+    expect(error.message.split('; ').slice(1)).toEqual([`${remedy} (${path})`]);
   });
 });

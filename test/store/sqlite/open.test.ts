@@ -105,7 +105,7 @@ describe('openSqliteStore', () => {
   it('refuses a database of a schema that was never released', async () => {
     await (await openAt(path)).close();
     outside('PRAGMA user_version = 1; ALTER TABLE objects RENAME TO apps');
-    await expectRefused('invalid', /database of an unreleased version of Holdfast \(its schema is 1\)/);
+    await expectRefused('invalid', /an unreleased version of Holdfast \(its schema is 1\)/);
   });
 
   it('rejects as unavailable where the file cannot be made or opened', async () => {

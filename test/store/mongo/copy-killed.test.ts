@@ -135,7 +135,7 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     expect(there).toBeLessThan(REPORTS);
     const work = new DatabaseSync(`${file}.copy`);
     work.exec('CREATE TABLE written (part TEXT)');
-    for (const part of ['apps', 'operations', 'reports'])
+    for (const part of ['objects', 'operations', 'reports'])
       work.exec(
         `CREATE TRIGGER count_${part} AFTER INSERT ON ${part} BEGIN INSERT INTO written VALUES ('${part}'); END`,
       );

@@ -41,7 +41,7 @@ const anyLife: fc.Arbitrary<Life> = fc.record({
   ),
 });
 
-/** A manager as far as it looks at origin: the loop of `reconcile/looks.ts`, without passes. */
+/** A manager as far as it looks at origin: the loop of `reconcile/origin-passes.ts`, without passes. */
 class Asker {
   readonly lease: PollLease;
   readonly id: string;

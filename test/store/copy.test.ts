@@ -266,5 +266,5 @@ it('goes on with no copy that a newer version began', async () => {
   const db = new DatabaseSync(`${copyOf(place)}.copy`);
   db.exec('PRAGMA user_version = 99');
   db.close();
-  await expect(place.copy()).rejects.toThrow(/newer version of Holdfast/);
+  await expect(place.copy()).rejects.toThrow(/unfinished copy by another version of Holdfast; delete it/);
 });

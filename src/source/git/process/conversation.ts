@@ -13,9 +13,7 @@ export interface AnswerReader {
   bytes(count: number): Promise<Buffer>;
 }
 
-/**
- * The command of a long-lived process: of git, or of a `program` that starts git and is ended with all that it started.
- */
+/** The command of a long-lived process: git, or a `program` that starts git and is ended with all that it started. */
 export interface ConversationCommand extends GitCommand {
   program?: string;
 }

@@ -28,14 +28,14 @@ const PAGE = 500;
 export async function copyContents(
   from: Contents,
   to: ContentsTarget,
-  tell: OnCopyProgress,
+  onProgress: OnCopyProgress,
 ): Promise<Copied> {
   const head = await from.head();
   await to.begin(head);
-  const copied = await fillAndCompare(from, to, tell).catch(async (error: unknown) => {
+  const copied = await fillAndCompare(from, to, onProgress).catch(async (error: unknown) => {
     if (kindOf(error) !== 'conflict') throw error;
     await to.clear();
-    return fillAndCompare(from, to, tell);
+    return fillAndCompare(from, to, onProgress);
   });
   if (JSON.stringify(await from.head()) !== JSON.stringify(head)) {
     throw new HoldfastError(
@@ -47,11 +47,20 @@ export async function copyContents(
   return copied;
 }
 
-async function fillAndCompare(from: Contents, to: ContentsTarget, tell: OnCopyProgress): Promise<Copied> {
+async function fillAndCompare(
+  from: Contents,
+  to: ContentsTarget,
+  onProgress: OnCopyProgress,
+): Promise<Copied> {
   const { objects, operations, reports } = await to.reached();
   const alreadyCopied = { objects: objects.rows, operations: operations.rows, reports: reports.rows };
   const report = (part: Part, added = 0): void =>
-    tell({ part, rows: alreadyCopied[part] + added, alreadyCopied: alreadyCopied[part], isCheck: false });
+    onProgress({
+      part,
+      rows: alreadyCopied[part] + added,
+      alreadyCopied: alreadyCopied[part],
+      isCheck: false,
+    });
   for (const part of PARTS) if (alreadyCopied[part] > 0) report(part);
   await eachPage(pages(from).objects, objects.last, async (rows, done) => {
     await to.putObjects(rows);
@@ -65,14 +74,14 @@ async function fillAndCompare(from: Contents, to: ContentsTarget, tell: OnCopyPr
     await to.putReports(rows);
     report('reports', done);
   });
-  return compare(from, to, alreadyCopied, tell);
+  return compare(from, to, alreadyCopied, onProgress);
 }
 
 async function compare(
   from: Contents,
   to: Contents,
   alreadyCopied: Record<Part, number>,
-  tell: OnCopyProgress,
+  onProgress: OnCopyProgress,
 ): Promise<Copied> {
   const copied: Partial<Copied> = {};
   for (const part of PARTS) {
@@ -82,7 +91,7 @@ async function compare(
       throw new HoldfastError('conflict', message, { rows: source.rows, copied: copy.rows });
     }
     copied[part] = { rows: source.rows, alreadyCopied: alreadyCopied[part] };
-    tell({ part, rows: source.rows, alreadyCopied: alreadyCopied[part], isCheck: true });
+    onProgress({ part, rows: source.rows, alreadyCopied: alreadyCopied[part], isCheck: true });
   }
   return copied as Copied;
 }

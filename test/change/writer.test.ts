@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Write } from '../../src/change/write.ts';
 import { HoldfastError } from '../../src/errors.ts';
+import type { Reader } from '../../src/source/source.ts';
 import { tagsOf } from '../../src/store/if-match.ts';
 import type { StoredApp } from '../../src/store/store.ts';
 import { type Engine, wrap } from '../support/engine.ts';
@@ -28,6 +29,33 @@ function createGate(): { opened: Promise<void>; open: () => void } {
 /** Until a write that was asked for is taken from the queue: a turn or two of the event loop. */
 async function underWay(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await setImmediate();
+}
+
+type Moment = () => Promise<unknown>;
+
+/** A reader that does the next of these things after each file that it reads. */
+function afterEachBlob(moments: Moment[]): (engine: Engine) => Partial<Reader> {
+  return ({ source: { reader } }) => ({
+    blob: async (blob, maxBytes) => {
+      const found = await reader.blob(blob, maxBytes);
+      await moments.shift()?.();
+      return found;
+    },
+  });
+}
+
+/** The branch gets another commit, which is read, and is back where it was. */
+function commitAndTakeBack({ repository, reconciler, commit }: Engine): Moment[] {
+  return [
+    async () => {
+      await commit({ [WEB]: 'container_image: web:1\nprivileged: true\n' });
+      await reconciler.reconcile();
+    },
+    async () => {
+      await repository.git('reset', '--quiet', '--hard', 'HEAD~1');
+      await reconciler.reconcile();
+    },
+  ];
 }
 
 function create(name: string): Write {
@@ -300,61 +328,29 @@ describe('a branch that moves meanwhile', () => {
   });
 
   it('gets no text of a commit that was there only while the write was drafted', async () => {
-    const moments: (() => Promise<unknown>)[] = [];
+    const moments: Moment[] = [];
     const work = await workshop({
       store: () => ({ ping: async () => void (await moments.shift()?.()) }),
-      reader: ({ source: { reader } }) => ({
-        blob: async (blob, maxBytes) => {
-          const found = await reader.blob(blob, maxBytes);
-          await moments.shift()?.();
-          return found;
-        },
-      }),
+      reader: afterEachBlob(moments),
     });
-    const { repository, reconciler, commit } = work;
-    moments.push(
-      async () => {
-        await commit({ [WEB]: 'container_image: web:1\nprivileged: true\n' });
-        await reconciler.reconcile();
-      },
-      async () => {
-        await repository.git('reset', '--quiet', '--hard', 'HEAD~1');
-        await reconciler.reconcile();
-      },
-    );
+    moments.push(...commitAndTakeBack(work));
     await work.writer.write(setImage('web', '2'), CONTEXT);
     expect(moments).toEqual([]);
-    expect(await repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
+    expect(await work.repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
   });
 
   it('gets no text of such a commit even if the branch is back before the last write is drafted', async () => {
-    const moments: (() => Promise<unknown>)[] = [];
+    const moments: Moment[] = [];
     const work = await workshop({
-      reader: ({ source: { reader } }) => ({
-        blob: async (blob, maxBytes) => {
-          const found = await reader.blob(blob, maxBytes);
-          await moments.shift()?.();
-          return found;
-        },
-      }),
+      reader: afterEachBlob(moments),
     });
-    const { repository, reconciler, commit } = work;
-    moments.push(
-      async () => {
-        await commit({ [WEB]: 'container_image: web:1\nprivileged: true\n' });
-        await reconciler.reconcile();
-      },
-      async () => {
-        await repository.git('reset', '--quiet', '--hard', 'HEAD~1');
-        await reconciler.reconcile();
-      },
-    );
+    moments.push(...commitAndTakeBack(work));
     // Eight writes are gathered at once: the text of the last one is read once those before it are drafted.
     const names = Array.from({ length: 7 }, (_, index) => `new-${index}`);
     const writes = [setImage('cron', '2'), ...names.map(create), setImage('web', '2')];
     await Promise.all(writes.map((write) => work.writer.write(write, CONTEXT)));
     expect(moments).toEqual([]);
-    expect(await repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
+    expect(await work.repository.show(`desired-state/${WEB}`)).toBe('container_image: web:2\n');
   });
 
   it('makes the write unnecessary: it resolves when what a person committed is applied', async () => {

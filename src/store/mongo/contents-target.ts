@@ -20,7 +20,7 @@ import {
   createIndexes,
   newFleetHead,
   newReportsHead,
-  refuseOtherSchema,
+  refuseUnknownSchema,
   SCHEMA_VERSION,
   type SchemaDocument,
 } from './schema.ts';
@@ -135,7 +135,7 @@ async function claim(db: Db, fleet: string): Promise<SchemaDocument> {
     if (!isDuplicateKey(error)) throw error;
   }
   const found = await schema(db).findOne({ _id: 'schema' });
-  refuseOtherSchema(found?.version ?? SCHEMA_VERSION);
+  refuseUnknownSchema(found?.version ?? SCHEMA_VERSION);
   if (found?.copying === undefined)
     throw new HoldfastError('invalid', 'the database already contains a store');
   if (found.copying === fleet) return found;

@@ -1,5 +1,6 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
+import { refuseOtherSchema } from '../schema-version.ts';
 import type { FleetHead, LeaseDocument, ReportsHead } from './documents.ts';
 import { isDuplicateKey, isIndexConflict } from './errors.ts';
 
@@ -14,8 +15,6 @@ export const COLLECTIONS = {
 
 /** Raised with every change of the meaning of documents. */
 export const SCHEMA_VERSION = 2;
-/** Databases of this schema, or of an older one, can only come from versions before the first release. */
-const LAST_UNRELEASED = 1;
 
 const FLEET_BYTES = 16;
 
@@ -81,25 +80,15 @@ async function createIndex(db: Db, name: string, [keys, options]: Index): Promis
 
 function refuseUnusable(schema: SchemaDocument | null): void {
   if (schema === null) return;
-  refuseOtherSchema(schema.version);
+  refuseUnknownSchema(schema.version);
   if (schema.copying === undefined) return;
   const message = 'a copy into this database is unfinished; run "holdfast store copy" again';
   throw new HoldfastError('invalid', message);
 }
 
 /** Throws `invalid` if a newer or an unreleased version of the product has used the database. */
-export function refuseOtherSchema(version: number): void {
-  const elsewhere = 'set MONGODB_DATABASE to a new one (containers restart once)';
-  if (version > SCHEMA_VERSION) {
-    const message =
-      `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-      `this version knows ${SCHEMA_VERSION}); run that version, or ${elsewhere}`;
-    throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
-  }
-  if (version <= LAST_UNRELEASED) {
-    const message = `the store was written by an unreleased version of Holdfast (its schema is ${version}); ${elsewhere}`;
-    throw new HoldfastError('invalid', message, { version, known: SCHEMA_VERSION });
-  }
+export function refuseUnknownSchema(version: number): void {
+  refuseOtherSchema(version, SCHEMA_VERSION, 'set MONGODB_DATABASE to a new one (containers restart once)');
 }
 
 async function createOnce(db: Db, document: { _id: string; version: number }): Promise<void> {

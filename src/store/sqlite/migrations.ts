@@ -1,4 +1,5 @@
 import { HoldfastError } from '../../errors.ts';
+import { LAST_UNRELEASED, refuseOtherSchema } from '../schema-version.ts';
 import { type Database, prepare } from './connection.ts';
 import { isNotADatabase, MEND } from './errors.ts';
 import { createSchema } from './schema.ts';
@@ -9,9 +10,6 @@ export type Migration = (db: Database, fleet: string) => void;
 
 /** All migrations, oldest first; the first makes version `LAST_UNRELEASED + 1`. A release may only append to them. */
 export const MIGRATIONS: readonly Migration[] = [createSchema];
-
-/** Schemas up to this version were never released; such files are refused. */
-const LAST_UNRELEASED = 1;
 
 /** "Hold" in ASCII. The file's header contains it, to distinguish Holdfast's files from those of other programs. */
 const APPLICATION_ID = 0x486f6c64;
@@ -28,25 +26,16 @@ interface Header {
  */
 export function checkHeader(db: Database, migrations: readonly Migration[]): void {
   const { version, application, tables } = readHeader(db);
-  const newest = LAST_UNRELEASED + migrations.length;
-  const advice = 'set DATA_DIR to an empty folder (containers restart once)';
-  if (version > newest) {
-    const message =
-      `the store was written by a newer version of Holdfast (its schema is ${version}, ` +
-      `this version knows ${newest}); run that version, or ${advice}`;
-    throw new HoldfastError('invalid', message, { version, known: newest });
-  }
   const isNew = version === 0 && application === 0 && tables === 0;
-  if (!isNew && application !== APPLICATION_ID) {
+  if (isNew) return;
+  const newest = LAST_UNRELEASED + migrations.length;
+  if (version <= newest && application !== APPLICATION_ID) {
     throw new HoldfastError(
       'invalid',
       "the store's file is a database of another program; set DATA_DIR to another folder",
     );
   }
-  if (!isNew && version <= LAST_UNRELEASED) {
-    const message = `the store was written by an unreleased version of Holdfast (its schema is ${version}); ${advice}`;
-    throw new HoldfastError('invalid', message, { version, known: newest });
-  }
+  refuseOtherSchema(version, newest, 'set DATA_DIR to an empty folder (containers restart once)');
 }
 
 /** Runs the migrations that the database has not been through, each in its own transaction. */

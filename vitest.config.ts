@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
-import { TellMore } from './test/support/tell-more.ts';
+import { TellMore } from './test/support/summary-reporter.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**', 'test/bench/**'],
-    globalSetup: ['test/support/announce.ts', 'test/support/in-memory.ts'],
+    globalSetup: ['test/support/announce-skipped.ts', 'test/support/in-memory.ts'],
     // Loading and warming up the program again for each file took a fifth of the time. test/support/leaks.ts fails a
     // file that leaves something behind.
     isolate: false,

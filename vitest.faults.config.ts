@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { TellMore } from './test/support/tell-more.ts';
+import { TellMore } from './test/support/summary-reporter.ts';
 
 /** The slow tests, some of which need special rights: killed processes, full disks, large repositories. */
 export default defineConfig({

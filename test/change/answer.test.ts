@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
-import { CONTEXT, failure, setImage, workshop } from '../support/workshop.ts';
+import { buildWriterEngine, CONTEXT, failure, setImage } from '../support/writer-engine.ts';
 
 describe('the answer to a write', () => {
   it('has the object as that write made it, whatever comes right behind', async () => {
-    const { writer } = await workshop();
+    const { writer } = await buildWriterEngine();
     const name = 'new';
     const [created, stopped, same, deleted, again] = await Promise.all([
       writer.write({ kind: 'app', op: 'create', name, fields: { container_image: 'new:1' } }, CONTEXT),
@@ -26,7 +26,7 @@ describe('the answer to a write', () => {
 
   it('is a conflict with the revision where a person has deleted the object meanwhile', async () => {
     let revision = '';
-    const { writer } = await workshop({
+    const { writer } = await buildWriterEngine({
       afterPublish: async ({ repository, commit }) => {
         revision = await repository.git('rev-parse', 'HEAD');
         await commit({ 'apps/web.yaml': null });
@@ -39,7 +39,7 @@ describe('the answer to a write', () => {
   });
 
   it('has no object where nothing had to change, and a commit has deleted the object meanwhile', async () => {
-    const { writer } = await workshop({
+    const { writer } = await buildWriterEngine({
       store: ({ store, commit, reconciler }) => ({
         app: async (name) => {
           await commit({ 'apps/web.yaml': null });
@@ -54,7 +54,7 @@ describe('the answer to a write', () => {
 
   it('names the revision where the store fails once it is applied', async () => {
     let isApplied = false;
-    const { writer, repository } = await workshop({
+    const { writer, repository } = await buildWriterEngine({
       afterPublish: async () => {
         isApplied = true;
       },

@@ -10,7 +10,7 @@ import type { Reader } from '../../src/source/source.ts';
 import { tagsOf } from '../../src/store/if-match.ts';
 import type { StoredApp } from '../../src/store/store.ts';
 import { type Engine, wrap } from '../support/engine.ts';
-import { CONTEXT, failure, setImage, WEB, workshop } from '../support/workshop.ts';
+import { buildWriterEngine, CONTEXT, failure, setImage, WEB } from '../support/writer-engine.ts';
 
 const BY_PAT = { actor: 'pat', requestId: 'r', at: 0 };
 
@@ -76,7 +76,7 @@ async function openAlive(path: string): Promise<void> {
 
 describe('the queue', () => {
   it('takes writes of one object in their order', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const tags = ['2', '3', '4', '5'];
     await Promise.all(tags.map((tag) => work.writer.write(setImage('web', tag), CONTEXT)));
     expect(await subjects(work)).toEqual(
@@ -86,7 +86,7 @@ describe('the queue', () => {
   });
 
   it('publishes writes that arrive together in one go, up to 64: one commit each, in their order', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const names = Array.from({ length: 65 }, (_, index) => `new-${index}`);
     const revisions = await Promise.all(names.map((name) => work.writer.write(create(name), CONTEXT)));
     expect(work.published).toEqual([64, 1]);
@@ -96,7 +96,7 @@ describe('the queue', () => {
   });
 
   it('publishes together what has arrived while another write was under way', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const first = work.writer.write(setImage('web', '2'), CONTEXT);
     await underWay();
     const others = Array.from({ length: 5 }, (_, index) =>
@@ -110,7 +110,7 @@ describe('the queue', () => {
   });
 
   it('has each write see those before it, also in one publish', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const outcomes = await Promise.allSettled([
       work.writer.write(setImage('cron', '2'), CONTEXT),
       work.writer.write(
@@ -132,7 +132,7 @@ describe('the queue', () => {
   });
 
   it('has the delete of an app see the files of groups that earlier writes have changed', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const edge = 'device-groups/edge.yaml';
     await work.commit({ [edge]: '# Ask Pat\napps: [web]\n' });
     await Promise.all([
@@ -146,7 +146,7 @@ describe('the queue', () => {
   });
 
   it('does not let one that is refused keep others back', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const writes = ['web', 'nobody', 'cron'].map((name) => work.writer.write(setImage(name, '2'), CONTEXT));
     const [web, nobody, cron] = await Promise.allSettled(writes);
     expect([web?.status, cron?.status]).toEqual(['fulfilled', 'fulfilled']);
@@ -173,7 +173,7 @@ describe('the queue', () => {
       end: ({ repository }: Engine) => repository.git('merge', '--abort'),
     },
   ])('asks once where all are refused for the same reason: $name', async ({ hinder, end }) => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     await hinder(work);
     const writes = ['one', 'two', 'three'].map(create);
     const refused = await Promise.all(writes.map((write) => failure(work.writer.write(write, CONTEXT))));
@@ -184,7 +184,7 @@ describe('the queue', () => {
   });
 
   it('waits for a lock once, before it looks at the files of each', async () => {
-    const work = await workshop({
+    const work = await buildWriterEngine({
       beforePublish: ({ repository }) => openAlive(join(repository.folder, '.git/index.lock')),
     });
     await rm(join(work.repository.folder, 'desired-state', WEB));
@@ -198,7 +198,7 @@ describe('the queue', () => {
 
   it('makes the others again where a restart overtook the If-Match of one that is drafted', async () => {
     let looks = 0;
-    const work = await workshop({
+    const work = await buildWriterEngine({
       store: ({ store }) => ({
         app: async (name) => {
           // The second look comes once all are drafted.
@@ -218,7 +218,7 @@ describe('the queue', () => {
   it('tells each of its own commit where nobody knows whether they arrived, and looks', async () => {
     const commits = ['a', 'b'].map((digit) => digit.repeat(40));
     let looks = 0;
-    const work = await workshop({
+    const work = await buildWriterEngine({
       beforePublish: () => Promise.reject(new HoldfastError('unavailable', 'lost', { commits })),
       reconciler: ({ reconciler }) => ({
         pollOrigin: () => {
@@ -237,7 +237,7 @@ describe('the queue', () => {
 
   it('refuses a write whose turn does not come, and makes nothing of it later', async () => {
     const gate = createGate();
-    const work = await workshop({ waitLimit: 3000, beforePublish: () => gate.opened });
+    const work = await buildWriterEngine({ waitLimit: 3000, beforePublish: () => gate.opened });
     const first = work.writer.write(setImage('web', '2'), CONTEXT);
     await underWay();
     const refused = await Promise.all(
@@ -254,7 +254,7 @@ describe('the queue', () => {
   });
 
   it('ends what is under way when it closes, and takes nothing more', async () => {
-    const work = await workshop();
+    const work = await buildWriterEngine();
     const first = work.writer.write(setImage('web', '2'), CONTEXT);
     await underWay();
     const waiting = failure(work.writer.write(setImage('web', '3'), CONTEXT));
@@ -274,7 +274,7 @@ it.each<[string, Write, readonly string[] | null, string]>([
   ['nothing is wrong with the update', setImage('web', '2'), null, 'conflict'],
   ['nothing is wrong with the create', create('new'), null, 'conflict'],
 ])('where the head is refused, and %s', async (_, write, ifMatch, kind) => {
-  const work = await workshop();
+  const work = await buildWriterEngine();
   await work.commit({ [WEB]: null, 'apps/cron.yaml': null }, 'lose all files');
   const refused = await failure(work.writer.write(write, { ...CONTEXT, ifMatch }));
   expect([refused.kind, work.published]).toEqual([kind, []]);
@@ -288,7 +288,7 @@ it.each<[string, Write, string]>([
   ],
   ['before an invalid file', setImage('web', '2'), 'moved-on'],
 ])('an If-Match that does not match is reported %s', async (_, write, kind) => {
-  const work = await workshop();
+  const work = await buildWriterEngine();
   await work.commit({ [WEB]: '[', 'device-groups/edge.yaml': 'apps: [cron]\n' });
   const refused = await failure(work.writer.write(write, { ...CONTEXT, ifMatch: ['"0"'] }));
   expect([refused.kind, work.published]).toEqual([kind, []]);
@@ -297,7 +297,7 @@ it.each<[string, Write, string]>([
 describe('a branch that moves meanwhile', () => {
   it('gets the write on top, and nothing of either is lost', async () => {
     let moves = 0;
-    const work = await workshop({
+    const work = await buildWriterEngine({
       beforePublish: async ({ commit }) => {
         moves += 1;
         if (moves <= 4)
@@ -315,7 +315,7 @@ describe('a branch that moves meanwhile', () => {
 
   it('is a conflict when it moved five times, and nothing is written', async () => {
     let moves = 0;
-    const work = await workshop({
+    const work = await buildWriterEngine({
       beforePublish: ({ commit }) => {
         moves += 1;
         return commit({ 'apps/cron.yaml': `container_image: cron:${moves + 1}\n` }, `person ${moves}`);
@@ -329,7 +329,7 @@ describe('a branch that moves meanwhile', () => {
 
   it('gets no text of a commit that was there only while the write was drafted', async () => {
     const moments: Moment[] = [];
-    const work = await workshop({
+    const work = await buildWriterEngine({
       store: () => ({ ping: async () => void (await moments.shift()?.()) }),
       reader: afterEachBlob(moments),
     });
@@ -341,7 +341,7 @@ describe('a branch that moves meanwhile', () => {
 
   it('gets no text of such a commit even if the branch is back before the last write is drafted', async () => {
     const moments: Moment[] = [];
-    const work = await workshop({
+    const work = await buildWriterEngine({
       reader: afterEachBlob(moments),
     });
     moments.push(...commitAndTakeBack(work));
@@ -357,7 +357,7 @@ describe('a branch that moves meanwhile', () => {
     const gate = createGate();
     let isHeld = false;
     let reconciled = 0;
-    const work = await workshop({
+    const work = await buildWriterEngine({
       wrapStore: (store) =>
         wrap(store, {
           apply: async (batch) => {
@@ -393,7 +393,7 @@ describe('a branch that moves meanwhile', () => {
 
 it('a commit that is published but not applied is told with its revision, and applied by the next pass', async () => {
   let fails = false;
-  const work = await workshop({
+  const work = await buildWriterEngine({
     wrapStore: (store) =>
       wrap(store, {
         apply: (batch) =>
@@ -422,7 +422,7 @@ describe('a commit that was published', () => {
     ['has another one on top', ['commit', '--quiet', '--allow-empty', '-m', 'person'], null],
   ])('and %s counts as applied only where the head has it', async (_, command, kind) => {
     let revision = '';
-    const work = await workshop({
+    const work = await buildWriterEngine({
       afterPublish: async ({ repository }) => {
         revision = await repository.git('rev-parse', 'HEAD');
         await repository.git(...command);

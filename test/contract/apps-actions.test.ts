@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
-import { suiteManager } from '../support/suite.ts';
 import {
   changedLines,
   commitCount,
   expectNothingWritten,
   expectRefused,
   lastCommit,
-} from '../support/world.ts';
+} from '../support/manager-state.ts';
+import { sendRaw } from '../support/raw-request.ts';
+import { suiteManager } from '../support/suite.ts';
 import { APP_DEFAULTS, appRecord, NO_NAMES } from './expected.ts';
 
 const WEB = { container_image: 'nginx:1.26', starting_ports: [80] };

@@ -3,9 +3,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { JSON_TYPE, sendRaw } from '../support/raw.ts';
+import { commitCount, expectRefused, lastCommit } from '../support/manager-state.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { commitCount, expectRefused, lastCommit } from '../support/world.ts';
 import { appRecord, FULL_APP, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
 
 describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { changedLines, commitCount, expectRefused, lastCommit } from '../support/manager-state.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { changedLines, commitCount, expectRefused, lastCommit } from '../support/world.ts';
 import { groupRecord, NO_NAMES } from './expected.ts';
 
 describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {

@@ -7,9 +7,9 @@ import { type Service, startService } from '../../src/service/service.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
 import { PASSWORD, REAL_CLOCK, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { expectRefused, lastCommit } from '../support/manager-state.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectRefused, lastCommit } from '../support/world.ts';
 
 function basic(text: string): string {
   return `Basic ${Buffer.from(text).toString('base64')}`;

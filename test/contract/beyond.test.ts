@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
-import { serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
+import { ENDLESS_MESSAGES, serveSsh } from '../support/ssh-origin.ts';
 import { suiteManager } from '../support/suite.ts';
 import { REASON } from './expected.ts';
 
@@ -61,7 +61,7 @@ describe('decisions.md: Beyond the contract', () => {
     await ssh.behave('exit 1\n');
     const settings = { GIT_TIMEOUT: '1' };
     const follower = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-    await ssh.behave(TALKS_FOR_EVER);
+    await ssh.behave(ENDLESS_MESSAGES);
     const reply = await follower.reconcile();
     expect(reply.status).toBe(503);
     expect(reply.body).toEqual({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
 
 const WEB = '/api/v2/apps/web';

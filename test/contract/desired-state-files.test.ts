@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { inDesiredState, writeFiles } from '../support/folder.ts';
 import type { TestRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { worldOf } from '../support/world.ts';
+import { managerState } from '../support/manager-state.ts';
 import { appRecord, groupRecord, REASON } from './expected.ts';
 
 interface Problem {
@@ -48,7 +48,7 @@ describe('decisions.md: Desired-state files: Where', () => {
 
   it("below the folder: files of the repository outside it are nobody's business", async () => {
     const manager = await startManager({ files: SMALL_FLEET });
-    const before = await worldOf(manager);
+    const before = await managerState(manager);
     await manager.repository.commit({
       'apps/outside.yaml': 'container_image: a\n',
       'notes.txt': 'x\n',
@@ -56,7 +56,7 @@ describe('decisions.md: Desired-state files: Where', () => {
     });
     const { body } = await manager.reconcile();
     expect(body.problems).toEqual([]);
-    const after = await worldOf(manager);
+    const after = await managerState(manager);
     expect([after.apps, after.groups]).toEqual([before.apps, before.groups]);
   });
 
@@ -247,7 +247,7 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
     'a problem of that file; its object keeps its last good content, everything else is applied: %s',
     async (_, spoil) => {
       const manager = await startManager({ files: SMALL_FLEET });
-      const before = await worldOf(manager);
+      const before = await managerState(manager);
       const { folder } = manager.repository;
       await writeFiles(folder, { 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
       await spoil(manager.repository);
@@ -263,7 +263,7 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
           message: REASON,
         });
       expect(body.revision_applied).toBe(head);
-      const after = await worldOf(manager);
+      const after = await managerState(manager);
       expect(after.groups).toEqual(before.groups);
       expect(after.apps).toEqual({ ...before.apps, new: appRecord('new', { container_image: 'new:1' }, 1) });
       const { body: info } = await manager.get('/api/v2/device_groups/edge/info');
@@ -290,14 +290,14 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
 
   it('the same where a file went bad while no manager ran', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
-    const before = await worldOf(manager);
+    const before = await managerState(manager);
     await manager.stop();
     const changes = { 'apps/new.yaml': 'container_image: new:1\n', 'apps/web.yaml': '[' };
     await manager.repository.commit(inDesiredState(changes));
     const next = await manager.restart();
     const { problems } = (await next.get('/api/v2/reconcile')).body;
     expect(problems.map(({ file }: Problem) => file)).toEqual(['apps/web.yaml']);
-    const { apps, groups } = await worldOf(next);
+    const { apps, groups } = await managerState(next);
     expect(groups).toEqual(before.groups);
     expect(apps).toEqual({ ...before.apps, new: appRecord('new', { container_image: 'new:1' }, 1) });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { commitCount, expectRefused, lastCommit, recordsOf } from '../support/world.ts';
+import { commitCount, expectRefused, lastCommit, recordsOf } from '../support/manager-state.ts';
 import { groupRecord, REASON } from './expected.ts';
 
 const EDGE = '/api/v2/device_groups/edge';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, USER } from '../support/manager.ts';
+import { expectRefused } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectRefused } from '../support/world.ts';
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 const DEVICE = basic('device:of many shops');

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { JSON_TYPE, sendRaw } from '../support/raw.ts';
-import { suiteManager } from '../support/suite.ts';
 import {
   changedLines,
   commitCount,
   expectNothingWritten,
   expectRefused,
   lastCommit,
-} from '../support/world.ts';
+} from '../support/manager-state.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
+import { suiteManager } from '../support/suite.ts';
 import { groupRecord, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
 
 const GROUPS = '/api/v2/device_groups';

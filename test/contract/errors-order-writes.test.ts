@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { JSON_TYPE, type RawRequest, sendRaw } from '../support/raw.ts';
+import { expectNothingWritten } from '../support/manager-state.ts';
+import { JSON_TYPE, type RawRequest, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectNothingWritten } from '../support/world.ts';
 
 /** A route that writes; where it reads a body, one that it takes and one that it refuses with 400. */
 interface WritingRoute {

@@ -2,9 +2,9 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { JSON_TYPE, type RawRequest, sendRaw } from '../support/raw.ts';
+import { expectNothingWritten } from '../support/manager-state.ts';
+import { JSON_TYPE, type RawRequest, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectNothingWritten } from '../support/world.ts';
 import { REASON } from './expected.ts';
 
 const FOREIGN = { origin: 'https://evil.example' };

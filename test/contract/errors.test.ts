@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, SMALL_FLEET, startManager } from '../support/manager.ts';
-import { JSON_TYPE, sendRaw } from '../support/raw.ts';
+import { expectNothingWritten, expectRefused } from '../support/manager-state.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectNothingWritten, expectRefused } from '../support/world.ts';
 import { REASON } from './expected.ts';
 
 const MIB = 2 ** 20;

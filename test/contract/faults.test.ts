@@ -5,7 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { commitCount, worldOf } from '../support/world.ts';
+import { commitCount, managerState } from '../support/manager-state.ts';
 import { REASON } from './expected.ts';
 
 const WEB = '/api/v2/apps/web';
@@ -67,7 +67,7 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
     'A failure inside is 500 or 503 with a request id, and no stack or path of the machine: %s %s',
     async (method, path) => {
       const manager = await startManager({ files: SMALL_FLEET });
-      const before = await worldOf(manager);
+      const before = await managerState(manager);
       const mend = breakStore(manager);
       const body = method === 'GET' ? {} : { body: { container_image: 'x', hostname: 'h' } };
       const reply = await manager.request(method, path, {
@@ -79,7 +79,7 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
       expectHarmless(reply.text, manager);
       mend();
       await manager.reconcile();
-      expect(await worldOf(manager)).toEqual(before);
+      expect(await managerState(manager)).toEqual(before);
     },
   );
 
@@ -139,7 +139,7 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
 
   it('store down: restart and prune are 503, nothing changed anywhere', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
-    const before = await worldOf(manager);
+    const before = await managerState(manager);
     const other = openStore(manager);
     other.exec('BEGIN IMMEDIATE');
     for (const path of [`${WEB}/restart`, '/api/v2/prune']) {
@@ -148,7 +148,7 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
       expectHarmless(reply.text, manager);
     }
     other.exec('ROLLBACK');
-    expect(await worldOf(manager)).toEqual(before);
+    expect(await managerState(manager)).toEqual(before);
     expect((await manager.post(`${WEB}/restart`)).status).toBe(202);
   });
 });
@@ -163,7 +163,7 @@ describe('decisions.md: Writes through the API: faults of the repository', () =>
 
   it('A write that cannot be committed changes nothing anywhere, and says so: 503', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
-    const before = await worldOf(manager);
+    const before = await managerState(manager);
     const back = await away(manager);
     for (const [method, path, body] of [
       ['PUT', `${WEB}/update`, { container_image: 'x' }],
@@ -180,7 +180,7 @@ describe('decisions.md: Writes through the API: faults of the repository', () =>
     }
     await back();
     await manager.reconcile();
-    expect(await worldOf(manager)).toEqual(before);
+    expect(await managerState(manager)).toEqual(before);
   });
 
   it('reads, restarts, prunes and /info go on while git fails; status says why', async () => {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { recordsOf } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
-import { recordsOf } from '../support/world.ts';
 
 const WEB = '/api/v2/apps/web';
 const EDGE = '/api/v2/device_groups/edge';

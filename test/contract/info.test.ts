@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
 import { appRecord } from './expected.ts';
 

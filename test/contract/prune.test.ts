@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { expectNothingWritten, managerState, recordsOf } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectNothingWritten, recordsOf, worldOf } from '../support/world.ts';
 
 const FILES = {
   ...SMALL_FLEET,
@@ -82,9 +82,9 @@ describe('decisions.md: Info, prune, status: prune', () => {
   const manager = suiteManager({ files: FILES });
 
   it('prune_id: +1 per prune of the group or of all; other ids and git stay', async () => {
-    const before = await worldOf(manager());
+    const before = await managerState(manager());
     for (const path of [`${LAB}/prune`, '/api/v2/prune', `${LAB}/prune`]) await manager().post(path);
-    const after = await worldOf(manager());
+    const after = await managerState(manager());
     const raised = Object.entries(before.groups).map(([name, record]) => {
       const group = record as { prune_id: number };
       return [name, { ...group, prune_id: group.prune_id + (name === 'lab' ? 3 : 1) }];

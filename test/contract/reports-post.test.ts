@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
-import { JSON_TYPE, sendRaw } from '../support/raw.ts';
+import { commitCount } from '../support/manager-state.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { commitCount } from '../support/world.ts';
 import { OID, report } from './expected.ts';
 
 const REPORTS = '/api/v2/reports';

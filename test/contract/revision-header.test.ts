@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
-import { JSON_TYPE, sendRaw } from '../support/raw.ts';
+import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
 
 const REPORT = '{"hostname":"h","device_group":"edge","report_creation_time":1}';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 import { temporaryFolder, writeFiles } from '../support/folder.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
-import { lastCommit } from '../support/world.ts';
+import { lastCommit } from '../support/manager-state.ts';
 
 type Env = Record<string, string>;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { changedLines, commitCount, lastCommit, managerState } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
-import { changedLines, commitCount, lastCommit, worldOf } from '../support/world.ts';
 
 const TOLD = `# The web server. Ask the shop team before you change it.
 # Second line.
@@ -246,7 +246,7 @@ describe('decisions.md: Writes through the API: How many commits', () => {
       manager.post('/api/v2/device_groups/two', { apps: ['web', 'cron'] }),
       manager.delete('/api/v2/apps/cron'),
     ]);
-    const { apps, groups, status } = await worldOf(manager);
+    const { apps, groups, status } = await managerState(manager);
     expect(apps).toEqual({});
     for (const group of Object.values(groups)) expect((group as { apps: string[] }).apps).toEqual([]);
     expect(status).not.toMatch(/^[^#]/m);

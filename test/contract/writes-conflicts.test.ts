@@ -2,8 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
-import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/world.ts';
 import { appRecord, groupRecord, REASON } from './expected.ts';
 
 const WEB = '/api/v2/apps/web';

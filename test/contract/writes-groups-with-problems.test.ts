@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { startManager, type TestManager } from '../support/manager.ts';
-import { expectNothingWritten } from '../support/world.ts';
+import { expectNothingWritten } from '../support/manager-state.ts';
 
 const EDGE = '/api/v2/device_groups/edge';
 const FLEET = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/world.ts';
+import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/manager-state.ts';
 import { appRecord, groupRecord } from './expected.ts';
 
 const WEB = '/api/v2/apps/web';

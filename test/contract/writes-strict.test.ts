@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { startManager, type TestManager } from '../support/manager.ts';
+import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
-import { commitCount, expectNothingWritten, expectRefused, lastCommit } from '../support/world.ts';
 
 const APPS = '/api/v2/apps';
 const GROUPS = '/api/v2/device_groups';

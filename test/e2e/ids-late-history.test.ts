@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { idsOf, seededOf, startFleetWithHistory } from '../support/fleet-with-history.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { initRepository, repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
-import { idsOf, livedFleet, seededOf } from '../support/lived-fleet.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { testOrigin } from '../support/origin.ts';
 
@@ -12,7 +12,7 @@ const now = (): number => Date.now() + 3_600_000;
 
 /** A repository with the history of a fleet that was served, and the highest id of its devices. */
 async function servedBefore(): Promise<[TestRepository, number]> {
-  const [manager] = await livedFleet();
+  const [manager] = await startFleetWithHistory();
   await manager.post('/api/v2/apps/gone', { container_image: 'a' });
   await manager.delete('/api/v2/apps/gone');
   const highest = Math.max(...Object.values(await idsOf(manager)));
@@ -164,7 +164,7 @@ describe('history that a store did not follow', () => {
   });
 
   it('keeps the ids of all that does not change', async () => {
-    const [manager] = await livedFleet();
+    const [manager] = await startFleetWithHistory();
     await manager.post('/api/v2/apps/new', { container_image: 'a' });
     const before = await idsOf(manager);
     expect(before['app new']).toBe(1);
@@ -181,7 +181,7 @@ describe('history that a store did not follow', () => {
   });
 
   it('that was only made again lifts nothing that was there: a restart is still one more', async () => {
-    const [manager] = await livedFleet();
+    const [manager] = await startFleetWithHistory();
     await manager.post('/api/v2/apps/new', { container_image: 'a' });
     await manager.repository.git('commit', '--amend', '--quiet', '-m', 'said better');
     await manager.reconcile();

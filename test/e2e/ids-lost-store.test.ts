@@ -5,17 +5,17 @@ import {
   C,
   expectFollows,
   idsOf,
-  livedFleet,
   push,
   seededOf,
+  startFleetWithHistory,
   WEB,
   WEB_FILE,
-} from '../support/lived-fleet.ts';
-import { loseStore, putRecord, recordTip } from '../support/loss.ts';
+} from '../support/fleet-with-history.ts';
+import { loseStore, recordTip, setRecord } from '../support/lost-store.ts';
 
 describe('a lost store, with the record there', () => {
   it('no id changes and no container restarts; the next change of each name jumps to the floor', async () => {
-    const [manager, worker] = await livedFleet();
+    const [manager, worker] = await startFleetWithHistory();
     const before = await idsOf(manager);
     const next = await loseStore(manager);
     expect(await idsOf(next)).toEqual(before);
@@ -38,7 +38,7 @@ describe('a lost store, with the record there', () => {
   });
 
   it('again and again', async () => {
-    let [manager, worker] = await livedFleet();
+    let [manager, worker] = await startFleetWithHistory();
     for (const text of [B, A, C]) {
       const before = await idsOf(manager);
       manager = await loseStore(manager);
@@ -50,7 +50,7 @@ describe('a lost store, with the record there', () => {
   });
 
   it('a name that was deleted goes on above what it ever had', async () => {
-    const [manager] = await livedFleet();
+    const [manager] = await startFleetWithHistory();
     await manager.post('/api/v2/apps/gone', { container_image: 'a' });
     await manager.delete('/api/v2/apps/gone');
     const next = await loseStore(manager);
@@ -61,7 +61,7 @@ describe('a lost store, with the record there', () => {
   });
 
   it('what changed while nobody served is the only thing that restarts', async () => {
-    const [manager, worker] = await livedFleet();
+    const [manager, worker] = await startFleetWithHistory();
     const before = await idsOf(manager);
     const next = await loseStore(manager, () => manager.repository.commit({ [WEB_FILE]: B }));
     const { floor } = await seededOf(next);
@@ -72,7 +72,7 @@ describe('a lost store, with the record there', () => {
   });
 
   it('commits of comments alone do not cost a restart', async () => {
-    const [manager, worker] = await livedFleet();
+    const [manager, worker] = await startFleetWithHistory();
     await push(manager, { [WEB_FILE]: `# told\n${A}` });
     await manager.repository.commit({ 'elsewhere.txt': 'x' });
     const before = await idsOf(manager);
@@ -84,8 +84,8 @@ describe('a lost store, with the record there', () => {
 
 describe('a lost store, without the record', () => {
   it('all known names start at the floor, and the device follows', async () => {
-    const [manager, worker] = await livedFleet();
-    const next = await loseStore(manager, () => putRecord(manager, ''));
+    const [manager, worker] = await startFleetWithHistory();
+    const next = await loseStore(manager, () => setRecord(manager, ''));
     const { floor, record } = await seededOf(next);
     expect(record).toBe('none');
     expect(new Set(Object.values(await idsOf(next)))).toEqual(new Set([floor]));
@@ -95,11 +95,11 @@ describe('a lost store, without the record', () => {
 
   it('the clock was set back: the newest commit counts', async () => {
     let clock = Date.now();
-    const [manager, worker] = await livedFleet({ now: () => clock });
+    const [manager, worker] = await startFleetWithHistory({ now: () => clock });
     clock += 3_600_000;
     await manager.put(`${WEB}/update`, { privileged: true });
     await worker.poll(manager);
-    const next = await loseStore(manager, () => putRecord(manager, ''), { now: () => 1000 });
+    const next = await loseStore(manager, () => setRecord(manager, ''), { now: () => 1000 });
     expect((await seededOf(next)).floor).toBe(Math.floor(clock / 1000));
     await expectFollows(worker, next);
   });
@@ -108,7 +108,7 @@ describe('a lost store, without the record', () => {
 describe('a lost store, with the record there, and a clock that was set back', () => {
   it('the highest recorded id counts', async () => {
     const future = Date.now() + 1e12;
-    const [manager, worker] = await livedFleet({ now: () => future });
+    const [manager, worker] = await startFleetWithHistory({ now: () => future });
     const highest = Math.max(...Object.values(await idsOf(manager)));
     expect(highest).toBeGreaterThanOrEqual(future / 1000);
     const { now } = Date;

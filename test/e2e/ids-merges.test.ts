@@ -5,12 +5,12 @@ import {
   CRON_FILE,
   expectFollows,
   idsOf,
-  livedFleet,
   push,
   recorded,
+  startFleetWithHistory,
   WEB_FILE,
-} from '../support/lived-fleet.ts';
-import { loseStore, putRecord } from '../support/loss.ts';
+} from '../support/fleet-with-history.ts';
+import { loseStore, setRecord } from '../support/lost-store.ts';
 import type { TestManager } from '../support/manager.ts';
 
 /** A commit with the files of one commit, that says it is made of several. */
@@ -27,14 +27,14 @@ async function forward(manager: TestManager, revision: string): Promise<void> {
 /** The record is as it was, and nobody remembers where the branch has been: a fresh clone has no more than that. */
 function loseAllBut(manager: TestManager, record: string): Promise<TestManager> {
   return loseStore(manager, async () => {
-    await putRecord(manager, record);
+    await setRecord(manager, record);
     await manager.repository.git('reflog', 'expire', '--expire=now', '--all');
   });
 }
 
 /** A fleet whose web was B and is A; the record says so. */
 async function thereAndBack() {
-  const [manager, worker] = await livedFleet();
+  const [manager, worker] = await startFleetWithHistory();
   await push(manager, { [WEB_FILE]: B });
   const old = await manager.repository.git('rev-parse', 'HEAD');
   await push(manager, { [WEB_FILE]: A });

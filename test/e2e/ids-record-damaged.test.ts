@@ -2,24 +2,23 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
+  expectFollows,
+  logged,
+  startRecordedFleet,
+  statusOf,
+  WEB,
+  webId,
+} from '../support/fleet-with-history.ts';
+import { loseStore, RECORD } from '../support/lost-store.ts';
+import type { TestManager } from '../support/manager.ts';
+import {
   changeMeta,
   forgeRecord,
   inSection,
   recordFiles,
   sectionOf,
   sectionVersion,
-} from '../support/forge.ts';
-import {
-  expectFollows,
-  logged,
-  PATIENCE,
-  recordedFleet,
-  statusOf,
-  WEB,
-  webId,
-} from '../support/lived-fleet.ts';
-import { loseStore, RECORD } from '../support/loss.ts';
-import type { TestManager } from '../support/manager.ts';
+} from '../support/record-files.ts';
 
 type Damage = [what: string, damage: (manager: TestManager) => Promise<unknown>];
 
@@ -71,7 +70,7 @@ describe('a damaged record', () => {
   it.each(DAMAGES)(
     'that %s: a lost store starts at the floor, says so, and writes it anew',
     async (_, damage) => {
-      const [manager, worker] = await recordedFleet();
+      const [manager, worker] = await startRecordedFleet();
       await manager.stop();
       await damage(manager);
       const next = await loseStore(manager);
@@ -88,11 +87,11 @@ describe('a damaged record', () => {
   );
 
   it.each(DAMAGES)('that %s: a store that lives writes it anew', async (_, damage) => {
-    const [manager, worker] = await recordedFleet();
+    const [manager, worker] = await startRecordedFleet();
     await manager.stop();
     await damage(manager);
     const next = await manager.restart();
-    await expect.poll(async () => (await statusOf(next)).ids_record.replaced, PATIENCE).not.toBeNull();
+    await expect.poll(async () => (await statusOf(next)).ids_record.replaced).not.toBeNull();
     expect((await statusOf(next)).ids_seeded).toBeNull();
     await expectFollows(worker, next);
     const before = await webId(next);
@@ -102,7 +101,7 @@ describe('a damaged record', () => {
 
 describe('a record that a newer version wrote', () => {
   it('stays as it is: a living store goes on, a lost one starts at the floor, and both say so', async () => {
-    const [manager, worker] = await recordedFleet();
+    const [manager, worker] = await startRecordedFleet();
     const { repository } = manager;
     const before = await webId(manager);
     await manager.stop();
@@ -110,7 +109,7 @@ describe('a record that a newer version wrote', () => {
     const newer = await sectionVersion(repository);
     const expectRefused = async (next: TestManager): Promise<void> => {
       const problem = async () => (await statusOf(next)).ids_record.problem?.message;
-      await expect.poll(problem, PATIENCE).toMatch(/written by a newer version of Holdfast/);
+      await expect.poll(problem).toMatch(/written by a newer version of Holdfast/);
       expect(await sectionVersion(repository)).toBe(newer);
     };
     const living = await manager.restart();
@@ -124,7 +123,7 @@ describe('a record that a newer version wrote', () => {
     await expectFollows(worker, lost);
     await repository.git('update-ref', '-d', RECORD);
     await lost.post(`${WEB}/restart`);
-    await expect.poll(async () => (await statusOf(lost)).ids_record.problem, PATIENCE).toBeNull();
+    await expect.poll(async () => (await statusOf(lost)).ids_record.problem).toBeNull();
     expect(await sectionVersion(repository)).not.toBe('');
   });
 });
@@ -137,7 +136,7 @@ describe('a record that somebody forged up to the end of the room for ids', () =
     ['in the ids', (files) => mapFiles(files, (row) => row.with(2, END), { highest: END })],
     ['in its number', (files) => mapFiles(files, (row) => row, { idSequence: END })],
   ])('%s: what cannot be read again is not written, and status says so', async (_, forge) => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     await manager.stop();
     const { repository } = manager;
     await forgeRecord(repository, inSection(forge(await recordFiles(repository))));
@@ -145,9 +144,9 @@ describe('a record that somebody forged up to the end of the room for ids', () =
     expect((await next.put(`${WEB}/update`, { container_image: 'changed:1' })).status).toBe(202);
     expect(await webId(next)).toBeLessThan(Number.MAX_SAFE_INTEGER);
     const problem = async () => (await statusOf(next)).ids_record.problem?.message;
-    await expect.poll(problem, PATIENCE).toMatch(/reached their limit/);
+    await expect.poll(problem).toMatch(/reached their limit/);
     const again = await next.restart();
-    await expect.poll(async () => (await statusOf(again)).ids_record.problem, PATIENCE).not.toBeNull();
+    await expect.poll(async () => (await statusOf(again)).ids_record.problem).not.toBeNull();
     expect((await statusOf(again)).ids_record.replaced).toBeNull();
     expect((await again.get(WEB)).body.container_image).toBe('changed:1');
   });

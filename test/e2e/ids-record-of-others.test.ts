@@ -1,18 +1,17 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
-import { changeMeta, forgeRecord, inSection, recordFiles } from '../support/forge.ts';
 import {
   expectFollows,
   logged,
-  PATIENCE,
-  recordedFleet,
+  startRecordedFleet,
   statusOf,
   WEB,
   webId,
-} from '../support/lived-fleet.ts';
-import { loseStore, RECORD, recordTip } from '../support/loss.ts';
+} from '../support/fleet-with-history.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { loseStore, RECORD, recordTip } from '../support/lost-store.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { changeMeta, forgeRecord, inSection, recordFiles } from '../support/record-files.ts';
 import type { Worker } from '../support/worker.ts';
 
 function foreignMeta(files: Readonly<Record<string, string>>, highest: number): string {
@@ -21,7 +20,7 @@ function foreignMeta(files: Readonly<Record<string, string>>, highest: number): 
 
 describe('the record of another store', () => {
   it('that comes while a manager runs is left alone, and said once; the next start goes on above both', async () => {
-    const [manager, worker] = await recordedFleet();
+    const [manager, worker] = await startRecordedFleet();
     const files = await recordFiles(manager.repository);
     const { ids_seeded } = await statusOf(manager);
     const theirs = ids_seeded.floor + 1000;
@@ -31,7 +30,7 @@ describe('the record of another store', () => {
     const tip = await recordTip(manager);
     await expectFollows(worker, manager);
     await expect
-      .poll(async () => (await statusOf(manager)).ids_record.problem?.message, PATIENCE)
+      .poll(async () => (await statusOf(manager)).ids_record.problem?.message)
       .toMatch(/another manager/);
     await manager.post(`${WEB}/restart`);
     await manager.stop();
@@ -47,18 +46,18 @@ describe('the record of another store', () => {
   });
 
   it('is replaced once a person deletes the ref', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     await changeMeta(manager.repository, { fleet: 'f'.repeat(32) });
     await manager.post(`${WEB}/restart`);
-    await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).not.toBeNull();
+    await expect.poll(async () => (await statusOf(manager)).ids_record.problem).not.toBeNull();
     await manager.repository.git('update-ref', '-d', RECORD);
     await manager.post(`${WEB}/restart`);
-    await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).toBeNull();
+    await expect.poll(async () => (await statusOf(manager)).ids_record.problem).toBeNull();
     expect(await recordTip(manager)).not.toBe('');
   });
 
   it('a second manager on the repository takes it over; the first goes on above it at its next start', async () => {
-    const [first, worker] = await recordedFleet();
+    const [first, worker] = await startRecordedFleet();
     await first.post(`${WEB}/restart`);
     await first.stop();
     const second = await startManager({
@@ -76,7 +75,7 @@ describe('the record of another store', () => {
   });
 
   it('of another folder of the same checkout: both record, and none raises an id of the other', async () => {
-    const [first] = await recordedFleet();
+    const [first] = await startRecordedFleet();
     const { repository } = first;
     const beside = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
     await repository.commit(Object.fromEntries(beside));
@@ -92,14 +91,14 @@ describe('the record of another store', () => {
   });
 
   it('two managers at once: the one whose record was taken over says so', async () => {
-    const [first] = await recordedFleet();
+    const [first] = await startRecordedFleet();
     const second = await startManager({
       repository: first.repository,
       dataFolder: join(await temporaryFolder(), 'data'),
     });
     await first.post(`${WEB}/restart`);
     await expect
-      .poll(async () => (await statusOf(first)).ids_record.problem?.message, PATIENCE)
+      .poll(async () => (await statusOf(first)).ids_record.problem?.message)
       .toMatch(/another manager/);
     expect((await statusOf(second)).ids_record.problem).toBeNull();
   });

@@ -1,33 +1,32 @@
 import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { recordFiles } from '../support/forge.ts';
 import {
   expectFollows,
   logged,
-  PATIENCE,
-  recordedFleet,
+  startRecordedFleet,
   statusOf,
   WEB,
   webId,
-} from '../support/lived-fleet.ts';
-import { loseStore, RECORD, recordTip } from '../support/loss.ts';
+} from '../support/fleet-with-history.ts';
+import { loseStore, RECORD, recordTip } from '../support/lost-store.ts';
+import { recordFiles } from '../support/record-files.ts';
 
 describe('a record that cannot be written', () => {
   it('is said once in log and status, fails no pass, and heals by itself', async () => {
-    const [manager, worker] = await recordedFleet();
+    const [manager, worker] = await startRecordedFleet();
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
     // A file would be taken for that of a dead process, and removed, once it is two seconds old.
     await mkdir(lock);
     await manager.post(`${WEB}/restart`);
-    await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).not.toBeNull();
+    await expect.poll(async () => (await statusOf(manager)).ids_record.problem).not.toBeNull();
     const { since } = (await statusOf(manager)).ids_record.problem;
     await expectFollows(worker, manager);
     expect((await statusOf(manager)).state).toBe('applied');
     expect((await manager.reconcile()).body.error).toBeNull();
     expect((await statusOf(manager)).ids_record.problem.since).toBe(since);
     await rmdir(lock);
-    await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).toBeNull();
+    await expect.poll(async () => (await statusOf(manager)).ids_record.problem).toBeNull();
     expect(logged(manager, 'ids are not recorded')).toHaveLength(1);
     expect(logged(manager, 'ids are recorded again')).toHaveLength(1);
     const before = await webId(manager);
@@ -35,22 +34,22 @@ describe('a record that cannot be written', () => {
   });
 
   it('does not keep a lost store from its ids', async () => {
-    const [manager, worker] = await recordedFleet();
+    const [manager, worker] = await startRecordedFleet();
     const before = await webId(manager);
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
     const next = await loseStore(manager, () => mkdir(lock));
     expect(await webId(next)).toBe(before);
-    await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).not.toBeNull();
+    await expect.poll(async () => (await statusOf(next)).ids_record.problem).not.toBeNull();
     await rmdir(lock);
     await next.post(`${WEB}/restart`);
-    await expect.poll(async () => (await statusOf(next)).ids_record.problem, PATIENCE).toBeNull();
+    await expect.poll(async () => (await statusOf(next)).ids_record.problem).toBeNull();
     await expectFollows(worker, next);
     const last = await webId(next);
     expect(await webId(await loseStore(next))).toBe(last);
   });
 
   it('a symbolic ref in its place is replaced, and what it names does not move', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     const { git } = manager.repository;
     const head = await git('rev-parse', 'main');
     await git('symbolic-ref', RECORD, 'refs/heads/main');
@@ -63,7 +62,7 @@ describe('a record that cannot be written', () => {
 
 describe('the record as it is written', () => {
   it('has every counter that ever was, in files by name, and says what it belongs to', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     await manager.post('/api/v2/apps/gone', { container_image: 'a' });
     await manager.delete('/api/v2/apps/gone');
     const { revision_applied } = await statusOf(manager);
@@ -87,7 +86,7 @@ describe('the record as it is written', () => {
   });
 
   it('changes in one file of rows when one id rises', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     const before = await recordTip(manager);
     await manager.post(`${WEB}/restart`);
     await manager.stop();
@@ -97,7 +96,7 @@ describe('the record as it is written', () => {
   });
 
   it('is written also while ids go on rising', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     const before = await recordTip(manager);
     await expect
       .poll(
@@ -111,7 +110,7 @@ describe('the record as it is written', () => {
   });
 
   it('is not written when nothing rose', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     const before = await recordTip(manager);
     await manager.repository.commit({ 'elsewhere.txt': 'x' });
     await manager.reconcile();
@@ -120,7 +119,7 @@ describe('the record as it is written', () => {
   });
 
   it('writes nothing into the checkout', async () => {
-    const [manager] = await recordedFleet();
+    const [manager] = await startRecordedFleet();
     await mkdir(join(manager.repository.folder, 'mine'));
     await writeFile(join(manager.repository.folder, 'mine/work'), 'x');
     await manager.post(`${WEB}/restart`);

@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
-import { repositoryAt, testRepository } from '../support/git.ts';
 import {
   A,
   B,
   CRON_FILE,
   expectFollows,
   idsOf,
-  livedFleet,
   push,
   recorded,
   seededOf,
+  startFleetWithHistory,
   WEB,
   WEB_FILE,
-} from '../support/lived-fleet.ts';
-import { loseStore, putRecord, RECORD, recordTip } from '../support/loss.ts';
+} from '../support/fleet-with-history.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, testRepository } from '../support/git.ts';
+import { loseStore, RECORD, recordTip, setRecord } from '../support/lost-store.ts';
 import { startManager } from '../support/manager.ts';
 import { Worker } from '../support/worker.ts';
 
 describe('a history that was rewritten, and a lost store', () => {
   it('nothing recorded is trusted where the head does not descend from it', async () => {
-    const [manager, worker] = await livedFleet();
+    const [manager, worker] = await startFleetWithHistory();
     const next = await loseStore(manager, async () => {
       const { git, commit } = manager.repository;
       await git('checkout', '--quiet', '--orphan', 'other');
@@ -34,7 +34,7 @@ describe('a history that was rewritten, and a lost store', () => {
   });
 
   it('a history that was rewritten before, with the same folder, is a history like any other', async () => {
-    const [manager, worker] = await livedFleet();
+    const [manager, worker] = await startFleetWithHistory();
     await manager.repository.git('commit', '--quiet', '--amend', '-m', 'said better');
     await manager.reconcile();
     const before = await idsOf(manager);
@@ -82,9 +82,9 @@ describe('a clone made with a depth', () => {
 
 describe('a record that a person deletes', () => {
   it('while the manager runs: it is there again after the next change', async () => {
-    const [manager] = await livedFleet();
+    const [manager] = await startFleetWithHistory();
     await recorded(manager);
-    await putRecord(manager, '');
+    await setRecord(manager, '');
     await manager.post(`${WEB}/restart`);
     await expect.poll(() => recordTip(manager), { timeout: 60_000 }).not.toBe('');
     const before = await idsOf(manager);
@@ -93,7 +93,7 @@ describe('a record that a person deletes', () => {
   });
 
   it('is one commit without parents, however often it was written', async () => {
-    const [manager] = await livedFleet();
+    const [manager] = await startFleetWithHistory();
     await recorded(manager);
     await push(manager, { [WEB_FILE]: B });
     await recorded(manager);

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { lastCommit } from '../support/world.ts';
+import { lastCommit } from '../support/manager-state.ts';
 import { makePlace, type Program, runProgram, serve, stop } from './program.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { recordFiles } from '../support/forge.ts';
 import { AUTHORIZATION, PASSWORD, USER } from '../support/manager.ts';
-import { lastCommit } from '../support/world.ts';
+import { lastCommit } from '../support/manager-state.ts';
+import { recordFiles } from '../support/record-files.ts';
 import { makePlace, type Place, type Program, serve } from './program.ts';
 
 const ACCOUNT = { BASIC_AUTH_USER: USER, BASIC_AUTH_PASSWORD: PASSWORD };

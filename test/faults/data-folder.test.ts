@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
+import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import {
   type ProcessManager,
@@ -11,7 +12,6 @@ import {
   startProcessManager,
   tryStart,
 } from '../support/process-manager.ts';
-import { expectWhole } from '../support/whole.ts';
 import { WAYS } from './full-disk.ts';
 
 const FLEET = inDesiredState(SMALL_FLEET);
@@ -121,7 +121,7 @@ describe.each(WAYS)('a full disk ($name)', ({ isPossible, make }) => {
       expect((await changeWeb(manager, 'after:1')).status).toBe(202);
       expect(await repository.git('status', '--porcelain')).toBe('');
       expect(await repository.show('desired-state/apps/web.yaml')).toContain('after:1');
-      await expectWhole(repository.folder);
+      await expectIntact(repository.folder);
       await manager.stop();
     },
   );

@@ -4,8 +4,8 @@ import { expect } from 'vitest';
 import { FAULT_POINTS, type FaultPoint } from '../../src/faults.ts';
 import { writeFiles } from '../support/folder.ts';
 import type { TestRepository } from '../support/git.ts';
+import { expectIntact } from '../support/intact.ts';
 import { type ProcessManager, type ProcessOptions, tryStart } from '../support/process-manager.ts';
-import { expectWhole } from '../support/whole.ts';
 
 /** What devices see of an app; null for one that is not there. */
 type Seen = { id: number; content: string } | null;
@@ -155,5 +155,5 @@ export async function expectSoundRepository({ folder, git }: TestRepository): Pr
   for (const [path, text] of Object.entries(WORK)) {
     expect(await readFile(join(folder, path), 'utf8')).toBe(text);
   }
-  await expectWhole(folder);
+  await expectIntact(folder);
 }

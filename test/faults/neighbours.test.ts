@@ -4,14 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
-import { RECORD } from '../support/loss.ts';
+import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
 
 const RESTART = '/api/v2/apps/web/restart';
 const UPDATE = '/api/v2/apps/web/update';
-const PATIENCE = { timeout: 60_000 };
 
 const webId = async (manager: ProcessManager): Promise<number> =>
   (await manager.request('GET', '/api/v2/apps/web')).body.app_id;
@@ -20,7 +19,7 @@ const statusOf = async (manager: ProcessManager) => (await manager.request('GET'
 
 /** Where two push at the same moment, one of them is told to come again, and does so a moment later. */
 async function expectRecords(manager: ProcessManager): Promise<void> {
-  await expect.poll(async () => (await statusOf(manager)).ids_record.problem, PATIENCE).toBeNull();
+  await expect.poll(async () => (await statusOf(manager)).ids_record.problem).toBeNull();
 }
 
 /** The ids of the app in all sections. */
@@ -70,7 +69,7 @@ it('two managers of two folders, one of which is killed again and again: each ke
   const ids = [await webId(manager), await webId(other)];
   for (const one of [manager, other]) {
     const id = await webId(one);
-    await expect.poll(() => recordedIds(origin), PATIENCE).toContain(id);
+    await expect.poll(() => recordedIds(origin)).toContain(id);
     await expectRecords(one);
     expect(await one.stop()).toBe(0);
   }

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { FaultPoint } from '../../src/faults.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { leftBehind } from '../support/left-behind.ts';
+import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
+import { orphanedProcesses } from '../support/orphans.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
-import { expectWhole } from '../support/whole.ts';
 import { Client, dieAt, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
 
 interface Place {
@@ -23,13 +23,13 @@ async function newPlace(): Promise<Place> {
 
 /** Origin and mirror are whole, and nothing keeps git from working in them. */
 async function expectSound({ origin, options }: Place): Promise<void> {
-  await expectWhole(origin.url);
-  await expectWhole(join(options.dataFolder, 'mirror.git'));
+  await expectIntact(origin.url);
+  await expectIntact(join(options.dataFolder, 'mirror.git'));
 }
 
 /** Starts a manager beside what a dead one has left at work; it has seen what came of that when this resolves. */
 async function startAfterDeath({ origin, options }: Place): Promise<ProcessManager> {
-  const leftToEnd = await leftBehind(origin.url, options.dataFolder);
+  const leftToEnd = await orphanedProcesses(origin.url, options.dataFolder);
   const manager = await startProcessManager(options);
   await leftToEnd();
   await manager.request('POST', '/api/v2/reconcile');

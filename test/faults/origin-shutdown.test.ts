@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { PUBLISHING_REF } from '../../src/source/git/write/commit-writer.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, testRepository } from '../support/git.ts';
-import { RECORD } from '../support/loss.ts';
+import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import {
@@ -15,14 +15,12 @@ import {
 } from '../support/process-manager.ts';
 import {
   areAlive,
+  ENDLESS_MESSAGES,
   firstRecord,
-  SAYS_NOTHING,
+  SILENCE,
   type SshOrigin,
   serveSsh,
-  TALKS_FOR_EVER,
 } from '../support/ssh-origin.ts';
-
-const PATIENCE = { timeout: 60_000 };
 
 interface Place {
   origin: TestOrigin;
@@ -43,7 +41,7 @@ async function hang({ ssh }: Place, behaviour: string, act: () => Promise<unknow
   const before = (await ssh.calls()).length;
   await ssh.behave(behaviour);
   void act().catch(() => undefined);
-  await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBeGreaterThan(before);
+  await expect.poll(async () => (await ssh.calls()).length).toBeGreaterThan(before);
 }
 
 /** A manager whose record is on its way to an origin that does not take it; `before` is the version that is there. */
@@ -59,7 +57,7 @@ async function sendingRecord() {
 
 async function expectGone({ ssh }: Place): Promise<void> {
   const calls = await ssh.calls();
-  await expect.poll(() => areAlive(calls), PATIENCE).toBe(false);
+  await expect.poll(() => areAlive(calls)).toBe(false);
 }
 
 /** A search path on which a command of git hangs from the moment that this is asked for. */
@@ -73,23 +71,23 @@ async function gitThatHangs(command: string): Promise<{ path: string; hang(): Pr
   return { path: `${folder}:${path}`, hang: () => writeFile(mark, '') };
 }
 
-const HANGS_PUSHES = `case "$command" in *receive-pack*) ${SAYS_NOTHING}esac\n`;
+const HANGS_PUSHES = `case "$command" in *receive-pack*) ${SILENCE}esac\n`;
 const look = (manager: ProcessManager) => () => manager.request('POST', '/api/v2/reconcile');
 const write = (manager: ProcessManager) => () =>
   manager.request('POST', '/api/v2/apps/new', { container_image: 'new:1' });
 
 describe('a manager that is told to stop ends by itself, and leaves no git behind', () => {
-  it.each([SAYS_NOTHING, TALKS_FOR_EVER])('in the middle of the first fetch: %j', async (behaviour) => {
+  it.each([SILENCE, ENDLESS_MESSAGES])('in the middle of the first fetch: %j', async (behaviour) => {
     const place = await newPlace();
     await place.ssh.behave(behaviour);
     const started = spawnManager(place.options);
-    await expect.poll(async () => (await place.ssh.calls()).length, PATIENCE).toBeGreaterThan(0);
+    await expect.poll(async () => (await place.ssh.calls()).length).toBeGreaterThan(0);
     started.child.kill('SIGTERM');
     expect(await started.ended).toBe(0);
     await expectGone(place);
   });
 
-  it.each([SAYS_NOTHING, TALKS_FOR_EVER])('in the middle of a look: %j', async (behaviour) => {
+  it.each([SILENCE, ENDLESS_MESSAGES])('in the middle of a look: %j', async (behaviour) => {
     const place = await newPlace();
     const manager = await startProcessManager(place.options);
     await firstRecord(place.origin);
@@ -112,7 +110,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
     const replies = Promise.all([look, write].map(async (act) => (await act(manager)()).status));
     replies.catch(() => undefined);
     const isMade = () => mirror.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);
-    await expect.poll(isMade, PATIENCE).not.toBe(null);
+    await expect.poll(isMade).not.toBe(null);
     expect(await manager.stop()).toBe(0);
     expect((await replies)[1]).toBe(503);
     expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
@@ -140,7 +138,7 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
     const act = async (): Promise<unknown> => replies.push((await write(manager)()).status);
     await hang(place, HANGS_PUSHES, act);
     expect(await manager.stop()).toBe(0);
-    await expect.poll(() => replies, PATIENCE).toEqual([503]);
+    await expect.poll(() => replies).toEqual([503]);
     await expectGone(place);
     expect(await place.origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
   });

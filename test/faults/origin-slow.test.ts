@@ -2,21 +2,20 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HAS_OPENSSL, serveHttps } from '../support/https-origin.ts';
+import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 import { slowProxy } from '../support/slow-proxy.ts';
-import { serveSsh, TALKS_FOR_EVER } from '../support/ssh-origin.ts';
-import { expectWhole } from '../support/whole.ts';
+import { ENDLESS_MESSAGES, serveSsh } from '../support/ssh-origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
 const INFO = '/api/v2/device_groups/edge/info';
-const PATIENCE = { timeout: 60_000 };
 
 /** Managers of these tests do not poll: what heals was tried again by itself. */
 async function expectApplied(manager: TestManager, revision: string): Promise<void> {
   await expect
-    .poll(async () => (await manager.get('/api/v2/reconcile')).body, PATIENCE)
+    .poll(async () => (await manager.get('/api/v2/reconcile')).body)
     .toMatchObject({ revision_applied: revision, state: 'applied', error: null });
 }
 
@@ -45,13 +44,13 @@ describe.skipIf(!HAS_OPENSSL)('origin at one byte a second', () => {
     });
     const reply = await manager.put(UPDATE, { container_image: 'slow:1' });
     expect(reply.status).toBe(503);
-    await expect.poll(() => proxy.count(), PATIENCE).toBeGreaterThan(connections);
+    await expect.poll(() => proxy.count()).toBeGreaterThan(connections);
     expect((await manager.get(INFO)).text).toBe(before);
     proxy.slowDown(false);
     await expectApplied(manager, await origin.push({ [WEB]: 'container_image: quick:1\n' }));
     const write = async () => (await manager.put(UPDATE, { container_image: 'quick:2' })).status;
-    await expect.poll(write, PATIENCE).toBe(202);
-    await expectWhole(origin.url);
+    await expect.poll(write).toBe(202);
+    await expectIntact(origin.url);
   });
 });
 
@@ -73,10 +72,10 @@ describe('a fetch that takes long', () => {
     await ssh.behave('exit 1\n');
     const settings = { GIT_TIMEOUT: '1' };
     const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-    await ssh.behave(TALKS_FOR_EVER);
+    await ssh.behave(ENDLESS_MESSAGES);
     const before = (await ssh.calls()).length;
     void manager.reconcile().catch(() => undefined);
-    await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBeGreaterThan(before);
+    await expect.poll(async () => (await ssh.calls()).length).toBeGreaterThan(before);
     const reply = await manager.post('/api/v2/apps/early', { container_image: 'early:1' });
     expect(reply.status).toBe(503);
     expect(await origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
@@ -95,7 +94,7 @@ it('a push that is cut off may arrive after the reply, which names the commit an
   const reply = await manager.put(UPDATE, { container_image: 'late:1' });
   expect(reply.status).toBe(503);
   expect(reply.body).toMatchObject({ revision: expect.any(String), applied: false });
-  await expect.poll(() => origin.bare.git('rev-parse', 'main'), PATIENCE).toBe(reply.body.revision);
+  await expect.poll(() => origin.bare.git('rev-parse', 'main')).toBe(reply.body.revision);
   expect((await manager.reconcile()).body.revision_applied).toBe(reply.body.revision);
   expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('late:1');
 });

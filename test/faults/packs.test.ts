@@ -7,7 +7,7 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 const ROUNDS = 150;
 /** Packs after which they are joined, in the background: how many more come meanwhile depends on the machine. */
 const MANY_PACKS = 50;
-const PATIENCE = { timeout: 60_000, interval: 200 };
+const SLOW_POLL = { timeout: 60_000, interval: 200 };
 
 interface Kind {
   name: string;
@@ -49,7 +49,7 @@ it.each(KINDS)('hundreds of writes leave few packs in $name, and it goes on work
   let most = 0;
   while (writes < ROUNDS) most = Math.max(most, await write());
   expect(most).toBeGreaterThan(10);
-  await expect.poll(write, PATIENCE).toBeLessThan(MANY_PACKS);
+  await expect.poll(write, SLOW_POLL).toBeLessThan(MANY_PACKS);
   expect(await show('desired-state/apps/web.yaml')).toContain(`web:${writes}`);
   const next = await manager.restart();
   expect((await next.put('/api/v2/apps/web/update', { container_image: 'web:after' })).status).toBe(202);

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { TestRepository } from '../support/git.ts';
-import { RECORD } from '../support/loss.ts';
+import { RECORD } from '../support/lost-store.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
 import { Disk, type Luck, type Tree } from './disk-model.ts';
 import { readLog, straceTo, type Traced } from './strace-log.ts';

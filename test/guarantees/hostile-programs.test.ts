@@ -5,7 +5,7 @@ import { runCli } from '../support/command.ts';
 import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
-import { commitCount } from '../support/world.ts';
+import { commitCount } from '../support/manager-state.ts';
 import { expectServesTheRest } from './hostile-world.ts';
 
 /** A program that notes that it ran, and what it was called with. */

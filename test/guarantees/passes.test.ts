@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { worldOf } from '../support/world.ts';
+import { managerState } from '../support/manager-state.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 const BAD = 'desired-state/apps/bad.yaml';
@@ -113,7 +113,7 @@ describe('one push that touches everything', () => {
       return all.map((row) => JSON.stringify(row));
     };
     const [world, replies, stored, lines] = [
-      await worldOf(manager),
+      await managerState(manager),
       await infos(),
       rows(),
       manager.log.length,
@@ -122,7 +122,7 @@ describe('one push that touches everything', () => {
       'desired-state/apps/app-3.yaml': 'container_image: j:3\n',
     });
     await manager.reconcile();
-    const after = await worldOf(manager);
+    const after = await managerState(manager);
     const app = world.apps['app-3'] as { app_id: number };
     expect(after.apps).toEqual({
       ...world.apps,
@@ -150,7 +150,7 @@ describe('one push that touches everything', () => {
 
   it('nor does an upgrade that adds a field with a default: no id rises, no reply changes', async () => {
     const manager = await startManager({ files: { ...many, ...groups } });
-    const before = await worldOf(manager);
+    const before = await managerState(manager);
     await manager.stop();
     const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'));
     db.exec(
@@ -160,7 +160,7 @@ describe('one push that touches everything', () => {
     db.close();
     const upgraded = await manager.restart();
     await upgraded.reconcile();
-    expect(await worldOf(upgraded)).toEqual(before);
+    expect(await managerState(upgraded)).toEqual(before);
     expect(upgraded.log.filter((line) => 'kind' in line && 'name' in line)).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { appDefaults, completeApp } from '../../src/desired/app.ts';
 import { renderInfo } from '../../src/http/info/render.ts';
 import { infoRecord } from '../../src/http/records.ts';
 import type { GroupInfo } from '../../src/store/store.ts';
-import { turnsDuring } from '../support/turns.ts';
+import { yieldsDuring } from '../support/yielding.ts';
 
 function infoOf(count: number): GroupInfo {
   const names = Array.from({ length: count }, (_, index) => `app-${index}`);
@@ -23,5 +23,5 @@ it.each([0, 1, 3])('gives the record of a group with %i apps as JSON', async (co
 
 it('gives way to others where a group lists very many apps', async () => {
   const info = infoOf(1000);
-  expect(await turnsDuring(() => renderInfo(info))).toBeGreaterThan(100);
+  expect(await yieldsDuring(() => renderInfo(info))).toBeGreaterThan(100);
 });

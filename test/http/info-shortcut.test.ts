@@ -6,7 +6,7 @@ import { createInfoCache } from '../../src/http/info/cache.ts';
 import { useInfoShortcut } from '../../src/http/info/shortcut.ts';
 import type { GroupInfo, StoreState } from '../../src/store/store.ts';
 import { AUTHORIZATION, PASSWORD, startManager, USER } from '../support/manager.ts';
-import { sendRaw } from '../support/raw.ts';
+import { sendRaw } from '../support/raw-request.ts';
 
 const PATH = '/api/v2/device_groups/edge/info';
 

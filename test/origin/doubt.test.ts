@@ -6,7 +6,6 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 import { serveSsh } from '../support/ssh-origin.ts';
 
 const UPDATE = '/api/v2/apps/web/update';
-const PATIENCE = { timeout: 60_000 };
 
 const trackingLock = ({ dataFolder }: TestManager): string =>
   join(dataFolder, 'mirror.git/refs/remotes/origin/main.lock');
@@ -60,8 +59,6 @@ describe('a push that the mirror cannot follow', () => {
     expect(reply.status).toBe(503);
     expect(reply.body).toMatchObject({ revision: tip, applied: false });
     await rm(trackingLock(manager), { recursive: true });
-    await expect
-      .poll(async () => (await manager.get('/api/v2/reconcile')).body.revision_applied, PATIENCE)
-      .toBe(tip);
+    await expect.poll(async () => (await manager.get('/api/v2/reconcile')).body.revision_applied).toBe(tip);
   });
 });

@@ -1,10 +1,10 @@
 import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { statusOf, WEB, webId } from '../support/fleet-with-history.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt } from '../support/git.ts';
-import { PATIENCE, statusOf, WEB, webId } from '../support/lived-fleet.ts';
-import { copyData, RECORD } from '../support/loss.ts';
+import { copyData, RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 import { Worker } from '../support/worker.ts';
@@ -166,7 +166,7 @@ describe('the mirror and origin have two versions of the record', () => {
   it("origin's is newer, and the store is lost: the ids of origin's are kept", async () => {
     const { first } = await servedOrigin();
     await expect
-      .poll(async () => (await statusOf(first)).ids_record.revision, PATIENCE)
+      .poll(async () => (await statusOf(first)).ids_record.revision)
       .toBe((await statusOf(first)).revision_applied);
     const old = await mirrorOf(first).git('rev-parse', RECORD);
     await first.post(`${WEB}/restart`);
@@ -186,7 +186,7 @@ describe('an origin that takes the record no more', () => {
   async function refusedOrigin() {
     const served = await servedOrigin();
     const { origin, first, worker } = served;
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe('');
+    await expect.poll(() => recordAt(origin)).not.toBe('');
     await writeFile(join(origin.url, 'hooks/update'), HOOK, { mode: 0o755 });
     await first.post(`${WEB}/restart`);
     await worker.poll(first);
@@ -218,7 +218,7 @@ describe('two managers with a store each, at once', () => {
   it('the one whose record was taken over leaves it alone, and says so', async () => {
     const { origin, first } = await servedOrigin();
     // All of it: what the first one writes later would be a record of another manager to the second one.
-    await expect.poll(() => isRecorded(first), PATIENCE).toBe(true);
+    await expect.poll(() => isRecorded(first)).toBe(true);
     const second = await startFollower(origin, { dataFolder: await elsewhere() });
     const { ids_seeded, ids_record } = await statusOf(second);
     expect([ids_seeded.record, ids_record.problem]).toEqual(['used', null]);
@@ -226,7 +226,7 @@ describe('two managers with a store each, at once', () => {
     for (const image of ['a:1', 'a:2']) {
       await serveImage(first, image);
       await expect
-        .poll(async () => (await statusOf(first)).ids_record.problem?.message, PATIENCE)
+        .poll(async () => (await statusOf(first)).ids_record.problem?.message)
         .toMatch(/another manager/);
     }
     await first.stop();
@@ -244,14 +244,14 @@ describe('what stands at origin is no record', () => {
     ['a commit of somebody', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main')],
   ])('%s: it is written anew, and said', async (_, make) => {
     const { origin, first } = await servedOrigin();
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe('');
+    await expect.poll(() => recordAt(origin)).not.toBe('');
     const junk = await make(origin);
     await origin.bare.git('update-ref', RECORD, junk);
     const id = await serveImage(first, 'web:3');
-    await expect.poll(() => origin.bare.git('cat-file', '-t', RECORD), PATIENCE).toBe('commit');
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe(junk);
+    await expect.poll(() => origin.bare.git('cat-file', '-t', RECORD)).toBe('commit');
+    await expect.poll(() => recordAt(origin)).not.toBe(junk);
     await expect
-      .poll(async () => (await statusOf(first)).ids_record, PATIENCE)
+      .poll(async () => (await statusOf(first)).ids_record)
       .toMatchObject({ problem: null, replaced: expect.anything() });
     await first.stop();
     await rm(first.dataFolder, { recursive: true });

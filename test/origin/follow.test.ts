@@ -3,9 +3,9 @@ import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt } from '../support/git.ts';
+import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
-import { expectWhole } from '../support/whole.ts';
 
 const WEB = '/api/v2/apps/web';
 
@@ -143,7 +143,7 @@ describe('a repository elsewhere', () => {
     );
     const pushes = (await readFile(join(origin.url, 'pushes'), 'utf8')).split('\n');
     expect(pushes.length).toBeLessThan(10);
-    await expectWhole(origin.url);
+    await expectIntact(origin.url);
   });
 });
 

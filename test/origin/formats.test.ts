@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
-import { HAS_REF_TABLES, REF_TABLES } from '../support/ref-tables.ts';
+import { HAS_REFTABLE, REFTABLE } from '../support/reftable.ts';
 
 const WEB = '/api/v2/apps/web';
 
@@ -19,13 +19,13 @@ const ROWS: Row[] = [
   { name: 'ids of sha256', options: ['--object-format=sha256'] },
   {
     name: 'refs in tables',
-    options: ['--object-format=sha1', REF_TABLES],
-    isPossible: HAS_REF_TABLES,
+    options: ['--object-format=sha1', REFTABLE],
+    isPossible: HAS_REFTABLE,
   },
   {
     name: 'ids of sha256, refs in tables',
-    options: ['--object-format=sha256', REF_TABLES],
-    isPossible: HAS_REF_TABLES,
+    options: ['--object-format=sha256', REFTABLE],
+    isPossible: HAS_REFTABLE,
   },
 ];
 const possible = ROWS.filter(({ isPossible }) => isPossible !== false);
@@ -52,10 +52,10 @@ it.each(possible)('takes its first commit of all from the API: $name', async ({ 
   expect(await origin.bare.git('show', 'main:desired-state/apps/web.yaml')).toContain('container_image: a');
 });
 
-it.skipIf(!HAS_REF_TABLES)(
+it.skipIf(!HAS_REFTABLE)(
   'says so where an origin with refs in tables has a lock that a dead process left',
   async () => {
-    const origin = await originWith([REF_TABLES], SMALL_FLEET);
+    const origin = await originWith([REFTABLE], SMALL_FLEET);
     const manager = await startFollower(origin);
     const lock = `${origin.url}/reftable/tables.list.lock`;
     await writeFile(lock, '');

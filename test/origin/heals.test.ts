@@ -6,7 +6,6 @@ import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts
 
 const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
-const PATIENCE = { timeout: 60_000 };
 
 /** Pushes to an origin that is out of the way, and brings it back: no look finds it without the commit. */
 async function comeBackWith({ url, person }: TestOrigin, image: string): Promise<string> {
@@ -19,7 +18,7 @@ async function comeBackWith({ url, person }: TestOrigin, image: string): Promise
 /** Managers of these tests do not poll: what heals was tried again by itself. */
 async function expectApplied(manager: TestManager, revision: string): Promise<void> {
   await expect
-    .poll(async () => (await manager.get('/api/v2/reconcile')).body, PATIENCE)
+    .poll(async () => (await manager.get('/api/v2/reconcile')).body)
     .toMatchObject({ revision_applied: revision, state: 'applied', error: null });
 }
 
@@ -40,7 +39,7 @@ describe('without anybody asking, it heals', () => {
     await rename(origin.url, `${origin.url}.away`);
     expect((await manager.put(UPDATE, { container_image: 'lost:1' })).status).toBe(503);
     await expect
-      .poll(async () => (await manager.get('/api/v2/reconcile')).body, PATIENCE)
+      .poll(async () => (await manager.get('/api/v2/reconcile')).body)
       .toMatchObject({ state: 'failing', origin: { error: { since: expect.any(String) } } });
     await expectApplied(manager, await comeBackWith(origin, 'back:1'));
   });

@@ -9,7 +9,6 @@ import { firstRecord, type SshOrigin, serveSsh } from '../support/ssh-origin.ts'
 const SECRET = 'hook';
 const PAYLOAD = '{}';
 const WEB = 'desired-state/apps/web.yaml';
-const PATIENCE = { timeout: 60_000 };
 const OPTIONS = {
   raw: PAYLOAD,
   authorization: null,
@@ -52,12 +51,12 @@ describe('POST /webhook while a fetch is under way', () => {
     const before = await fetches(place);
     await place.hold();
     await hook(place);
-    await expect.poll(() => fetches(place), PATIENCE).toBe(before + 1);
+    await expect.poll(() => fetches(place)).toBe(before + 1);
     // The first fetch may have read origin already; what is pushed now comes with the second.
     const id = await place.origin.push({ [WEB]: 'container_image: hook:1\n' });
     await hook(place);
     await place.release();
-    await expect.poll(() => revision(place), PATIENCE).toBe(id);
+    await expect.poll(() => revision(place)).toBe(id);
     expect(await fetches(place)).toBe(before + 2);
   });
 
@@ -66,13 +65,13 @@ describe('POST /webhook while a fetch is under way', () => {
     const before = await fetches(place);
     await place.hold();
     await hook(place);
-    await expect.poll(() => fetches(place), PATIENCE).toBe(before + 1);
+    await expect.poll(() => fetches(place)).toBe(before + 1);
     const id = await place.origin.push({ [WEB]: 'container_image: flood:1\n' });
     const replies = await Promise.all(Array.from({ length: 100 }, () => hook(place)));
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([202]));
     expect(await fetches(place)).toBe(before + 1);
     await place.release();
-    await expect.poll(() => revision(place), PATIENCE).toBe(id);
+    await expect.poll(() => revision(place)).toBe(id);
     // One look of our own comes after all of theirs.
     await place.manager.reconcile();
     expect(await fetches(place)).toBe(before + 3);

@@ -1,13 +1,13 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { idsOf, logged, statusOf, WEB, webId } from '../support/fleet-with-history.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
-import { recordFiles, sectionOf } from '../support/forge.ts';
-import { idsOf, logged, PATIENCE, statusOf, WEB, webId } from '../support/lived-fleet.ts';
-import { copyData, RECORD } from '../support/loss.ts';
+import { expectIntact } from '../support/intact.ts';
+import { copyData, RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
-import { expectWhole } from '../support/whole.ts';
+import { recordFiles, sectionOf } from '../support/record-files.ts';
 
 interface Line {
   settings: Record<string, string>;
@@ -88,7 +88,7 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
   it('both record, and a start of one in turn with the other raises nothing', async () => {
     const [origin, ...managers] = await both(lines);
     for (const [index, manager] of managers.entries())
-      await expect.poll(() => isRecorded(origin, manager, lines[index] ?? first), PATIENCE).toBe(true);
+      await expect.poll(() => isRecorded(origin, manager, lines[index] ?? first)).toBe(true);
     await expectQuiet(...managers);
     const before = await Promise.all(managers.map(idsOf));
     let [one, other] = managers as [TestManager, TestManager];
@@ -103,7 +103,7 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     expect((await origin.bare.git('ls-tree', '--name-only', RECORD)).split('\n').sort()).toEqual(
       [first.section, second.section].sort(),
     );
-    await expectWhole(origin.url);
+    await expectIntact(origin.url);
   });
 
   it('the loss of one restarts nothing, neither there nor at the other', async () => {
@@ -128,10 +128,7 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     for (let round = 0; round < 2; round++) {
       await Promise.all([one.post(`${WEB}/restart`), other.post(`${WEB}/restart`)]);
       await expect
-        .poll(
-          async () => [await isRecorded(origin, one, first), await isRecorded(origin, other, second)],
-          PATIENCE,
-        )
+        .poll(async () => [await isRecorded(origin, one, first), await isRecorded(origin, other, second)])
         .toEqual([true, true]);
     }
     await expectQuiet(one, other);
@@ -139,7 +136,7 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
 
   it('origin took the record of one no more: it counts in the mirror, whatever the other writes', async () => {
     const [origin, one, other] = await both(lines);
-    await expect.poll(() => isRecorded(origin, one, first), PATIENCE).toBe(true);
+    await expect.poll(() => isRecorded(origin, one, first)).toBe(true);
     const hook = join(origin.url, 'hooks/update');
     await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
     await one.post(`${WEB}/restart`);
@@ -148,12 +145,12 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     await rm(hook);
     for (let turn = 0; turn < 2; turn++) {
       await other.post(`${WEB}/restart`);
-      await expect.poll(() => isRecorded(origin, other, second), PATIENCE).toBe(true);
+      await expect.poll(() => isRecorded(origin, other, second)).toBe(true);
     }
     await rm(join(one.dataFolder, 'store.sqlite'));
     const next = await start(origin, first, { dataFolder: one.dataFolder, now: later });
     expect(await webId(next)).toBe(id);
-    await expect.poll(() => isRecorded(origin, next, first), PATIENCE).toBe(true);
+    await expect.poll(() => isRecorded(origin, next, first)).toBe(true);
     expect(await isRecorded(origin, other, second)).toBe(true);
   });
 
@@ -177,7 +174,7 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     );
     const lost = await loseAll(origin, other, second);
     expect((await statusOf(lost)).ids_seeded).toMatchObject({ record: 'damaged', kept: 0 });
-    await expect.poll(() => isRecorded(origin, lost, second), PATIENCE).toBe(true);
+    await expect.poll(() => isRecorded(origin, lost, second)).toBe(true);
     expect((await statusOf(next)).ids_record.replaced).toBeNull();
   });
 });
@@ -217,7 +214,7 @@ describe('a manager whose line has no section', () => {
     await manager.stop();
     const moved = await start(origin, production, { dataFolder: manager.dataFolder });
     expect(await idsOf(moved)).toEqual(before);
-    await expect.poll(() => isRecorded(origin, moved, production), PATIENCE).toBe(true);
+    await expect.poll(() => isRecorded(origin, moved, production)).toBe(true);
   });
 
   it('and that came back without its store to the line that it left knows that devices went along', async () => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { TestRepository } from '../support/git.ts';
+import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
-import { expectWhole } from '../support/whole.ts';
 
 /** A person who commits and pushes, again and again, and rebases when somebody was faster. */
 async function keepPushing(clone: TestRepository, name: string, until: () => boolean): Promise<string[]> {
@@ -59,7 +59,7 @@ describe('writes against clones that push all the time', () => {
       );
     }
     expect(names.filter((name) => name.startsWith('api-')).sort()).toEqual([...acknowledged].sort());
-    await expectWhole(origin.url);
+    await expectIntact(origin.url);
   });
 });
 

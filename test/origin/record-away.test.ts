@@ -1,12 +1,11 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sectionOf } from '../support/forge.ts';
-import { RECORD } from '../support/loss.ts';
+import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { sectionOf } from '../support/record-files.ts';
 
-const PATIENCE = { timeout: 60_000 };
 const WEB = '/api/v2/apps/web';
 
 const messages = ({ log }: TestManager): unknown[] => log.map(({ msg }) => msg);
@@ -22,7 +21,7 @@ async function recordedAt({ bare }: TestOrigin): Promise<number> {
 async function startRecorded(origin: TestOrigin): Promise<TestManager> {
   const manager = await startFollower(origin);
   const record = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
-  await expect.poll(record, PATIENCE).toMatchObject({ id_sequence: expect.any(Number), problem: null });
+  await expect.poll(record).toMatchObject({ id_sequence: expect.any(Number), problem: null });
   return manager;
 }
 
@@ -55,7 +54,7 @@ describe('ids that cannot be sent to origin before the end', () => {
     await stopAway(manager, origin);
     const before = await recordedAt(origin);
     await manager.restart();
-    await expect.poll(() => recordedAt(origin), PATIENCE).toBeGreaterThan(before);
+    await expect.poll(() => recordedAt(origin)).toBeGreaterThan(before);
   });
 
   it('are there soon after origin is back, while the manager runs', async () => {
@@ -64,9 +63,9 @@ describe('ids that cannot be sent to origin before the end', () => {
     const before = await recordedAt(origin);
     await rename(origin.url, `${origin.url}.away`);
     await manager.post(`${WEB}/restart`);
-    await expect.poll(() => messages(manager), PATIENCE).toContain('ids are not recorded');
+    await expect.poll(() => messages(manager)).toContain('ids are not recorded');
     await rename(`${origin.url}.away`, origin.url);
-    await expect.poll(() => recordedAt(origin), PATIENCE).toBeGreaterThan(before);
-    await expect.poll(() => messages(manager), PATIENCE).toContain('ids are recorded again');
+    await expect.poll(() => recordedAt(origin)).toBeGreaterThan(before);
+    await expect.poll(() => messages(manager)).toContain('ids are recorded again');
   });
 });

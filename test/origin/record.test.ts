@@ -1,11 +1,10 @@
 import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
-import { expectWhole } from '../support/whole.ts';
 
-const PATIENCE = { timeout: 60_000 };
 const INFO = '/api/v2/device_groups/edge/info';
 
 const told = (manager: TestManager, message: string): Record<string, unknown>[] =>
@@ -69,7 +68,7 @@ describe('the record of ids at origin', () => {
     const before = await recordAt(origin);
     expect((await manager.post('/api/v2/apps/web/restart')).status).toBe(202);
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe(before);
-    await expectWhole(origin.url);
+    await expectIntact(origin.url);
   });
 
   it('costs origin what changed, and not what is there', async () => {
@@ -89,10 +88,10 @@ describe('the record of ids at origin', () => {
     const first = await recordAt(origin);
     const before = await objects();
     await manager.post('/api/v2/apps/app-7/restart');
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe(first);
+    await expect.poll(() => recordAt(origin)).not.toBe(first);
     // The commit, its tree, that of the section, what it says of itself, and one of more than a hundred files.
     expect((await objects()) - before).toBe(5);
-    await expectWhole(origin.url);
+    await expectIntact(origin.url);
     expect(await origin.bare.git('rev-list', '--count', 'refs/holdfast/ids')).toMatch(/^1\b/);
   });
 
@@ -137,13 +136,13 @@ describe('the record of ids at origin', () => {
     await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
     const ahead = await startFollower(origin, { now: () => Date.now() + 86_400_000 });
     const { body: before } = await ahead.get('/api/v2/apps/web');
-    await expect.poll(() => problemOf(ahead), PATIENCE).toContain('kept only in the mirror');
+    await expect.poll(() => problemOf(ahead)).toContain('kept only in the mirror');
     await ahead.stop();
     await rm(join(ahead.dataFolder, 'store.sqlite'));
     await origin.push({ 'desired-state/apps/web.yaml': 'container_image: other\n' });
     const next = await startFollower(origin, { dataFolder: ahead.dataFolder });
     await expect
-      .poll(async () => (await next.get('/api/v2/apps/web')).body, PATIENCE)
+      .poll(async () => (await next.get('/api/v2/apps/web')).body)
       .toMatchObject({ container_image: 'other' });
     expect((await next.get('/api/v2/apps/web')).body.app_id).toBeGreaterThan(before.app_id);
   });
@@ -153,9 +152,9 @@ describe('the record of ids at origin', () => {
     const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
     await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
     const manager = await startFollower(origin);
-    await expect.poll(() => problemOf(manager), PATIENCE).not.toBe('');
+    await expect.poll(() => problemOf(manager)).not.toBe('');
     const next = await manager.restart();
-    await expect.poll(() => problemOf(next), PATIENCE).toContain('kept only in the mirror');
+    await expect.poll(() => problemOf(next)).toContain('kept only in the mirror');
   });
 
   it.each([
@@ -166,28 +165,28 @@ describe('the record of ids at origin', () => {
     await startFollower(origin).then((first) => first.stop());
     await origin.bare.git('config', setting, 'refs/holdfast');
     const manager = await startFollower(origin);
-    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(reason);
+    await expect.poll(() => problemOf(manager)).toMatch(reason);
     expect(await problemOf(manager)).toContain('kept only in the mirror');
     expect((await manager.put('/api/v2/apps/web/update', { container_image: 'a:1' })).status).toBe(202);
     await origin.bare.git('config', '--unset', setting);
     await manager.reconcile();
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(/^$|of another manager/);
+    await expect.poll(() => problemOf(manager)).toMatch(/^$|of another manager/);
   });
 
   it('whose lock is left over at origin: it names the lock, and blames no other manager', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe('');
+    await expect.poll(() => recordAt(origin)).not.toBe('');
     const lock = join(origin.url, 'refs/holdfast/ids.lock');
     await writeFile(lock, '');
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => problemOf(manager), PATIENCE).toMatch(/origin has locked refs\/holdfast\/ids/);
+    await expect.poll(() => problemOf(manager)).toMatch(/origin has locked refs\/holdfast\/ids/);
     const before = await recordAt(origin);
     await rm(lock);
     // Nothing more changes: a lock goes by itself as a rule, and whoever loses this machine then needs what changed.
-    await expect.poll(() => recordAt(origin), PATIENCE).not.toBe(before);
-    await expect.poll(() => problemOf(manager), PATIENCE).toBe('');
+    await expect.poll(() => recordAt(origin)).not.toBe(before);
+    await expect.poll(() => problemOf(manager)).toBe('');
   });
 
   it('that origin does not move, and shows where it was, is not sent again and again', async () => {
@@ -199,9 +198,7 @@ describe('the record of ids at origin', () => {
     // Like missing rights, and root has those always.
     await symlink('nowhere/holdfast', join(origin.bare.folder, 'refs/holdfast'));
     const manager = await startFollower(origin);
-    await expect
-      .poll(() => problemOf(manager), PATIENCE)
-      .toContain('origin does not update refs/holdfast/ids');
+    await expect.poll(() => problemOf(manager)).toContain('origin does not update refs/holdfast/ids');
     const lines = (await readFile(pushes, 'utf8')).trim().split('\n');
     expect(lines.length).toBeLessThan(8);
   });
@@ -211,10 +208,10 @@ describe('the record of ids at origin', () => {
     const hook = join(origin.url, 'hooks/update');
     await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
     const manager = await startFollower(origin);
-    await expect.poll(() => told(manager, 'ids are not recorded').length, PATIENCE).toBe(1);
+    await expect.poll(() => told(manager, 'ids are not recorded').length).toBe(1);
     await rm(hook);
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => told(manager, 'ids are recorded again').length, PATIENCE).toBe(1);
+    await expect.poll(() => told(manager, 'ids are recorded again').length).toBe(1);
     expect(await problemOf(manager)).toBe('');
     expect(await recordAt(origin)).not.toBe('');
   });

@@ -4,18 +4,16 @@ import { openRemote } from '../../src/source/git/origin/remote.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { remoteOptions, startFollower, testOrigin } from '../support/origin.ts';
-import { SAYS_NOTHING, serveSsh } from '../support/ssh-origin.ts';
-
-const PATIENCE = { timeout: 60_000 };
+import { SILENCE, serveSsh } from '../support/ssh-origin.ts';
 
 describe('what a stop ends itself', () => {
   it('is no problem of origin: the log tells of none', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
-    await ssh.behave(SAYS_NOTHING);
+    await ssh.behave(SILENCE);
     const stop = new AbortController();
     const started = startFollower({ ...origin, url: ssh.url }, { path: ssh.path, stopping: stop.signal });
-    await expect.poll(ssh.fetches, PATIENCE).toBe(1);
+    await expect.poll(ssh.fetches).toBe(1);
     stop.abort();
     const manager = await started;
     await manager.stop();
@@ -25,7 +23,7 @@ describe('what a stop ends itself', () => {
   it('is not counted, and says that the manager is shutting down', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
-    await ssh.behave(SAYS_NOTHING);
+    await ssh.behave(SILENCE);
     const outcomes: string[] = [];
     const source = await openRemote({
       ...remoteOptions(ssh.url, await temporaryFolder(), ssh.path),
@@ -33,7 +31,7 @@ describe('what a stop ends itself', () => {
     });
     const look = source.origin.refresh();
     const looked = expect(look).rejects.toThrow(new RegExp(`^${SHUTTING_DOWN}$`));
-    await expect.poll(ssh.fetches, PATIENCE).toBe(1);
+    await expect.poll(ssh.fetches).toBe(1);
     source.origin.interrupt();
     await looked;
     await source.close();
@@ -46,12 +44,12 @@ describe('what a stop ends itself', () => {
     const ssh = await serveSsh(origin.url);
     const source = await openRemote(remoteOptions(ssh.url, await temporaryFolder(), ssh.path));
     await source.origin.refresh();
-    await ssh.behave(SAYS_NOTHING);
+    await ssh.behave(SILENCE);
     const before = (await ssh.calls()).length;
     const files = new Map([['meta.json', '{}']]);
     const written = source.record.write({ files, expected: null, keepsOtherFiles: false, at: 0 });
     const ended = expect(written).rejects.toThrow(new RegExp(SHUTTING_DOWN));
-    await expect.poll(async () => (await ssh.calls()).length, PATIENCE).toBe(before + 1);
+    await expect.poll(async () => (await ssh.calls()).length).toBe(before + 1);
     const looked = expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
     source.origin.abandon();
     await Promise.all([ended, looked]);

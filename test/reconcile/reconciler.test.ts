@@ -5,7 +5,6 @@ import { buildEngine, type Engine, wrap } from '../support/engine.ts';
 
 const WEB = 'apps/web.yaml';
 const FILES = { [WEB]: 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
-const PATIENCE = { timeout: 60_000 };
 
 async function imageIn({ store }: Engine): Promise<string | undefined> {
   return (await store.app('web')).value?.content.container_image;
@@ -34,10 +33,10 @@ describe('what makes it look', () => {
     expect(await engine.reconciler.start()).toMatchObject({ ok: true });
     expect(await imageIn(engine)).toBe('web:1');
     await engine.commit({ [WEB]: 'container_image: web:2\n' });
-    await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:2');
+    await expect.poll(() => imageIn(engine)).toBe('web:2');
     await engine.repository.git('checkout', '--quiet', '-b', 'other', 'HEAD~1');
-    await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:1');
-    await expect.poll(() => engine.reconciler.status().branch, PATIENCE).toBe('other');
+    await expect.poll(() => imageIn(engine)).toBe('web:1');
+    await expect.poll(() => engine.reconciler.status().branch).toBe('other');
     await engine.commit({ [WEB]: 'container_image: web:3\n' });
     expect(await engine.reconciler.reconcile()).toMatchObject({ ok: true });
     expect(await imageIn(engine)).toBe('web:3');
@@ -47,7 +46,7 @@ describe('what makes it look', () => {
     const engine = await buildEngine({ files: FILES, settings: { pollInterval: 50 } });
     await engine.reconciler.reconcile();
     await engine.commit({ [WEB]: 'container_image: web:2\n' });
-    await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:2');
+    await expect.poll(() => imageIn(engine)).toBe('web:2');
   });
 
   it('nothing, once it is closed', async () => {
@@ -84,7 +83,7 @@ describe('a start whose origin does not answer', () => {
       .poll(() => {
         answer();
         return reconciler.status().origin?.reachedAt ?? null;
-      }, PATIENCE)
+      })
       .not.toBeNull();
     await started;
   });
@@ -108,8 +107,8 @@ describe('a store that fails', () => {
         error: { kind, failures: 1, retryAt: expect.any(Number) },
       });
       expect(engine.reconciler.status().applied?.revision).not.toBe(revision);
-      await expect.poll(() => imageIn(engine), PATIENCE).toBe('web:2');
-      await expect.poll(() => engine.reconciler.status().state, PATIENCE).toBe('applied');
+      await expect.poll(() => imageIn(engine)).toBe('web:2');
+      await expect.poll(() => engine.reconciler.status().state).toBe('applied');
       expect(engine.reconciler.status()).toMatchObject({ applied: { revision }, error: null });
       expect((await engine.store.app('web')).value?.appId).toBe(before + 1);
       expect(faults.left).toBe(0);
@@ -140,7 +139,7 @@ describe('a revision that is refused', () => {
     await engine.reconciler.start();
     const applied = await engine.repository.git('rev-parse', 'HEAD');
     const refused = await engine.commit({ 'apps/bad.yaml': 'ports: [80]\n' });
-    await expect.poll(() => engine.reconciler.status().state, PATIENCE).toBe('refused');
+    await expect.poll(() => engine.reconciler.status().state).toBe('refused');
     expect(engine.reconciler.status()).toMatchObject({
       attempted: { revision: refused },
       applied: { revision: applied },
@@ -148,7 +147,7 @@ describe('a revision that is refused', () => {
     });
     expect((await engine.store.state()).attempted?.revision).toBe(refused);
     const mended = await engine.commit({ 'apps/bad.yaml': 'container_image: good:1\n' });
-    await expect.poll(() => engine.reconciler.status().applied?.revision, PATIENCE).toBe(mended);
+    await expect.poll(() => engine.reconciler.status().applied?.revision).toBe(mended);
     expect(engine.reconciler.status()).toMatchObject({ state: 'applied', error: null, problems: [] });
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Problem } from '../../src/desired/problem.ts';
 import { createAging } from '../../src/reconcile/status.ts';
-import { turnsDuring } from '../support/turns.ts';
+import { yieldsDuring } from '../support/yielding.ts';
 
 const problem = (file: string, line: number, message = 'is wrong'): Problem => ({
   file,
@@ -51,6 +51,6 @@ it('gives way to others where there are very many', async () => {
   const problems = () => Array.from({ length: 1000 }, (_, index) => problem(`other/${index}.txt`, 1));
   const age = createAging();
   // In each of its loops: two, and one more over those of the pass before.
-  expect(await turnsDuring(() => age(problems(), 100))).toBeGreaterThan(400);
-  expect(await turnsDuring(() => age(problems(), 100))).toBeGreaterThan(650);
+  expect(await yieldsDuring(() => age(problems(), 100))).toBeGreaterThan(400);
+  expect(await yieldsDuring(() => age(problems(), 100))).toBeGreaterThan(650);
 });

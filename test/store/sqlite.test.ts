@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
 import type { ApplyBatch } from '../../src/store/store.ts';
-import { onTickingClock } from '../support/turns.ts';
+import { onTickingClock } from '../support/yielding.ts';
 import {
   AT,
   app,

@@ -10,7 +10,7 @@ import { createShells } from './shell.ts';
 const execute = promisify(execFile);
 
 /** The environment of a person who works on a machine where nothing is set up but a name. */
-export const PERSON = {
+export const USER_ENVIRONMENT = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
   LC_ALL: 'C',
@@ -69,7 +69,9 @@ async function readEmpty(isBare: boolean): Promise<Map<string, Buffer | null>> {
   const top = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
   try {
     const kind = isBare ? ['--bare'] : [];
-    await execute('git', ['init', '--quiet', '--initial-branch=main', ...kind, top], { env: PERSON });
+    await execute('git', ['init', '--quiet', '--initial-branch=main', ...kind, top], {
+      env: USER_ENVIRONMENT,
+    });
     const folder = isBare ? top : join(top, '.git');
     const empty = new Map<string, Buffer | null>([['.', null]]);
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -102,13 +104,13 @@ export function repositoryAt(folder: string): TestRepository {
   };
 }
 
-const fromShell = createShells(PERSON);
+const fromShell = createShells(USER_ENVIRONMENT);
 
 /** Only a new process can be given a line break. */
 async function run(folder: string, command: readonly string[]): Promise<string> {
   if (![folder, ...command].some((text) => text.includes('\n'))) return fromShell(folder, command);
   const [program = '', ...args] = command;
-  return (await execute(program, args, { cwd: folder, env: PERSON, maxBuffer: 2 ** 28 })).stdout;
+  return (await execute(program, args, { cwd: folder, env: USER_ENVIRONMENT, maxBuffer: 2 ** 28 })).stdout;
 }
 
 /** The commit that HEAD is at, without another process; null where it is not told by one file and the one that it names. */

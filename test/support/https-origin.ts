@@ -26,10 +26,10 @@ export interface HttpsOrigin {
 }
 
 /** What is answered instead of git's own server; false lets that answer. */
-export type Instead = (response: ServerResponse, request: IncomingMessage) => boolean;
+export type Override = (response: ServerResponse, request: IncomingMessage) => boolean;
 
 /** Sends everybody elsewhere. */
-export function redirectTo(address: string): Instead {
+export function redirectTo(address: string): Override {
   return (response, { url }) => {
     response.writeHead(302, { location: `${address}${url?.replace(/^\/[^/]*/, '')}` }).end();
     return true;
@@ -40,7 +40,7 @@ export function redirectTo(address: string): Instead {
 export async function serveHttps(
   bare: string,
   credentials: string,
-  instead: Instead = () => false,
+  instead: Override = () => false,
 ): Promise<HttpsOrigin> {
   const folder = await temporaryFolder();
   const [keyFile, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')];

@@ -2,10 +2,10 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
-import { sectionVersion } from './forge.ts';
 import { type TestRepository, testRepository } from './git.ts';
-import { putRecord, recordTip } from './loss.ts';
+import { recordTip, setRecord } from './lost-store.ts';
 import { startManager, type TestManager } from './manager.ts';
+import { sectionVersion } from './record-files.ts';
 import { contentOf, type Info, Worker } from './worker.ts';
 
 export const APPS = ['a', 'b', 'c'] as const;
@@ -130,7 +130,7 @@ export class World {
     if (how.recorded) await this.manager.stop();
     else await this.#stopUnrecorded();
     await rm(this.#dataFolder, { recursive: true });
-    if (how.record === 'deleted') await putRecord(this.manager, '');
+    if (how.record === 'deleted') await setRecord(this.manager, '');
     this.#forgetLife();
     await this.#start();
   }
@@ -209,7 +209,7 @@ export class World {
   async #stopUnrecorded(): Promise<void> {
     const tip = await recordTip(this.manager);
     await this.manager.stop();
-    await putRecord(this.manager, tip);
+    await setRecord(this.manager, tip);
   }
 
   async #start(): Promise<void> {

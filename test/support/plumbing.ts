@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
-import { PERSON, type TestRepository } from './git.ts';
+import { type TestRepository, USER_ENVIRONMENT } from './git.ts';
 
 /** One entry of a tree, as raw as git stores it: nothing is checked. */
 export interface RawEntry {
@@ -28,7 +28,7 @@ export function plumbingOf({ folder }: TestRepository): Plumbing {
     execFileSync('git', args, {
       cwd: folder,
       maxBuffer: 2 ** 28,
-      env: PERSON,
+      env: USER_ENVIRONMENT,
     });
   const text = (args: string[]): string => run(args).toString().trim();
   const objects = text(['rev-parse', '--path-format=absolute', '--git-path', 'objects']);

@@ -53,9 +53,9 @@ export function areAlive(ids: readonly number[]): boolean {
 }
 
 /** What keeps an ssh talking for ever, and never gets to git. */
-export const TALKS_FOR_EVER = 'while :; do echo waiting >&2; sleep 0.3; done\n';
+export const ENDLESS_MESSAGES = 'while :; do echo waiting >&2; sleep 0.3; done\n';
 /** What takes the connection and says nothing. */
-export const SAYS_NOTHING = 'exec sleep 600\n';
+export const SILENCE = 'exec sleep 600\n';
 
 /** Resolves when the first record of ids is at origin, after which nothing is sent there unasked. */
 export async function firstRecord({ bare }: { bare: TestRepository }): Promise<void> {

@@ -5,7 +5,7 @@ import { HoldfastError } from '../../../src/errors.ts';
 import { createSnapshot } from '../../../src/reconcile/pass/snapshot.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 import { DEFAULTS } from '../../support/fleet.ts';
-import { onTickingClock } from '../../support/turns.ts';
+import { onTickingClock } from '../../support/yielding.ts';
 
 const nothing = () => () => undefined;
 

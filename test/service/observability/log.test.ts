@@ -8,7 +8,7 @@ import { STARTING, type Status } from '../../../src/reconcile/status.ts';
 import { createLogger } from '../../../src/service/observability/logger.ts';
 import { createPassLog } from '../../../src/service/observability/pass-log.ts';
 import { appliedOf, type Files, stateOf } from '../../support/fleet.ts';
-import { turnsDuring } from '../../support/turns.ts';
+import { yieldsDuring } from '../../support/yielding.ts';
 
 type Line = Record<string, unknown>;
 
@@ -238,8 +238,8 @@ describe('the log of passes', () => {
       ...{ severity: 'warning' as const, since: 0 },
     }));
     const { tell } = passLog();
-    expect(await turnsDuring(() => tell(passOf(FLEET, FLEET), { problems }))).toBeGreaterThan(100);
-    expect(await turnsDuring(() => tell(passOf(FLEET, FLEET), { problems: [] }))).toBeGreaterThan(100);
+    expect(await yieldsDuring(() => tell(passOf(FLEET, FLEET), { problems }))).toBeGreaterThan(100);
+    expect(await yieldsDuring(() => tell(passOf(FLEET, FLEET), { problems: [] }))).toBeGreaterThan(100);
   });
 
   it('tells a fault once, another one too, and its end', async () => {

@@ -1,0 +1,236 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../../../src/errors.ts';
+import { commands, emptyTreeIdLike, objectId, refName } from '../../../../src/source/git/process/commands.ts';
+import { newRepository } from '../support.ts';
+
+const ID = 'a'.repeat(40);
+const LONG_ID = '0123456789abcdef'.repeat(4);
+
+describe('objectId', () => {
+  it.each([
+    { name: 'sha1', text: ID },
+    { name: 'sha256', text: LONG_ID },
+  ])('takes a full $name id', ({ text }) => {
+    expect(objectId(text)).toBe(text);
+  });
+
+  it.each([
+    { name: 'an empty text', text: '' },
+    { name: 'a short id', text: 'a'.repeat(39) },
+    { name: 'a length between the two', text: 'a'.repeat(50) },
+    { name: 'one digit too many', text: 'a'.repeat(65) },
+    { name: 'capitals', text: 'A'.repeat(40) },
+    { name: 'a letter that is no digit', text: 'g'.repeat(40) },
+    { name: 'a line break at the end', text: `${ID}\n` },
+    { name: 'a line before', text: `x\n${ID}` },
+    { name: 'an option', text: `--${'a'.repeat(38)}` },
+    { name: 'a symbolic name', text: 'HEAD' },
+    { name: 'a suffix', text: `${ID}^{tree}` },
+  ])('refuses $name', ({ text }) => {
+    expect(() => objectId(text)).toThrow(HoldfastError);
+  });
+});
+
+describe('refName', () => {
+  it.each([
+    'refs/heads/main',
+    'refs/heads/team/a-b_c.d',
+    'refs/heads/-starts-with-dash',
+    'refs/heads/größe',
+    'refs/heads/発展',
+    'refs/heads/wide\u3000space',
+    'refs/heads/no-break\u00a0space',
+    "refs/heads/it's;$(x)`y`&|<>!",
+    'refs/heads/@',
+    'refs/heads/a@b',
+    'refs/heads/lock',
+    'refs/heads/a.lockx',
+    'refs/holdfast/publishing',
+    'refs/remotes/origin/main',
+  ])('takes %j', (text) => {
+    expect(refName(text)).toBe(text);
+  });
+
+  it.each([
+    '',
+    'main',
+    'HEAD',
+    'refs/heads',
+    'refs/heads/',
+    'refs/tags/v1',
+    'refs/remotes/other/main',
+    'refs/heads/a b',
+    'refs/heads/a..b',
+    'refs/heads/a//b',
+    'refs/heads//a',
+    'refs/heads/.hidden',
+    'refs/heads/a/.hidden',
+    'refs/heads/a.',
+    'refs/heads/a/',
+    'refs/heads/a.lock',
+    'refs/heads/a.lock/b',
+    'refs/heads/a@{1}',
+    'refs/heads/a~1',
+    'refs/heads/a^',
+    'refs/heads/a:b',
+    'refs/heads/a?',
+    'refs/heads/a*',
+    'refs/heads/a[b',
+    'refs/heads/a\\b',
+    'refs/heads/line\u2028separator/../../a',
+    'refs/heads/line\u2029separator.lock',
+    'refs/heads/a\nb',
+    'refs/heads/main\n',
+    'refs/heads/a\0b',
+    'refs/heads/a\u007fb',
+    ' refs/heads/main',
+    '--refs/heads/main',
+    '--upload-pack=x',
+  ])('refuses %j as no name of a branch', (text) => {
+    expect(() => refName(text)).toThrow(expect.objectContaining({ kind: 'invalid' }));
+  });
+
+  it('shows a refused name shortened', () => {
+    expect(() => refName('x'.repeat(10_000))).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^.{0,300}$/) }),
+    );
+  });
+});
+
+it.each(['sha1', 'sha256'])('the empty tree of %s is known', async (format) => {
+  const { git } = await newRepository(`--object-format=${format}`);
+  const tree = await git('write-tree');
+  expect(emptyTreeIdLike(tree)).toBe(tree);
+});
+
+/** Every command, with the texts that it takes; the place of each text is found by calling it with markers. */
+const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path')[] }[] = [
+  { name: 'version', takes: [] },
+  { name: 'locate', takes: [] },
+  { name: 'objectFormat', takes: [] },
+  { name: 'checkMirror', takes: [] },
+  { name: 'initBare', takes: [] },
+  { name: 'initBareLong', takes: [] },
+  { name: 'checkObjects', takes: [] },
+  { name: 'fetch', takes: ['ref'] },
+  { name: 'fetchIds', takes: [] },
+  { name: 'push', takes: ['ref', 'id', 'id'] },
+  { name: 'repack', takes: [] },
+  { name: 'repackReached', takes: [] },
+  { name: 'repackReachedOfDay', takes: [] },
+  { name: 'cleanUpSettings', takes: [] },
+  { name: 'writeCommitGraph', takes: [] },
+  { name: 'init', takes: [] },
+  { name: 'addAll', takes: [] },
+  { name: 'writeTree', takes: [] },
+  { name: 'makeTree', takes: [] },
+  { name: 'commitTree', takes: ['id'] },
+  { name: 'symbolicHead', takes: [] },
+  { name: 'symbolic', takes: ['ref'] },
+  { name: 'batchObjects', takes: [] },
+  { name: 'listTree', takes: ['id'] },
+  { name: 'listTop', takes: ['id'] },
+  { name: 'branches', takes: [] },
+  { name: 'originBranches', takes: [] },
+  { name: 'refTip', takes: ['ref'] },
+  { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
+  { name: 'between', takes: ['id', 'id'] },
+  { name: 'visited', takes: ['ref'] },
+  { name: 'treeEntry', takes: ['id', 'path'] },
+  { name: 'diffTrees', takes: [] },
+  { name: 'isAncestor', takes: ['id', 'id'] },
+  { name: 'commonAncestor', takes: ['id', 'id'] },
+  { name: 'lastChange', takes: ['id', 'path'] },
+  { name: 'ignored', takes: ['path'] },
+  { name: 'indexEntries', takes: ['path'] },
+  { name: 'historyPaths', takes: ['path'] },
+  { name: 'newestCommits', takes: [] },
+  { name: 'fastImport', takes: [] },
+  { name: 'switchTree', takes: ['id', 'id'] },
+  { name: 'deletedFiles', takes: [] },
+  { name: 'changedFiles', takes: [] },
+  { name: 'listIndex', takes: [] },
+  { name: 'setIndex', takes: [] },
+  { name: 'checkOutFiles', takes: [] },
+  { name: 'hashFiles', takes: [] },
+  { name: 'programSettings', takes: [] },
+  { name: 'ignoresCase', takes: [] },
+  { name: 'listWorkTrees', takes: [] },
+  { name: 'refreshIndex', takes: [] },
+  { name: 'updateRefs', takes: [] },
+];
+
+const NAME = String.raw`refs\/[^ \p{Cc}:-][^ \p{Cc}:]*`;
+const HASH = '([0-9a-f]{40}|[0-9a-f]{64})';
+/** What an argument that was given something can look like. */
+const SHAPES = [
+  String.raw`^\^?${HASH}$`,
+  `^${NAME}$`,
+  String.raw`^${NAME}\^\{commit\}$`,
+  String.raw`^\+(refs\/)?heads\/[^ \p{Cc}:]+:refs\/remotes\/origin\/[^ \p{Cc}:]+$`,
+  `^${HASH}:${NAME}$`,
+  `^--force-with-lease=${NAME}:${HASH}?$`,
+].map((shape) => new RegExp(shape, 'u'));
+
+const MARKS = { id: ID, ref: 'refs/heads/mark', path: '\u0001mark' } as const;
+
+function build(name: string, texts: readonly string[]): readonly string[] {
+  return (commands[name as keyof typeof commands] as (...given: string[]) => { args: readonly string[] })(
+    ...texts,
+  ).args;
+}
+
+const texts = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(ID, LONG_ID, 'refs/heads/main', '--output=/tmp/x', '-c', '--', '', `${ID}\n--exec=x`),
+  fc.string({ unit: 'grapheme' }).map((text) => `--${text}`),
+  fc.string({ unit: 'grapheme' }).map((text) => `refs/heads/${text}`),
+);
+
+describe('commands', () => {
+  it('are all in the table of this test', () => {
+    expect(TEMPLATES.map(({ name }) => name).sort()).toEqual(Object.keys(commands).sort());
+  });
+
+  it.each(TEMPLATES)('$name is its fixed template whatever it is given, or throws', ({ name, takes }) => {
+    const template = build(
+      name,
+      takes.map((kind) => MARKS[kind]),
+    );
+    fc.assert(
+      fc.property(fc.array(texts, { minLength: takes.length, maxLength: takes.length }), (given) => {
+        let args: readonly string[];
+        try {
+          args = build(name, given);
+        } catch (error) {
+          expect(error).toBeInstanceOf(HoldfastError);
+          return;
+        }
+        expect(args).toHaveLength(template.length);
+        for (const [index, arg] of args.entries()) {
+          const mark = template[index] as string;
+          if (arg === mark) continue;
+          // What differs is an object id or a ref of the right shape, or a path behind the end of the options.
+          const end = template.findIndex((given) => given === '--' || given === '--end-of-options');
+          const isPath = mark === MARKS.path && end >= 0 && end < index;
+          expect(isPath || SHAPES.some((shape) => shape.test(arg))).toBe(true);
+        }
+      }),
+      { numRuns: takes.length === 0 ? 1 : 200 },
+    );
+  });
+
+  it.each(TEMPLATES)('$name puts what it is given where no option can be', ({ name, takes }) => {
+    const template = build(
+      name,
+      takes.map((kind) => MARKS[kind]),
+    );
+    const marks: readonly string[] = Object.values(MARKS);
+    const first = template.findIndex((arg) => marks.some((mark) => arg.startsWith(mark)));
+    if (first < 0 || name === 'commitTree') return;
+    expect(template.slice(0, first)).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(--end-of-options|--)$/)]),
+    );
+  });
+});

@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest';
+import { commands } from '../../../../src/source/git/process/commands.ts';
+import { diskTrouble, explainFailure } from '../../../../src/source/git/process/disk-trouble.ts';
+import { GitFailure } from '../../../../src/source/git/process/run.ts';
+
+const RIGHTS = 'the user of the manager may not write there; check owner and permissions';
+const FULL = 'the disk is full (df), or has no inodes left (df -i); make room';
+const QUOTA = 'the disk quota is exceeded; make room';
+
+/** What git has said. */
+const SAID = [
+  {
+    text: "error: cannot lock ref 'refs/remotes/origin/main': Unable to create '/d/mirror.git/refs/remotes/origin/main.lock': Permission denied\nwarning: fetch normally indicates",
+    means: RIGHTS,
+  },
+  {
+    text: "fatal: Unable to create temporary file '/r/.git/objects/pack/tmp_pack_XXXXXX': Permission denied",
+    means: RIGHTS,
+  },
+  { text: "error: unable to unlink old 'desired-state/apps/web.yaml': Permission denied", means: RIGHTS },
+  {
+    text: "fatal: commit: cannot update the ref 'refs/heads/main': unable to append to '.git/logs/refs/heads/main': Permission denied",
+    means: RIGHTS,
+  },
+  { text: 'fatal: write error: No space left on device', means: FULL },
+  {
+    text: "fatal: Unable to create '/r/.git/index.lock': Read-only file system",
+    means: 'the file system is read-only',
+  },
+  {
+    text: "fatal: sha1 file '/r/.git/holdfast-index.lock' write error. Out of diskspace",
+    means: FULL,
+  },
+  { text: "fatal: fsync error on '/r/.git/objects/pack/tmp_pack_1': No space left on device", means: FULL },
+  { text: "fatal: failed to flush '/r/.git/holdfast-index.lock': No space left on device", means: FULL },
+  { text: 'fatal: cannot truncate pack to skip duplicate: No space left on device', means: FULL },
+  { text: 'error: error when closing loose object file: No space left on device', means: FULL },
+  { text: 'fatal: cannot mkdir ds/apps: Disk quota exceeded', means: QUOTA },
+  { text: "fatal: cannot close written packed-refs file '/r/.git/x': Disk quota exceeded", means: QUOTA },
+  {
+    text: 'error: insufficient permission for adding an object to repository database .git/objects',
+    means: RIGHTS,
+  },
+  {
+    text: 'error: unable to write file ds/apps/web.yaml: Input/output error',
+    means: 'the disk reports errors; check the system log',
+  },
+  {
+    text: 'remote: error: insufficient permission for adding an object to repository database ./objects',
+    means: null,
+  },
+  { text: 'git@forge.example: Permission denied (publickey).', means: null },
+  { text: "fatal: cannot exec 'ssh': Permission denied", means: null },
+  { text: 'error: cannot run /usr/bin/ssh: Permission denied', means: null },
+  { text: 'remote: fatal: unable to create temporary file: No space left on device', means: null },
+  { text: "fatal: couldn't find remote ref refs/heads/main", means: null },
+];
+
+it.each(SAID)('$text', ({ text, means }) => {
+  expect(diskTrouble(new GitFailure(commands.version(), 128, text))).toBe(means);
+});
+
+it('is known of an error of Node, too', () => {
+  expect(diskTrouble(new Error("EACCES: permission denied, open '/r/.git/index.lock'"))).toBe(RIGHTS);
+  expect(diskTrouble(new Error('ENOSPC: no space left on device, write'))).toBe(FULL);
+  expect(diskTrouble(new Error("ENOENT: no such file or directory, stat '/r/.git'"))).toBeNull();
+});
+
+it.each([
+  {
+    text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
+    means: 'git cannot parse its configuration; see git config --list',
+  },
+  {
+    text: 'fatal: not a git repository (or any of the parent directories): .git',
+    means: 'check HEAD, config and permissions',
+  },
+  {
+    text: 'fatal: unexpected line in .git/packed-refs: garbage line',
+    means: 'packed-refs or shallow in its .git folder is damaged',
+  },
+  { text: 'fatal: Expected git repo version <= 1, found 2', means: 'the repository needs a newer git' },
+  {
+    text: 'error: unable to open object pack directory: .git/objects/pack: Permission denied',
+    means: 'may not read it; check owner and permissions',
+  },
+  {
+    text: 'error: failed to read object abc at offset 1 from .git/objects/pack/a.pack: Input/output error',
+    means: 'the disk reports errors',
+  },
+])('of the repository: $text', ({ text, means }) => {
+  const failure = new GitFailure(commands.version(), 128, text);
+  expect(explainFailure('git could not', failure)).toMatch('git could not: ');
+  expect(explainFailure('git could not', failure)).toContain(means);
+});

@@ -1,0 +1,33 @@
+import { closeSync, openSync } from 'node:fs';
+import { commands } from '../../../../src/source/git/process/commands.ts';
+import { Conversation } from '../../../../src/source/git/process/conversation.ts';
+import { gitEnvironment } from '../../../../src/source/git/process/environment.ts';
+import { runGit } from '../../../../src/source/git/process/run.ts';
+import { createTransfers } from '../../../../src/source/git/process/transfer.ts';
+
+/** Asks git in every way while no file can be opened, and again when it can. Says what came of it, as JSON. */
+const context = { folder: '/', env: gitEnvironment({ PATH: process.env['PATH'] }, ['*']), timeLimit: 20_000 };
+const git = new Conversation(context, commands.fastImport());
+const asks: Record<string, () => Promise<unknown>> = {
+  run: () => runGit(context, commands.version()),
+  transfer: () => createTransfers(context).run(commands.version(), { total: 20_000, silence: 20_000 }),
+  conversation: () => git.ask('', async () => 'started'),
+};
+const taken: number[] = [];
+try {
+  for (;;) taken.push(openSync('/dev/null', 'r'));
+} catch {
+  // None is left.
+}
+const told: Record<string, string[]> = {};
+for (const [name, ask] of Object.entries(asks)) {
+  const refused = await ask().catch((error: unknown) => String((error as Error).name));
+  told[name] = [String(refused)];
+}
+for (const descriptor of taken) closeSync(descriptor);
+for (const [name, ask] of Object.entries(asks)) {
+  const answer = await ask().catch((error: unknown) => String(error));
+  told[name]?.push(String(answer).replace(/ version.*/s, ' version'));
+}
+process.stdout.write(`${JSON.stringify(told)}\n`);
+process.exit(0);

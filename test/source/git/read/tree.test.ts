@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openCheckout } from '../../../../src/source/git/checkout.ts';
+import { parseTreeChange, parseTreeList } from '../../../../src/source/git/read/tree.ts';
+import { MACHINE, repositoryOfFile } from '../support.ts';
+
+const repository = await repositoryOfFile();
+await repository.commit({ file: '' });
+const source = await openCheckout(repository.folder, null, MACHINE);
+afterAll(() => source.reader.close());
+const blob = await repository.git('rev-parse', 'HEAD:file');
+
+/** Makes a tree of these entries, `<mode> <type> <id>\t<path>`, as no checkout could. */
+function makeTree(entries: readonly string[]): string {
+  const input = entries.map((entry) => `${entry}\0`).join('');
+  return execFileSync('git', ['mktree', '-z', '--missing'], {
+    cwd: repository.folder,
+    input,
+    encoding: 'utf8',
+  }).trim();
+}
+
+const ODD_NAMES = [
+  'with space.yaml',
+  ' leading space',
+  'trailing space ',
+  'quote".yaml',
+  "apostrophe'.yaml",
+  'back\\slash.yaml',
+  'tab\there.yaml',
+  'new\nline.yaml',
+  '\nbegins-with-newline',
+  'größe.yaml',
+  '日本.yaml',
+  '😀.yaml',
+  '-leading-dash.yaml',
+  '--option=x',
+  ':(glob)*.yaml',
+  '*?[].yaml',
+  '100644 blob aaaa',
+  'M',
+  ':100644',
+  'end',
+] as const;
+
+describe('an odd name', () => {
+  it.each(ODD_NAMES)('%j is listed as it is', async (name) => {
+    const tree = makeTree([`100644 blob ${blob}\t${name}`]);
+    expect(await source.reader.list(tree)).toEqual([{ path: name, type: 'file', blob }]);
+  });
+
+  it.each(ODD_NAMES)('%j is told as it is when it comes and when it goes', async (name) => {
+    const none = makeTree([]);
+    const tree = makeTree([`100644 blob ${blob}\t${name}`]);
+    expect(await source.reader.changes(none, tree)).toEqual([
+      { path: name, entry: { path: name, type: 'file', blob } },
+    ]);
+    expect(await source.reader.changes(tree, none)).toEqual([{ path: name, entry: null }]);
+  });
+
+  it('in a folder of an odd name is told with its folder', async () => {
+    const inner = makeTree([`100644 blob ${blob}\tb "c"\n`]);
+    const tree = makeTree([`040000 tree ${inner}\ta\td`]);
+    const path = 'a\td/b "c"\n';
+    expect(await source.reader.list(tree)).toEqual([{ path, type: 'file', blob }]);
+    expect(await source.reader.changes(makeTree([]), tree)).toMatchObject([{ path }]);
+  });
+
+  it('is told among all others', async () => {
+    const tree = makeTree(ODD_NAMES.map((name) => `100644 blob ${blob}\t${name}`));
+    const paths = ((await source.reader.changes(makeTree([]), tree)) ?? []).map(({ path }) => path);
+    expect(paths.sort()).toEqual([...ODD_NAMES].sort());
+  });
+});
+
+describe('a mode', () => {
+  const commit = '1'.repeat(40);
+
+  it.each([
+    { mode: '100644', kind: 'blob', id: blob, type: 'file' },
+    { mode: '100755', kind: 'blob', id: blob, type: 'file' },
+    { mode: '120000', kind: 'blob', id: blob, type: 'symlink' },
+    { mode: '160000', kind: 'commit', id: commit, type: 'submodule' },
+  ])('$mode is a $type', async ({ mode, kind, id, type }) => {
+    const entry = { path: 'x', type, blob: id };
+    const tree = makeTree([`${mode} ${kind} ${id}\tx`]);
+    expect(await source.reader.list(tree)).toEqual([entry]);
+    expect(await source.reader.changes(makeTree([]), tree)).toEqual([{ path: 'x', entry }]);
+  });
+
+  it.each([
+    { from: '100644', to: '120000', type: 'symlink' },
+    { from: '120000', to: '100644', type: 'file' },
+    { from: '100644', to: '100755', type: 'file' },
+  ])('that goes from $from to $to with the same bytes is a change to a $type', async ({ from, to, type }) => {
+    const [before, after] = [makeTree([`${from} blob ${blob}\tx`]), makeTree([`${to} blob ${blob}\tx`])];
+    expect(await source.reader.changes(before, after)).toEqual([
+      { path: 'x', entry: { path: 'x', type, blob } },
+    ]);
+  });
+});
+
+describe('a file in the place of a folder', () => {
+  it('is told, with all that was in the folder as gone', async () => {
+    const inner = makeTree([`100644 blob ${blob}\ta`, `100644 blob ${blob}\tb`]);
+    const before = makeTree([`040000 tree ${inner}\tx`]);
+    const after = makeTree([`100644 blob ${blob}\tx`]);
+    const changes = (await source.reader.changes(before, after)) ?? [];
+    expect(changes.filter(({ entry }) => entry === null).map(({ path }) => path)).toEqual(['x/a', 'x/b']);
+    expect(changes.filter(({ entry }) => entry !== null).map(({ path }) => path)).toEqual(['x']);
+  });
+});
+
+describe('parsing', () => {
+  it('of nothing gives nothing', () => {
+    expect(parseTreeList('')).toEqual([]);
+  });
+
+  it('tells a delete from everything else', () => {
+    const meta = `:100644 000000 ${blob} ${'0'.repeat(40)} D`;
+    expect(parseTreeChange(meta, 'x')).toEqual({ path: 'x', entry: null });
+  });
+});

@@ -1,0 +1,90 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { noSuchBranch, requireBranch } from '../../../../src/source/git/repository/missing-branch.ts';
+import { testRepository } from '../../../support/git.ts';
+import { openSource } from '../support.ts';
+
+const MAIN = 'refs/heads/main';
+
+describe('a branch that is not there', () => {
+  it('is named, with those that are', () => {
+    expect(noSuchBranch('origin', MAIN, ['refs/heads/a', 'refs/heads/b']).message).toBe(
+      'origin has no branch "main"; check GIT_BRANCH, or create the branch (there are: a, b)',
+    );
+  });
+
+  it('is not named among those that are, where it came back meanwhile', () => {
+    expect(noSuchBranch('origin', MAIN, [MAIN], true).message).toBe(
+      'origin has no branch "main" any more; check GIT_BRANCH, or create the branch',
+    );
+  });
+});
+
+describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('%s', (other) => {
+  it('does not stand in for the branch of GIT_BRANCH that is not there', async () => {
+    const { git, commit, folder } = await testRepository();
+    await commit({ a: '' });
+    await git('switch', '--quiet', '-c', 'side');
+    await git('update-ref', '-d', MAIN);
+    await git('update-ref', other, 'HEAD');
+    const { reader } = await openSource(folder, 'main');
+    await expect(reader.head()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('no branch "main"'),
+    });
+  });
+
+  it('does not stand in for the branch that is checked out and has no commit', async () => {
+    const { git, commit, folder } = await testRepository();
+    await git('update-ref', other, await commit({ a: '' }));
+    await git('update-ref', '-d', MAIN);
+    const { reader } = await openSource(folder);
+    expect(await reader.head()).toEqual({ branch: MAIN, revision: null });
+  });
+
+  it('is not taken for the branch whose ref is packed', async () => {
+    const { git, commit, folder } = await testRepository();
+    await git('update-ref', other, await commit({ a: '' }));
+    const revision = await commit({ b: '' });
+    await git('pack-refs', '--all', '--prune');
+    const { reader } = await openSource(folder);
+    expect(await reader.head()).toEqual({ branch: MAIN, revision });
+  });
+});
+
+describe('a branch that comes and goes between the looks', () => {
+  it('is no branch without a commit, where others are there', async () => {
+    const { git, commit, folder } = await testRepository();
+    const tip = await commit({ a: '' });
+    await git('switch', '--quiet', '-c', 'other');
+    await git('update-ref', '-d', MAIN);
+    await git('symbolic-ref', 'HEAD', MAIN);
+    const { reader, repository } = await openSource(folder);
+    let looks = 0;
+    const head = async () => {
+      looks += 1;
+      if (looks === 2) await git('update-ref', '-d', MAIN);
+      const found = await reader.head();
+      if (looks === 1) await git('update-ref', MAIN, tip);
+      return found;
+    };
+    await expect(requireBranch({ ...reader, head }, repository, MAIN).head()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('no branch "main"'),
+    });
+  });
+});
+
+it('another name for a branch whose name is not UTF-8 is no branch, and is not looked for without end', async () => {
+  const { commit, folder } = await testRepository();
+  const tip = await commit({ a: '' });
+  const packed = `# pack-refs with: peeled fully-peeled sorted \n${tip} refs/heads/gr\xfcn\n`;
+  await writeFile(join(folder, '.git/packed-refs'), packed, 'latin1');
+  await writeFile(join(folder, '.git/refs/heads/alias'), 'ref: refs/heads/gr\xfcn\n', 'latin1');
+  const { reader } = await openSource(folder, 'alias');
+  await expect(reader.head()).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('no branch "alias"'),
+  });
+});

@@ -1,0 +1,106 @@
+import { chmod } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { GitFailure } from '../../../../src/source/git/process/run.ts';
+import type { Repository } from '../../../../src/source/git/repository/repository.ts';
+import { openRefMover } from '../../../../src/source/git/write/ref-mover.ts';
+import { writeFiles } from '../../../support/folder.ts';
+import { contextAt, newRepository } from '../support.ts';
+
+/** A repository with three commits on `main`, oldest first, and a mover of its refs. */
+async function opened() {
+  const fleet = await newRepository();
+  const commits: string[] = [];
+  for (const text of ['one', 'two', 'three']) {
+    await fleet.commit({ 'a.txt': text });
+    commits.push((await fleet.git('rev-parse', 'HEAD')).trim());
+  }
+  const refs = openRefMover(repositoryOf(fleet.folder));
+  onTestFinished(() => refs.close());
+  const tip = async (): Promise<string> => (await fleet.git('rev-parse', 'refs/heads/main')).trim();
+  const [one = '', two = '', three = ''] = commits;
+  return { ...fleet, refs, tip, one, two, three };
+}
+
+function repositoryOf(folder: string): Repository {
+  const gitFolder = `${folder}/.git`;
+  return {
+    context: contextAt(folder),
+    gitFolder,
+    commonFolder: gitFolder,
+    prefix: '',
+  };
+}
+
+async function failureOf(call: Promise<unknown>): Promise<GitFailure> {
+  const error = await call.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(GitFailure);
+  return error as GitFailure;
+}
+
+describe('a mover of refs', () => {
+  it('moves a ref, and again', async () => {
+    const { refs, tip, one, two, three } = await opened();
+    await refs.move('refs/heads/main', three, one);
+    expect(await tip()).toBe(one);
+    await refs.move('refs/heads/main', one, two);
+    expect(await tip()).toBe(two);
+  });
+
+  it('makes one that is not there, once', async () => {
+    const { refs, git, one, two } = await opened();
+    await refs.move('refs/heads/new', null, one);
+    const failure = await failureOf(refs.move('refs/heads/new', null, two));
+    expect(failure.stderr).toMatch(/cannot lock ref .*: reference already exists/);
+    expect((await git('rev-parse', 'refs/heads/new')).trim()).toBe(one);
+  });
+
+  it('leaves one alone that is elsewhere, and goes on after that', async () => {
+    const { refs, tip, one, two, three } = await opened();
+    const failure = await failureOf(refs.move('refs/heads/main', two, one));
+    expect(failure).toMatchObject({ exitCode: 128, stderr: expect.stringMatching(/is at .* but expected/) });
+    expect(await tip()).toBe(three);
+    await refs.move('refs/heads/main', three, two);
+    expect(await tip()).toBe(two);
+  });
+
+  it('sees what others moved meanwhile, also to packed refs', async () => {
+    const { refs, git, tip, one, two, three } = await opened();
+    await refs.move('refs/heads/main', three, one);
+    await git('update-ref', 'refs/heads/main', two);
+    await git('pack-refs', '--all');
+    await refs.move('refs/heads/main', two, three);
+    expect(await tip()).toBe(three);
+  });
+
+  it('gives each move its own time in the reflog, to about a second', async () => {
+    const { refs, git, one, two, three } = await opened();
+    await refs.move('refs/heads/main', three, one);
+    await sleep(2100);
+    await refs.move('refs/heads/main', one, two);
+    const times = (await git('log', '--walk-reflogs', '--format=%gd', '--date=unix', '-2', 'main'))
+      .split('\n')
+      .map((line) => Number(/\d+/.exec(line)?.[0]));
+    expect((times[0] ?? 0) - (times[1] ?? 0)).toBeGreaterThanOrEqual(1);
+  });
+
+  it('gives a slow git all the time that a call may take', async () => {
+    const { folder, tip, one, three } = await opened();
+    const slow = `${folder}/slow`;
+    await writeFiles(slow, { git: `#!/bin/sh\nsleep 4\nPATH="\${PATH#*:}" exec git "$@"\n` });
+    await chmod(`${slow}/git`, 0o755);
+    const context = contextAt(folder);
+    const env = { ...context.env, PATH: `${slow}:${context.env['PATH']}` };
+    const refs = openRefMover({ ...repositoryOf(folder), context: { ...context, env } });
+    onTestFinished(() => refs.close());
+    await refs.move('refs/heads/main', three, one);
+    expect(await tip()).toBe(one);
+  });
+
+  it('leaves no process behind that was prepared for nothing', async () => {
+    const { refs, tip, three } = await opened();
+    refs.prepare();
+    await refs.close();
+    expect(await tip()).toBe(three);
+  });
+});

@@ -1,0 +1,94 @@
+import { expect } from 'vitest';
+import { type Checkout, checkoutOf } from './checkout.ts';
+import type { TestRepository } from './git.ts';
+import type { TestManager } from './manager.ts';
+
+/** Every record, with its ids. */
+export interface Records {
+  apps: Record<string, unknown>;
+  groups: Record<string, unknown>;
+}
+
+/** All that a request can leave a trace in: commits, checkout, and every record with its ids. */
+export type ManagerState = Checkout & Records;
+
+/** Looks at everything. A head names all the commits before it, so no commit can hide. */
+export async function managerState(manager: TestManager): Promise<ManagerState> {
+  const [checkout, records] = await Promise.all([checkoutOf(manager.repository), recordsOf(manager)]);
+  return { ...checkout, ...records };
+}
+
+export async function recordsOf(manager: TestManager): Promise<Records> {
+  const [apps, groups] = await Promise.all([
+    recordsAt(manager, '/api/v2/apps', 'apps'),
+    recordsAt(manager, '/api/v2/device_groups', 'device_groups'),
+  ]);
+  return { apps, groups };
+}
+
+async function recordsAt(manager: TestManager, path: string, list: string): Promise<Record<string, unknown>> {
+  const names: string[] = (await manager.get(path)).body[list];
+  const entries = names.map(
+    async (name) => [name, (await manager.get(`${path}/${encodeURIComponent(name)}`)).body] as const,
+  );
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** Runs `act` and expects that it left no trace: no commit, no id, no byte in the checkout. */
+export async function expectNothingWritten<T>(manager: TestManager, act: () => Promise<T>): Promise<T> {
+  const before = await managerState(manager);
+  const result = await act();
+  expect(await managerState(manager)).toEqual(before);
+  return result;
+}
+
+/** Sends a request that is refused with this status, and expects that it left no trace. */
+export async function expectRefused<R extends { status: number }>(
+  manager: TestManager,
+  status: number,
+  send: () => Promise<R>,
+): Promise<R> {
+  const reply = await expectNothingWritten(manager, send);
+  expect(reply.status).toBe(status);
+  return reply;
+}
+
+/** A commit as `git log` tells it. */
+export interface LoggedCommit {
+  id: string;
+  author: string;
+  committer: string;
+  subject: string;
+  trailers: string[];
+  /** Changed paths with their status letter: `M desired-state/apps/web.yaml`. */
+  files: string[];
+}
+
+export async function lastCommit({ git }: TestRepository): Promise<LoggedCommit> {
+  const format = '%H%n%an <%ae>%n%cn <%ce>%n%s%n%(trailers:only,unfold)';
+  const [id = '', author = '', committer = '', subject = '', ...trailers] = (
+    await git('log', '-1', `--format=${format}`)
+  ).split('\n');
+  const files = await git('show', '--format=', '--name-status', '--no-renames', 'HEAD');
+  return {
+    id,
+    author,
+    committer,
+    subject,
+    trailers: trailers.filter(Boolean),
+    files: files
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.replace('\t', ' ')),
+  };
+}
+
+/** Lines that a commit took away and put in, without those that stayed: `-a`, `+b`. */
+export async function changedLines({ git }: TestRepository, path: string): Promise<string[]> {
+  const text = await git('diff', '--unified=0', 'HEAD~1', 'HEAD', '--', path);
+  return text.split('\n').filter((line) => /^[+-]/.test(line) && !/^(---|\+\+\+) /.test(line));
+}
+
+export async function commitCount({ git }: TestRepository): Promise<number> {
+  return Number(await git('rev-list', '--count', 'HEAD'));
+}

@@ -1,0 +1,19 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { foundOrRequired, works } from './tools.ts';
+
+/** The option of `git init` and `git clone` for a repository that keeps its refs in tables. */
+export const REFTABLE = '--ref-format=reftable';
+
+/** Whether the git of this run can do that (2.45 and newer). */
+export const HAS_REFTABLE = foundOrRequired('reftable', canInit());
+
+function canInit(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
+  try {
+    return works('git', ['init', '--quiet', '--bare', REFTABLE, folder]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

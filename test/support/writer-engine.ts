@@ -1,0 +1,72 @@
+import type { Write, Writer } from '../../src/change/write.ts';
+import { createWriter } from '../../src/change/writer.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { NO_FAULTS } from '../../src/faults.ts';
+import type { Reconciler } from '../../src/reconcile/reconciler.ts';
+import type { Publisher, Reader } from '../../src/source/source.ts';
+import type { Store } from '../../src/store/store.ts';
+import { buildEngine, type Engine, type EngineOptions, wrap } from './engine.ts';
+import { DEFAULTS } from './fleet.ts';
+
+export const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r', ifMatch: null };
+export const WEB = 'apps/web.yaml';
+const FILES = { [WEB]: 'container_image: web:1\n', 'apps/cron.yaml': 'container_image: cron:1\n' };
+
+/** An engine with a writer. */
+export interface WriterEngine extends Engine {
+  writer: Writer;
+  /** How many drafts each call of `publish` had. */
+  published: number[];
+}
+
+/** What happens beside the writes. */
+export interface WriterEngineOptions extends EngineOptions {
+  /** Runs before every publish. */
+  beforePublish?: (engine: Engine) => Promise<unknown>;
+  /** Runs after every publish. */
+  afterPublish?: (engine: Engine) => Promise<unknown>;
+  reconciler?: (engine: Engine) => Partial<Reconciler>;
+  reader?: (engine: Engine) => Partial<Reader>;
+  /** Milliseconds; long, where a test does not say. */
+  waitLimit?: number;
+  store?: (engine: Engine) => Partial<Store>;
+}
+
+/** Builds the parts, and reads the first revision. Everything is closed when the test is over. */
+export async function buildWriterEngine(moments: WriterEngineOptions = {}): Promise<WriterEngine> {
+  const engine = await buildEngine({ files: FILES, ...moments });
+  const { source, store, reconciler } = engine;
+  await reconciler.reconcile();
+  const published: number[] = [];
+  const publish: Publisher['publish'] = async (base, drafts) => {
+    published.push(drafts.length);
+    await moments.beforePublish?.(engine);
+    const revisions = await source.publisher.publish(base, drafts);
+    await moments.afterPublish?.(engine);
+    return revisions;
+  };
+  const writer = createWriter({
+    waitLimit: moments.waitLimit ?? 60_000,
+    reconciler: wrap(reconciler, moments.reconciler?.(engine) ?? {}),
+    reader: wrap(source.reader, moments.reader?.(engine) ?? {}),
+    publisher: wrap(source.publisher, { publish }),
+    store: wrap(store, moments.store?.(engine) ?? {}),
+    defaults: DEFAULTS,
+    strict: false,
+    now: Date.now,
+    faults: NO_FAULTS,
+  });
+  return { ...engine, writer, published };
+}
+
+export function setImage(name: string, tag: string): Write {
+  return { kind: 'app', op: 'change', name, fields: { container_image: `${name}:${tag}` } };
+}
+
+/** Why something was refused. */
+export function failure(promise: Promise<unknown>): Promise<HoldfastError> {
+  return promise.then(
+    () => Promise.reject(new Error('it was not refused')),
+    (error: unknown) => (error instanceof HoldfastError ? error : Promise.reject(error)),
+  );
+}

@@ -17,17 +17,22 @@ async function damage(path: string, table: string): Promise<void> {
   await file.close();
 }
 
-it('a store whose objects are damaged is not available after a restart: no worker stops its containers for what it cannot get', async () => {
-  const first = await startManager({ files: SMALL_FLEET });
-  await first.stop();
-  const store = join(first.dataFolder, 'store.sqlite');
-  await damage(store, 'objects');
-  const next = await first.restart();
-  expect((await next.get('/api/v2/device_groups/edge/info')).status).toBe(503);
-  const { status, body } = await next.get('/api/v2/status');
-  expect([status, body]).toEqual([503, { api_available: false }]);
-  await next.stop();
-  for (const suffix of ['', '-wal', '-shm']) await rm(`${store}${suffix}`, { force: true });
-  const again = await next.restart();
-  expect((await again.get('/api/v2/status')).status).toBe(200);
-});
+// A worker that starts stops its containers as soon as the status is 200, and only then requests its apps.
+it.each(['objects', 'counters'])(
+  'GET /api/v2/status is 503 after a restart if the table %s is damaged, until the store is made anew',
+  async (table) => {
+    const first = await startManager({ files: SMALL_FLEET });
+    await first.stop();
+    const store = join(first.dataFolder, 'store.sqlite');
+    await damage(store, table);
+    const next = await first.restart();
+    expect((await next.get('/api/v2/device_groups/edge/info')).status).toBe(503);
+    await next.reconcile();
+    const { status, body } = await next.get('/api/v2/status');
+    expect([status, body]).toEqual([503, { api_available: false }]);
+    await next.stop();
+    for (const suffix of ['', '-wal', '-shm']) await rm(`${store}${suffix}`, { force: true });
+    const again = await next.restart();
+    expect((await again.get('/api/v2/status')).status).toBe(200);
+  },
+);

@@ -41,9 +41,9 @@ const readyDocs = documented({
 /** The status of the API, and the probes for liveness and readiness. */
 export function statusRoutes(app: FastifyInstance, api: Api): void {
   const { store, reconciler } = api;
-  const requireObjects = createObjectsCheck(api);
+  const requireReadable = createReadableCheck(api);
   app.get('/api/v2/status', statusDocs, async (_request, reply) => {
-    const isAvailable = await canServe(api, requireObjects);
+    const isAvailable = await canServe(api, requireReadable);
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
   });
 
@@ -65,13 +65,12 @@ export function statusRoutes(app: FastifyInstance, api: Api): void {
  * even while the branch cannot be read. A branch without commits is an empty fleet, unless the store has ids of a fleet:
  * then the branch was lost.
  */
-async function canServe({ store, reconciler }: Api, requireObjects: () => Promise<void>): Promise<boolean> {
+async function canServe({ store, reconciler }: Api, requireReadable: () => Promise<void>): Promise<boolean> {
   const { state, applied } = reconciler.status();
   try {
     await store.ping();
-    if (applied !== null) return true;
-    if ((await store.state()).applied !== null) {
-      await requireObjects();
+    if (applied !== null || (await store.state()).applied !== null) {
+      await requireReadable();
       return true;
     }
     return state === 'applied' && (await store.counters(0)).length === 0;
@@ -81,22 +80,24 @@ async function canServe({ store, reconciler }: Api, requireObjects: () => Promis
 }
 
 /**
- * Returns a check that rejects if the applied objects cannot be read: a partly damaged store can report its state and still
- * fail to return them. The check reads them only once, and not at all if a pass of this process has succeeded. Callers
- * share a read that is under way: when a whole fleet of workers starts, a slow store must not read everything for each.
+ * Returns a check that rejects if the applied objects or their ids cannot be read: a partly damaged store can report its
+ * state, and can let a pass succeed, which reads no ids if nothing has changed. The check reads each only once, and the
+ * objects not at all if a pass of this process has succeeded. Callers share a read that is under way: when a whole fleet of
+ * workers starts, a slow store must not read everything for each.
  *
  * `/readyz` does without this check: probes come from the very start, and reading all objects beside the first pass would
  * double the time of a start.
  */
-function createObjectsCheck({ store, reconciler }: Api): () => Promise<void> {
+function createReadableCheck({ store, reconciler }: Api): () => Promise<void> {
   let hasRead = false;
   let running: Promise<void> | null = null;
   const read = async (): Promise<void> => {
-    await store.appliedObjects();
+    if (reconciler.status().applied === null) await store.appliedObjects();
+    await store.counters(0);
     hasRead = true;
   };
   return async () => {
-    if (hasRead || reconciler.status().applied !== null) return;
+    if (hasRead) return;
     running ??= read().finally(() => {
       running = null;
     });

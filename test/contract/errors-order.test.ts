@@ -12,7 +12,7 @@ const STALE = { 'if-match': '"1"' };
 const WEB = '/api/v2/apps/web';
 const EDGE = '/api/v2/device_groups/edge';
 
-/** A request that is wrong in two ways, the status of the one that is told, and its body where the spec gives one. */
+/** A request with two errors; the status of the one that is reported, and its body if the contract specifies it. */
 type Row = readonly [name: string, request: RawRequest, status: number, body?: unknown];
 
 function json(method: string, path: string, body: string, more: RawRequest['headers'] = {}): RawRequest {
@@ -31,52 +31,60 @@ const ROWS: readonly Row[] = [
   ['403 permission before 405', { method: 'PUT', path: '/api/v2/apps', headers: FOREIGN }, 403],
   ['403 permission before 400 name', { path: '/api/v2/apps/..', headers: FOREIGN }, 403],
   [
-    '403 permission before a name that cannot be decoded',
+    '403 permission before 400 name that cannot be decoded',
     { path: '/api/v2/apps/%zz', headers: FOREIGN },
     403,
   ],
   ['403 permission before 403 existence', { path: '/api/v2/apps/nope', headers: FOREIGN }, 403, denied],
   ['404 before 400 body', json('POST', '/api/v2/nothing', '{'), 404, { error: REASON }],
   ['405 before 400 name', { method: 'PATCH', path: '/api/v2/apps/..' }, 405, { error: REASON }],
-  ['405 before 400 name, of any length', { method: 'PATCH', path: `/api/v2/apps/${'a'.repeat(8000)}` }, 405],
+  [
+    '405 before 400 name of 8,000 characters',
+    { method: 'PATCH', path: `/api/v2/apps/${'a'.repeat(8000)}` },
+    405,
+  ],
   ['405 before 403 existence', { method: 'GET', path: '/api/v2/apps/nope/stop' }, 405, { error: REASON }],
   ['405 before 400 body', json('PATCH', WEB, '{'), 405, { error: REASON }],
   ['400 name before 403 existence', { path: '/api/v2/apps/.nope' }, 400],
   [
-    '400 name of any length is told as one of 129 letters',
+    '400 name of 8,000 characters, which has the same body as any other',
     { path: `/api/v2/apps/${'a'.repeat(8000)}` },
     400,
     { invalid_parameters: { app_name: REASON } },
   ],
   [
-    '403 existence of the group before that of its apps',
+    '403 existence of the group before 403 existence of its apps',
     json('POST', '/api/v2/device_groups/nope/update', '{"apps":["nope"]}'),
     403,
     { device_group_exists: false },
   ],
   [
-    '403 existence of apps before 400 body, a name listed twice',
+    '403 existence of apps before 400 body that lists a name twice',
     json('POST', '/api/v2/device_groups/fresh', '{"apps":["nope","web","web"]}'),
     403,
     { app_exists: false, apps: ['nope'] },
   ],
   [
-    '403 existence of apps before 400 body, an unknown field',
+    '403 existence of apps before 400 body with an unknown field',
     json('PUT', `${EDGE}/update`, '{"apps":["nope"],"x":1}'),
     403,
     { app_exists: false, apps: ['nope'] },
   ],
 ];
 
-/** Bodies that are refused whatever they say. */
-const REFUSED: readonly (readonly [string, number, Pick<RawRequest, 'body' | 'headers'>])[] = [
+/** Bodies that are refused before they are parsed. */
+const REFUSED_BODIES: readonly (readonly [
+  name: string,
+  status: number,
+  parts: Pick<RawRequest, 'body' | 'headers'>,
+])[] = [
   ['a form', 415, { body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
-  ['no type', 415, { body: 'a', headers: { 'content-type': 'x' } }],
-  ['packed', 415, { body: '{}', headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } }],
-  ['too large', 413, { body: ' '.repeat(2 ** 20 + 1), headers: JSON_TYPE }],
+  ['a type without a slash', 415, { body: 'a', headers: { 'content-type': 'x' } }],
+  ['a gzip encoding', 415, { body: '{}', headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } }],
+  ['more than BODY_LIMIT', 413, { body: ' '.repeat(2 ** 20 + 1), headers: JSON_TYPE }],
 ];
 
-/** Where a body goes, and what is told before it; null where it is the first. */
+/** Routes that such a body is sent to, and the error that is reported before it; null if there is none. */
 const TARGETS: readonly (readonly [method: string, path: string, status: number | null, body?: unknown])[] = [
   ['POST', '/api/v2/status', 405],
   ['PATCH', WEB, 405],
@@ -104,17 +112,23 @@ const TARGETS: readonly (readonly [method: string, path: string, status: number 
   ['POST', '/api/v2/reconcile', null],
 ];
 
-describe('decisions.md: Everything else: 404, 405, names and existence before 413 and 415', () => {
+describe('decisions.md: Everything else: requests with a body that is refused with 413 or 415', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
-  it.each(REFUSED)('a body that is refused: %s', async (_, refusal, parts) => {
-    for (const [method, path, status, body] of TARGETS) {
-      const reply = await expectNothingWritten(manager(), () =>
-        sendRaw(manager(), { method, path, ...parts }),
-      );
-      expect(reply.status, `${method} ${path}`).toBe(status ?? refusal);
-      expect(reply.body, `${method} ${path}`).toEqual(body ?? { error: REASON });
-    }
+  it.each(REFUSED_BODIES)(
+    '404, 405, 400 name and 403 existence come first: %s',
+    async (_, refusal, parts) => {
+      await expectNothingWritten(manager(), async () => {
+        for (const [method, path, status, body] of TARGETS) {
+          const reply = await sendRaw(manager(), { method, path, ...parts });
+          expect(reply.status, `${method} ${path}`).toBe(status ?? refusal);
+          expect(reply.body, `${method} ${path}`).toEqual(body ?? { error: REASON });
+        }
+      });
+    },
+  );
+
+  it.each(REFUSED_BODIES)('412 comes later: %s', async (_, refusal, parts) => {
     const stale = { ...parts, headers: { ...parts.headers, ...STALE } };
     expect((await sendRaw(manager(), { method: 'DELETE', path: WEB, ...stale })).status).toBe(refusal);
   });
@@ -123,8 +137,8 @@ describe('decisions.md: Everything else: 404, 405, names and existence before 41
 describe('decisions.md: Everything else: Several errors at once are told in this order', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
-  const rows = ROWS.map(([name, request, status, body]) => ({ name, request, status, body }));
-  it.each(rows)('$name', async ({ request, status, body }) => {
+  const rows = ROWS.map(([name, request, status, body]) => [name, request, status, body] as const);
+  it.each(rows)('%s', async (_, request, status, body) => {
     const reply = await expectNothingWritten(manager(), () => sendRaw(manager(), request));
     expect(reply.status).toBe(status);
     expect(reply.body).toBeTypeOf('object');
@@ -132,11 +146,15 @@ describe('decisions.md: Everything else: Several errors at once are told in this
   });
 });
 
-describe('decisions.md: Everything else: Several errors at once: what comes before the state of the repository', () => {
+describe('decisions.md: Everything else: Several errors at once: writes that the repository cannot take', () => {
   const web = (file: string) => `desired-state/apps/${file}.yaml`;
 
-  /** States in which a write is a 409 or a 503, and the ways there. */
-  const STATES: readonly (readonly [string, number, (m: TestManager) => Promise<unknown>])[] = [
+  /** States in which a write is answered with 409 or 503, and how to get there. */
+  const STATES: readonly (readonly [
+    name: string,
+    status: number,
+    prepare: (m: TestManager) => Promise<unknown>,
+  ])[] = [
     [
       'the file is invalid at head',
       409,
@@ -145,7 +163,7 @@ describe('decisions.md: Everything else: Several errors at once: what comes befo
     ['the file has uncommitted work', 409, (m) => writeFile(join(m.repository.folder, web('web')), 'x: 1\n')],
     ['HEAD is detached', 409, (m) => m.repository.git('checkout', '--quiet', '--detach')],
     [
-      'the revision is refused',
+      'the head is refused',
       409,
       (m) =>
         m.repository.commit({
@@ -155,7 +173,7 @@ describe('decisions.md: Everything else: Several errors at once: what comes befo
         }),
     ],
     [
-      'git cannot be reached',
+      'the repository is gone',
       503,
       (m) => rename(join(m.repository.folder, '.git'), join(m.repository.folder, '.git-away')),
     ],
@@ -165,14 +183,15 @@ describe('decisions.md: Everything else: Several errors at once: what comes befo
     const manager = await startManager({ files: SMALL_FLEET });
     await prepare(manager);
     await manager.reconcile();
-    const update = (body: string, more = {}) => sendRaw(manager, json('PUT', `${WEB}/update`, body, more));
+    const update = (body: string, headers = {}) =>
+      sendRaw(manager, json('PUT', `${WEB}/update`, body, headers));
 
-    const unknown = [
+    const unknownApps = [
       await sendRaw(manager, { method: 'DELETE', path: '/api/v2/apps/nope' }),
       await sendRaw(manager, { method: 'POST', path: '/api/v2/apps/nope/stop' }),
       await sendRaw(manager, json('PUT', '/api/v2/apps/nope/update', '{"running":true}')),
     ];
-    for (const reply of unknown) expect([reply.status, reply.body]).toEqual([403, { app_exists: false }]);
+    for (const reply of unknownApps) expect([reply.status, reply.body]).toEqual([403, { app_exists: false }]);
     const group = await sendRaw(manager, { method: 'DELETE', path: '/api/v2/device_groups/nope' });
     expect([group.status, group.body]).toEqual([403, { device_group_exists: false }]);
     const create = await sendRaw(manager, json('POST', WEB, '{"container_image":"x"}'));

@@ -8,8 +8,8 @@ import { REASON } from './expected.ts';
 
 const MIB = 2 ** 20;
 
-/** Every path, and the methods that the tables give it. */
-const PATHS: readonly (readonly [string, readonly string[]])[] = [
+/** Every path with its methods, as the contract and the decisions have them. */
+const PATHS: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ['/api/v2/status', ['GET', 'HEAD']],
   ['/api/v2/apps', ['GET', 'HEAD']],
   ['/api/v2/apps/web', ['DELETE', 'GET', 'HEAD', 'POST']],
@@ -29,12 +29,29 @@ const PATHS: readonly (readonly [string, readonly string[]])[] = [
   ['/readyz', ['GET', 'HEAD']],
 ];
 
+/** The methods of an `Allow` header but `OPTIONS`, sorted. */
 function allowed(header: string | undefined): string[] {
   return (header ?? '')
     .split(/\s*,\s*/)
     .filter((method) => method !== 'OPTIONS')
     .sort();
 }
+
+/** Methods of the API, and methods of other protocols that no route has. */
+const METHODS: readonly string[] = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'TRACE',
+  'PROPFIND',
+  'LOCK',
+  'PURGE',
+  'SEARCH',
+  'QUERY',
+];
 
 describe('decisions.md: Everything else: routes and methods', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
@@ -44,21 +61,7 @@ describe('decisions.md: Everything else: routes and methods', () => {
     expect(options.status).toBe(204);
     expect(options.text).toBe('');
     expect(allowed(options.headers.allow)).toEqual(methods);
-    const all = [
-      'GET',
-      'HEAD',
-      'POST',
-      'PUT',
-      'PATCH',
-      'DELETE',
-      'TRACE',
-      'PROPFIND',
-      'LOCK',
-      'PURGE',
-      'SEARCH',
-      'QUERY',
-    ];
-    for (const method of all.filter((one) => !methods.includes(one))) {
+    for (const method of METHODS.filter((one) => !methods.includes(one))) {
       const reply = await sendRaw(manager(), { method, path });
       expect(reply.status, method).toBe(405);
       expect(allowed(reply.headers.allow), method).toEqual(methods);
@@ -67,10 +70,10 @@ describe('decisions.md: Everything else: routes and methods', () => {
   });
 
   it.each([
-    ['an escape', '/api/v2/%61pps', 'GET, HEAD, OPTIONS'],
-    ['a scheme and host', 'http://fleet.example/api/v2/apps?x', 'GET, HEAD, OPTIONS'],
-    ['an empty name', '/api/v2/device_groups//info', 'GET, HEAD, OPTIONS'],
-  ])('wrong method 405 with Allow, however the path is spelt: %s', async (_, path, allow) => {
+    ['with an escaped letter', '/api/v2/%61pps', 'GET, HEAD, OPTIONS'],
+    ['with scheme and host', 'http://fleet.example/api/v2/apps?x', 'GET, HEAD, OPTIONS'],
+    ['with an empty name', '/api/v2/device_groups//info', 'GET, HEAD, OPTIONS'],
+  ])('wrong method 405 with Allow, also for a path %s', async (_, path, allow) => {
     for (const method of ['PUT', 'PROPFIND']) {
       const reply = await sendRaw(manager(), { method, path });
       expect([reply.status, reply.headers.allow], method).toEqual([405, allow]);
@@ -91,7 +94,7 @@ describe('decisions.md: Everything else: routes and methods', () => {
     },
   );
 
-  it('HEAD is GET without the body, also of what is not there', async () => {
+  it('HEAD is GET without the body, also for an app that does not exist', async () => {
     const reply = await sendRaw(manager(), { method: 'HEAD', path: '/api/v2/apps/nope' });
     expect([reply.status, reply.text]).toEqual([403, '']);
   });
@@ -141,22 +144,23 @@ describe('decisions.md: Everything else: Bodies', () => {
     'application/json; charset="latin1"; x=y',
     '',
     'x',
-  ])('anything else with a body is 415: %s', async (type) => {
-    for (const [method, path] of [
-      ['POST', '/api/v2/apps/fresh'],
-      ['PUT', '/api/v2/apps/web/update'],
-      ['POST', '/api/v2/apps/web/stop'],
-      ['DELETE', '/api/v2/apps/web'],
-      ['POST', '/api/v2/reports'],
-      ['POST', '/api/v2/device_groups/edge/update'],
-      ['POST', '/api/v2/prune'],
-    ] as const) {
-      const reply = await expectNothingWritten(manager(), () =>
-        sendRaw(manager(), { method, path, body, headers: { 'content-type': type } }),
-      );
-      expect(reply.status, path).toBe(415);
-      expect(reply.body, path).toEqual({ error: REASON });
-    }
+  ])('anything else with a body is 415: %j', async (type) => {
+    const headers = { 'content-type': type };
+    await expectNothingWritten(manager(), async () => {
+      for (const [method, path] of [
+        ['POST', '/api/v2/apps/fresh'],
+        ['PUT', '/api/v2/apps/web/update'],
+        ['POST', '/api/v2/apps/web/stop'],
+        ['DELETE', '/api/v2/apps/web'],
+        ['POST', '/api/v2/reports'],
+        ['POST', '/api/v2/device_groups/edge/update'],
+        ['POST', '/api/v2/prune'],
+      ] as const) {
+        const reply = await sendRaw(manager(), { method, path, body, headers });
+        expect(reply.status, path).toBe(415);
+        expect(reply.body, path).toEqual({ error: REASON });
+      }
+    });
   });
 
   it.each([
@@ -167,9 +171,9 @@ describe('decisions.md: Everything else: Bodies', () => {
     ['Application/JSON', { 'content-type': 'Application/JSON' }],
     ['charset=utf8', { 'content-type': 'application/json; charset=utf8' }],
     ['charset in quotes', { 'content-type': 'application/json ; Charset="UTF-8"' }],
-    ['a parameter that says nothing', { 'content-type': 'application/json; odata.metadata=minimal' }],
+    ['an unrelated parameter', { 'content-type': 'application/json; odata.metadata=minimal' }],
     ['a semicolon at the end', { 'content-type': 'application/json;' }],
-    ['as it is, and saying so', { ...JSON_TYPE, 'content-encoding': 'Identity' }],
+    ['Content-Encoding: Identity', { ...JSON_TYPE, 'content-encoding': 'Identity' }],
   ])('Content-Type: application/json or none: %s', async (label, headers) => {
     const path = `/api/v2/apps/type-${label.replace(/[^a-z]+/gi, '-')}`;
     const reply = await sendRaw(manager(), { method: 'POST', path, body, headers });
@@ -182,11 +186,11 @@ describe('decisions.md: Everything else: Bodies', () => {
     ['application/json with an empty body', { 'content-type': 'application/json', 'content-length': '0' }],
     ['text/plain', { 'content-type': 'text/plain' }],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
-    ['an empty one', { 'content-type': '' }],
-    ['no type', { 'content-type': 'x' }],
+    ['an empty header', { 'content-type': '' }],
+    ['a type without a slash', { 'content-type': 'x' }],
     ['two types', { 'content-type': 'text/plain, application/json' }],
-    ['a packed form', { 'content-type': 'a/b', 'content-encoding': 'gzip' }],
-  ])('without a body no type matters: %s', async (_, headers) => {
+    ['another type and gzip encoding', { 'content-type': 'a/b', 'content-encoding': 'gzip' }],
+  ])('a request without a body can have any Content-Type: %s', async (_, headers) => {
     const send = (method: string, path: string) => sendRaw(manager(), { method, path, headers });
     expect((await send('POST', '/api/v2/apps/cron/stop')).status).toBe(202);
     expect((await send('POST', '/api/v2/device_groups/edge/prune')).status).toBe(202);
@@ -196,7 +200,7 @@ describe('decisions.md: Everything else: Bodies', () => {
     });
   });
 
-  it('a body that is packed (gzip) is never taken as JSON', async () => {
+  it('a body with gzip encoding is 415, and the reply names the encoding', async () => {
     const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
     const reply = await expectRefused(manager(), 415, () =>
       sendRaw(manager(), {
@@ -228,20 +232,20 @@ describe('decisions.md: Everything else: Bodies', () => {
     },
   );
 
-  it('malformed JSON 400: no part of the body is in the reply, since it can be a secret', async () => {
+  it('malformed JSON 400: at most one character of the body, which can hold secrets, is in the reply', async () => {
     const body = '{"env_vars": {"PASSWORD": hunter2}}';
     const request = { method: 'PUT', path: '/api/v2/apps/web/update', body, headers: JSON_TYPE };
     const reply = await sendRaw(manager(), request);
     expect(reply.body).toEqual({ error: "the body is not JSON: Unexpected token 'h'" });
   });
 
-  it('a report that is not there is told as such', async () => {
+  it('a report without a body is 400, and the reply asks for JSON', async () => {
     const reply = await manager().post('/api/v2/reports');
     expect([reply.status, reply.body]).toEqual([400, { error: 'the body is missing; send JSON' }]);
   });
 
   it.each([
-    ['1 MiB is taken', MIB, 200],
+    ['1 MiB is accepted', MIB, 200],
     ['1 MiB and one byte is 413', MIB + 1, 413],
     ['8 MiB is 413', 8 * MIB, 413],
   ])('over 1 MiB 413: %s', async (_, size, status) => {
@@ -253,7 +257,7 @@ describe('decisions.md: Everything else: Bodies', () => {
     expect((await manager().get(path)).status).toBe(status === 413 ? 403 : 200);
   });
 
-  it('over 1 MiB 413: also where the length is not told', async () => {
+  it('over 1 MiB 413: also for a chunked body, whose length is not declared', async () => {
     const { hostname, port } = new URL(manager().service.address);
     const status = await new Promise<number>((resolve, reject) => {
       const headers = { ...JSON_TYPE, authorization: AUTHORIZATION, 'transfer-encoding': 'chunked' };
@@ -270,7 +274,7 @@ describe('decisions.md: Everything else: Bodies', () => {
     expect((await manager().get('/api/v2/apps/chunked')).status).toBe(403);
   });
 
-  it('setting BODY_LIMIT, bytes', async () => {
+  it('setting BODY_LIMIT, bytes: bodies up to this size are accepted, larger ones are 413', async () => {
     const small = await startManager({ files: SMALL_FLEET, settings: { BODY_LIMIT: '2048' } });
     const send = (size: number) =>
       sendRaw(small, {
@@ -297,24 +301,24 @@ describe('decisions.md: Everything else: A request whose Origin is not this serv
     'file://',
     'nonsense',
     'chrome-extension://abcdef',
-  ])('refused with 403, nothing written: %s', async (origin) => {
-    for (const [method, path] of [
-      ['GET', '/api/v2/apps'],
-      ['POST', '/api/v2/apps/web/stop'],
-      ['POST', '/api/v2/apps/web/restart'],
-      ['POST', '/api/v2/prune'],
-      ['DELETE', '/api/v2/apps/web'],
-      ['POST', '/api/v2/reconcile'],
-    ] as const) {
-      const reply = await expectNothingWritten(manager(), () =>
-        sendRaw(manager(), { method, path, headers: { origin } }),
-      );
-      expect(reply.status, path).toBe(403);
-      expect(reply.body, path).toBeTypeOf('object');
-    }
+  ])('whatever the method, and nothing is written: %s', async (origin) => {
+    await expectNothingWritten(manager(), async () => {
+      for (const [method, path] of [
+        ['GET', '/api/v2/apps'],
+        ['POST', '/api/v2/apps/web/stop'],
+        ['POST', '/api/v2/apps/web/restart'],
+        ['POST', '/api/v2/prune'],
+        ['DELETE', '/api/v2/apps/web'],
+        ['POST', '/api/v2/reconcile'],
+      ] as const) {
+        const reply = await sendRaw(manager(), { method, path, headers: { origin } });
+        expect(reply.status, path).toBe(403);
+        expect(reply.body, path).toBeTypeOf('object');
+      }
+    });
   });
 
-  it('this server is let in', async () => {
+  it('but accepted if its Origin is this server', async () => {
     const headers = { origin: manager().service.address };
     expect((await sendRaw(manager(), { path: '/api/v2/apps', headers })).status).toBe(200);
     expect(

@@ -6,28 +6,11 @@ import type { TestRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { managerState } from '../support/manager-state.ts';
 import { appRecord, groupRecord, REASON } from './expected.ts';
+import { type Problem, push } from './push.ts';
 
-interface Problem {
-  file: string;
-  line: number;
-  column: number;
-  code: string;
-  message: string;
+async function appNames(manager: TestManager): Promise<string[]> {
+  return (await manager.get('/api/v2/apps')).body.apps.sort();
 }
-
-/** Commits files below the folder and waits until the manager has looked. */
-async function push(
-  manager: TestManager,
-  files: Record<string, string | Uint8Array | null>,
-  message?: string,
-) {
-  const revision = await manager.repository.commit(inDesiredState(files), message);
-  const { body } = await manager.reconcile();
-  return { revision, body, problems: body.problems as Problem[] };
-}
-
-const names = async (manager: TestManager): Promise<string[]> =>
-  (await manager.get('/api/v2/apps')).body.apps.sort();
 
 describe('decisions.md: Desired-state files: Where', () => {
   it('apps/**/<app_name>.yaml and device-groups/**/<device_group>.yaml below the folder; .yml too', async () => {
@@ -40,13 +23,13 @@ describe('decisions.md: Desired-state files: Where', () => {
         'device-groups/north/lab/lab.yaml': 'apps: [a.b_c-d]\n',
       },
     });
-    expect(await names(manager)).toEqual(['a.b_c-d', 'api', 'web']);
+    expect(await appNames(manager)).toEqual(['a.b_c-d', 'api', 'web']);
     expect((await manager.get('/api/v2/device_groups')).body.device_groups.sort()).toEqual(['edge', 'lab']);
     expect((await manager.get('/api/v2/device_groups/lab')).body).toEqual(groupRecord('lab', ['a.b_c-d']));
     expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
   });
 
-  it("below the folder: files of the repository outside it are nobody's business", async () => {
+  it('below the folder: files outside of it are neither applied nor reported', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const before = await managerState(manager);
     await manager.repository.commit({
@@ -61,29 +44,31 @@ describe('decisions.md: Desired-state files: Where', () => {
   });
 
   it.each([
-    ['two sub-folders', 'apps/a/web.yaml', 'apps/b/web.yaml'],
-    ['a folder and its sub-folder', 'apps/web.yaml', 'apps/b/web.yaml'],
-    ['two extensions', 'apps/web.yaml', 'apps/web.yml'],
-  ])('names unique over sub-folders: %s', async (_, one, other) => {
-    const manager = await startManager({ files: { [one]: 'container_image: one:1\n' } });
-    const { body: before } = await manager.get('/api/v2/apps/web');
-    const { problems } = await push(manager, {
-      [other]: 'container_image: other:1\n',
-      'apps/new.yaml': 'container_image: n\n',
-    });
-    expect(problems.map(({ file }) => file).sort()).toEqual([one, other].sort());
-    expect((await manager.get('/api/v2/apps/web')).body).toEqual(before);
-    expect(await names(manager)).toEqual(['new', 'web']);
-    const mended = await push(manager, { [one]: null });
-    expect(mended.problems).toEqual([]);
-    expect((await manager.get('/api/v2/apps/web')).body).toEqual({
-      ...before,
-      container_image: 'other:1',
-      app_id: before.app_id + 1,
-    });
-  });
+    ['in two sub-folders', 'apps/a/web.yaml', 'apps/b/web.yaml'],
+    ['in a folder and its sub-folder', 'apps/web.yaml', 'apps/b/web.yaml'],
+    ['with two extensions', 'apps/web.yaml', 'apps/web.yml'],
+  ])(
+    'names unique over sub-folders: two files of one app %s are problems, and the app stays as it was',
+    async (_, one, other) => {
+      const manager = await startManager({ files: { [one]: 'container_image: one:1\n' } });
+      const { body: before } = await manager.get('/api/v2/apps/web');
+      const { problemFiles } = await push(manager, {
+        [other]: 'container_image: other:1\n',
+        'apps/new.yaml': 'container_image: n\n',
+      });
+      expect(problemFiles).toEqual([one, other].sort());
+      expect((await manager.get('/api/v2/apps/web')).body).toEqual(before);
+      expect(await appNames(manager)).toEqual(['new', 'web']);
+      expect((await push(manager, { [one]: null })).problems).toEqual([]);
+      expect((await manager.get('/api/v2/apps/web')).body).toEqual({
+        ...before,
+        container_image: 'other:1',
+        app_id: before.app_id + 1,
+      });
+    },
+  );
 
-  it('an app and a group may have one name', async () => {
+  it('an app and a group may have the same name', async () => {
     const manager = await startManager({
       files: { 'apps/x.yaml': 'container_image: x\n', 'device-groups/x.yaml': 'apps: [x]\n' },
     });
@@ -93,7 +78,7 @@ describe('decisions.md: Desired-state files: Where', () => {
 });
 
 describe('decisions.md: Desired-state files: What', () => {
-  it("an app's fields without app_name, app_id, _id; a group's apps", async () => {
+  it("an app's fields without app_name, app_id, _id; a group's apps: anything else is a problem", async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { problems } = await push(manager, {
       'apps/one.yaml': 'app_name: one\ncontainer_image: a\n',
@@ -112,10 +97,10 @@ describe('decisions.md: Desired-state files: What', () => {
       'device-groups/four.yaml:2',
       'device-groups/six.yaml:1',
     ]);
-    expect(await names(manager)).toEqual(['cron', 'web']);
+    expect(await appNames(manager)).toEqual(['cron', 'web']);
   });
 
-  it('every problem with file, line, column, code, message', async () => {
+  it('each problem of a file is reported with file, line, column, code and message', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const text = '# web\ncontainer_image: nginx:1.26\nrunning: "yes"\nstarting_ports:\n  - 80\n  - 70000\n';
     const { problems } = await push(manager, { 'apps/web.yaml': text });
@@ -148,7 +133,7 @@ describe('decisions.md: Desired-state files: Other files', () => {
     'apps/x/notes.md',
     'device-groups/LICENSE',
   ];
-  const WARNED_OF = [
+  const OTHER_FILES = [
     'apps/web.json',
     'apps/web.yaml.bak',
     'apps/x/Makefile',
@@ -156,91 +141,73 @@ describe('decisions.md: Desired-state files: Other files', () => {
     'other/web.yaml',
     'web.yaml',
   ];
-  const all = (paths: readonly string[], text: string) =>
+  const filesWith = (text: string, paths: readonly string[]) =>
     Object.fromEntries(paths.map((path) => [path, text]));
 
   it('README*, LICENSE*, dot files and *.md are left alone', async () => {
-    const manager = await startManager({ files: { ...SMALL_FLEET, ...all(LEFT_ALONE, 'anything: [\n') } });
+    const manager = await startManager({
+      files: { ...SMALL_FLEET, ...filesWith('anything: [\n', LEFT_ALONE) },
+    });
     expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
-    expect(await names(manager)).toEqual(['cron', 'web']);
+    expect(await appNames(manager)).toEqual(['cron', 'web']);
   });
 
-  it('any other file is a warning, also with STRICT', async () => {
+  it('any other file is a warning, which does not make STRICT refuse the commit', async () => {
     const manager = await startManager({
-      files: { ...SMALL_FLEET, ...all(WARNED_OF, 'x') },
+      files: { ...SMALL_FLEET, ...filesWith('x', OTHER_FILES) },
       settings: { STRICT: 'true' },
     });
     const { body } = await manager.get('/api/v2/reconcile');
     expect(body.problems).toMatchObject(
-      WARNED_OF.map((file) => ({ file, severity: 'warning', message: REASON })),
+      OTHER_FILES.map((file) => ({ file, severity: 'warning', message: REASON })),
     );
-    expect(await names(manager)).toEqual(['cron', 'web']);
+    expect(await appNames(manager)).toEqual(['cron', 'web']);
   });
 });
 
-/** Ways in which one commit of all that lies there makes apps/web.yaml something that is not read. */
-const BAD_FILES: readonly (readonly [string, (repository: TestRepository) => Promise<unknown>])[] = [
-  ['broken YAML', (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: "a\n' })],
-  [
-    'two documents',
-    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n---\ncontainer_image: b\n' }),
-  ],
-  [
-    'a key twice',
-    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\ncontainer_image: b\n' }),
-  ],
-  [
-    'an alias',
-    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: &i a\nenv_vars: {A: *i}\n' }),
-  ],
-  [
-    'a merge key',
-    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\nenv_vars: {<<: {A: b}}\n' }),
-  ],
-  ['an unknown field', (r) => r.commit({ 'desired-state/apps/web.yaml': 'docker_image: a\n' })],
-  [
-    'a number where text is meant',
-    (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\nenv_vars: {A: 1}\n' }),
-  ],
-  ['empty', (r) => r.commit({ 'desired-state/apps/web.yaml': '' })],
-  ['not UTF-8', (r) => r.commit({ 'desired-state/apps/web.yaml': Uint8Array.of(0xff, 0xfe, 0x61) })],
-  ['NUL bytes', (r) => r.commit({ 'desired-state/apps/web.yaml': 'container_image: a\0b\n' })],
-  [
-    'too large',
-    (r) => r.commit({ 'desired-state/apps/web.yaml': `container_image: a\n${'# x\n'.repeat(70_000)}` }),
-  ],
-  [
-    'a symlink to a valid file',
-    async (r) => {
-      await putLink(r, 'cron.yaml');
-      await r.commit({});
-    },
-  ],
-  [
-    'a symlink out of the repository',
-    async (r) => {
-      await putLink(r, '/etc/hostname');
-      await r.commit({});
-    },
-  ],
-  [
-    'a submodule',
-    async (r) => {
-      const head = await r.git('rev-parse', 'HEAD');
-      await r.git('add', '--all');
-      await r.git('rm', '--quiet', '--cached', 'desired-state/apps/web.yaml');
-      await r.git('update-index', '--add', '--cacheinfo', `160000,${head},desired-state/apps/web.yaml`);
-      await r.git('commit', '--quiet', '-m', 'a submodule');
-    },
-  ],
-];
+const WEB_FILE = 'desired-state/apps/web.yaml';
 
-/** Puts a link in the place of the file. */
-async function putLink({ folder }: TestRepository, target: string): Promise<void> {
-  const path = join(folder, 'desired-state/apps/web.yaml');
-  await rm(path);
-  await symlink(target, path);
+/** Changes apps/web.yaml, and commits it together with whatever is uncommitted. */
+type Spoil = (repository: TestRepository) => Promise<unknown>;
+
+const withContent =
+  (content: string | Uint8Array): Spoil =>
+  (repository) =>
+    repository.commit({ [WEB_FILE]: content });
+
+const asLinkTo =
+  (target: string): Spoil =>
+  async (repository) => {
+    const path = join(repository.folder, WEB_FILE);
+    await rm(path);
+    await symlink(target, path);
+    await repository.commit({});
+  };
+
+async function asSubmodule({ git }: TestRepository): Promise<void> {
+  const head = await git('rev-parse', 'HEAD');
+  await git('add', '--all');
+  await git('rm', '--quiet', '--cached', WEB_FILE);
+  await git('update-index', '--add', '--cacheinfo', `160000,${head},${WEB_FILE}`);
+  await git('commit', '--quiet', '-m', 'a submodule');
 }
+
+const BAD_FILES: readonly (readonly [name: string, spoil: Spoil])[] = [
+  ['broken YAML', withContent('container_image: "a\n')],
+  ['two documents', withContent('container_image: a\n---\ncontainer_image: b\n')],
+  ['a key twice', withContent('container_image: a\ncontainer_image: b\n')],
+  ['an alias', withContent('container_image: &i a\nenv_vars: {A: *i}\n')],
+  ['a merge key', withContent('container_image: a\nenv_vars: {<<: {A: b}}\n')],
+  ['an unknown field', withContent('docker_image: a\n')],
+  ['a number in place of a text', withContent('container_image: a\nenv_vars: {A: 1}\n')],
+  ['empty', withContent('')],
+  ['not UTF-8', withContent(Uint8Array.of(0xff, 0xfe, 0x61))],
+  ['NUL bytes', withContent('container_image: a\0b\n')],
+  ['too large', withContent(`container_image: a\n${'# x\n'.repeat(70_000)}`)],
+  ['a symlink to a valid file', asLinkTo('cron.yaml')],
+  ['a symlink out of the repository', asLinkTo('/etc/hostname')],
+  ['a submodule', asSubmodule],
+];
 
 describe('decisions.md: Desired-state files: A file that is invalid, unreadable, too large, a symlink or a submodule', () => {
   it.each(BAD_FILES)(
@@ -271,24 +238,24 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
     },
   );
 
-  it("a problem of a file whose name is no object's name", async () => {
+  it('a file whose name is not a valid name of an object is a problem', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
-    const { problems } = await push(manager, {
+    const { problemFiles } = await push(manager, {
       'apps/a b.yaml': 'container_image: a\n',
       'apps/-x.yml': 'container_image: a\n',
     });
-    expect(problems.map(({ file }) => file).sort()).toEqual(['apps/-x.yml', 'apps/a b.yaml']);
-    expect(await names(manager)).toEqual(['cron', 'web']);
+    expect(problemFiles).toEqual(['apps/-x.yml', 'apps/a b.yaml']);
+    expect(await appNames(manager)).toEqual(['cron', 'web']);
   });
 
-  it('a file that is mended clears the problem', async () => {
+  it('a valid version of the file clears the problem and is applied', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     expect((await push(manager, { 'apps/web.yaml': '[' })).problems).toHaveLength(1);
-    expect((await push(manager, { 'apps/web.yaml': 'container_image: mended:1\n' })).problems).toEqual([]);
-    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('mended:1');
+    expect((await push(manager, { 'apps/web.yaml': 'container_image: valid:1\n' })).problems).toEqual([]);
+    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('valid:1');
   });
 
-  it('the same where a file went bad while no manager ran', async () => {
+  it('its object keeps its last good content, also if the file became invalid while no manager ran', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const before = await managerState(manager);
     await manager.stop();
@@ -302,7 +269,7 @@ describe('decisions.md: Desired-state files: A file that is invalid, unreadable,
     expect(apps).toEqual({ ...before.apps, new: appRecord('new', { container_image: 'new:1' }, 1) });
   });
 
-  it('problems outlive a restart', async () => {
+  it('problems are reported again after a restart', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { problems } = await push(manager, {
       'apps/web.yaml': '[',

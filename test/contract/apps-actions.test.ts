@@ -9,7 +9,7 @@ import {
 } from '../support/manager-state.ts';
 import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { APP_DEFAULTS, appRecord, NO_NAMES } from './expected.ts';
+import { APP_DEFAULTS, appRecord, INVALID_NAMES } from './expected.ts';
 
 const WEB = { container_image: 'nginx:1.26', starting_ports: [80] };
 
@@ -114,7 +114,7 @@ describe('decisions.md: Apps, actions', () => {
   it.each(['', '/stop', '/start', '/restart'])(
     'Names: anything else is 400: .../{app_name}%s',
     async (action) => {
-      for (const [, name] of NO_NAMES) {
+      for (const [, name] of INVALID_NAMES) {
         const method = action === '' ? 'GET' : 'POST';
         const reply = await sendRaw(manager(), { method, path: `/api/v2/apps/${name}${action}` });
         expect(reply.status, name).toBe(400);

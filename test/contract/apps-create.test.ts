@@ -6,7 +6,7 @@ import { SMALL_FLEET } from '../support/manager.ts';
 import { commitCount, expectRefused, lastCommit } from '../support/manager-state.ts';
 import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { appRecord, FULL_APP, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
+import { appRecord, FULL_APP, INVALID_NAMES, NOT_JSON, NOT_OBJECTS, REASON } from './expected.ts';
 
 describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
@@ -52,12 +52,15 @@ describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
 describe('decisions.md: Apps, create', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
-  it.each([...NO_JSON, ...NO_OBJECTS])('Body absent, empty, not JSON, or no object: %s', async (_, body) => {
-    const reply = await expectRefused(manager(), 400, () =>
-      sendRaw(manager(), { method: 'POST', path: '/api/v2/apps/fresh', headers: JSON_TYPE, body }),
-    );
-    expect(reply.body).toEqual({ missing_parameters: ['container_image'] });
-  });
+  it.each([...NOT_JSON, ...NOT_OBJECTS])(
+    'Body absent, empty, not JSON, or no object: %s',
+    async (_, body) => {
+      const reply = await expectRefused(manager(), 400, () =>
+        sendRaw(manager(), { method: 'POST', path: '/api/v2/apps/fresh', headers: JSON_TYPE, body }),
+      );
+      expect(reply.body).toEqual({ missing_parameters: ['container_image'] });
+    },
+  );
 
   it.each([
     ['an empty object', {}],
@@ -258,7 +261,7 @@ describe('decisions.md: Apps, create', () => {
     expect([200, 400]).toContain(reply.status);
   });
 
-  it.each(NO_NAMES)(
+  it.each(INVALID_NAMES)(
     'Names of apps and groups: anything else is 400, never a path on disk: %s',
     async (_, name) => {
       const body = JSON.stringify({ container_image: 'nginx' });

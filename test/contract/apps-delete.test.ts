@@ -5,7 +5,7 @@ import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { changedLines, commitCount, expectRefused, lastCommit } from '../support/manager-state.ts';
 import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { groupRecord, NO_NAMES } from './expected.ts';
+import { groupRecord, INVALID_NAMES } from './expected.ts';
 
 describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
@@ -31,7 +31,7 @@ describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
     expect(reply.body).toEqual({ app_exists: false });
   });
 
-  it.each(NO_NAMES)('decisions.md: Apps: Names: anything else is 400: %s', async (_, name) => {
+  it.each(INVALID_NAMES)('decisions.md: Apps: Names: anything else is 400: %s', async (_, name) => {
     const reply = await sendRaw(manager(), { method: 'DELETE', path: `/api/v2/apps/${name}` });
     expect(reply.status).toBe(400);
   });

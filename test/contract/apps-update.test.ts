@@ -9,7 +9,15 @@ import {
 } from '../support/manager-state.ts';
 import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { APP_DEFAULTS, appRecord, FULL_APP, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
+import {
+  APP_DEFAULTS,
+  appRecord,
+  FULL_APP,
+  INVALID_NAMES,
+  NOT_JSON,
+  NOT_OBJECTS,
+  REASON,
+} from './expected.ts';
 
 const UPDATE = '/api/v2/apps/web/update';
 /** Every field, in another style than the API would write. */
@@ -82,7 +90,7 @@ describe('api-v2.md: 4. Endpoints, update', () => {
 describe('decisions.md: Apps, update', () => {
   const manager = suiteManager({ files: { ...SMALL_FLEET, 'apps/full.yaml': FULL_FILE } });
 
-  it.each([...NO_JSON, ...NO_OBJECTS])(
+  it.each([...NOT_JSON, ...NOT_OBJECTS])(
     'Body absent, empty, not JSON, or no object, on full update: %s',
     async (_, body) => {
       const reply = await expectRefused(manager(), 400, () =>
@@ -114,7 +122,7 @@ describe('decisions.md: Apps, update', () => {
     expect(reply.body).toEqual({ missing_parameters: REASON });
   });
 
-  it.each([...NO_JSON.slice(3), ...NO_OBJECTS])(
+  it.each([...NOT_JSON.slice(3), ...NOT_OBJECTS])(
     'partial update with a body that is no JSON object: %s',
     async (_, body) => {
       const reply = await expectRefused(manager(), 400, () =>
@@ -148,7 +156,7 @@ describe('decisions.md: Apps, update', () => {
     expect(reply.body).toEqual({ app_exists: false });
   });
 
-  it.each(NO_NAMES)('Names: anything else is 400 on update: %s', async (_, name) => {
+  it.each(INVALID_NAMES)('Names: anything else is 400 on update: %s', async (_, name) => {
     const reply = await sendRaw(manager(), {
       method: 'PUT',
       path: `/api/v2/apps/${name}/update`,

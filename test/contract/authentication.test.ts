@@ -10,10 +10,7 @@ import { PASSWORD, REAL_CLOCK, SMALL_FLEET, startManager, USER } from '../suppor
 import { expectRefused, lastCommit } from '../support/manager-state.ts';
 import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-
-function basic(text: string): string {
-  return `Basic ${Buffer.from(text).toString('base64')}`;
-}
+import { basic } from './expected.ts';
 
 const PATHS: readonly (readonly [string, string])[] = [
   ['GET', '/api/v2/status'],
@@ -60,31 +57,31 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
     ['an empty header', ''],
     ['the scheme alone', 'Basic'],
     ['the scheme and a space', 'Basic '],
-    ['another scheme', `Bearer ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`],
+    ['the scheme Bearer', `Bearer ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`],
     ['no scheme', Buffer.from(`${USER}:${PASSWORD}`).toString('base64')],
-    ['credentials in plain', `Basic ${USER}:${PASSWORD}`],
-    ['no base64', 'Basic !!!!'],
+    ['credentials that are not encoded', `Basic ${USER}:${PASSWORD}`],
+    ['characters outside of base64', 'Basic !!!!'],
     ['no colon', basic(`${USER}${PASSWORD}`)],
     ['only a colon', basic(':')],
     ['no password', basic(`${USER}:`)],
     ['no user', basic(`:${PASSWORD}`)],
     ['another user', basic(`admin:${PASSWORD}`)],
-    ['another case of the user', basic(`${USER.toUpperCase()}:${PASSWORD}`)],
-    ['a part of the password', basic(`${USER}:${PASSWORD.slice(0, -1)}`)],
-    ['more than the password', basic(`${USER}:${PASSWORD} `)],
-    ['NUL after the password', basic(`${USER}:${PASSWORD}\0`)],
-    ['two credentials', `${basic(`${USER}:${PASSWORD}`)}, ${basic(`${USER}:${PASSWORD}`)}`],
+    ['the user in upper case', basic(`${USER.toUpperCase()}:${PASSWORD}`)],
+    ['the password without its last character', basic(`${USER}:${PASSWORD.slice(0, -1)}`)],
+    ['the password and a space', basic(`${USER}:${PASSWORD} `)],
+    ['the password and NUL', basic(`${USER}:${PASSWORD}\0`)],
+    ['the credentials twice', `${basic(`${USER}:${PASSWORD}`)}, ${basic(`${USER}:${PASSWORD}`)}`],
     ['something after the credentials', `${basic(`${USER}:${PASSWORD}`)} x`],
-    ['the word undefined', basic('undefined:undefined')],
-    ['the word null', basic('null:null')],
-    ['9,000 characters', basic(`${USER}:${'x'.repeat(6000)}`)],
-  ])('401 for credentials in a broken form: %s', async (_, authorization) => {
+    ['undefined as user and password', basic('undefined:undefined')],
+    ['null as user and password', basic('null:null')],
+    ['a password of 6,000 characters', basic(`${USER}:${'x'.repeat(6000)}`)],
+  ])('401 for %s', async (_, authorization) => {
     const reply = await manager().get('/api/v2/apps', { authorization });
     expect(reply.status).toBe(401);
     expect(reply.body).toEqual({ access_allowed: false });
   });
 
-  it.each(['basic', 'BASIC', 'bAsIc'])('the scheme in any case: %s', async (scheme) => {
+  it.each(['basic', 'BASIC', 'bAsIc'])('the scheme is accepted in any case: %s', async (scheme) => {
     const authorization = basic(`${USER}:${PASSWORD}`).replace('Basic', scheme);
     expect((await manager().get('/api/v2/apps', { authorization })).status).toBe(200);
   });
@@ -109,7 +106,7 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
     '/api/v2/nothing/here',
     `/api/v2/apps/${'a'.repeat(600)}`,
   ])(
-    'Under /api/ credentials come first, also for unknown routes, however they are spelled: %s',
+    'Under /api/ credentials come first, also for unknown routes, however the path is spelled: %s',
     async (path) => {
       const reply = await sendRaw(manager(), { path, authorization: null });
       expect(reply.status).toBe(401);
@@ -118,7 +115,7 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
     },
   );
 
-  it.each(['http://x/healthz', '/healthz', '/readyz'])('no credentials: %s', async (path) => {
+  it.each(['http://x/healthz', '/healthz', '/readyz'])('the probes need no credentials: %s', async (path) => {
     const reply = await sendRaw(manager(), { path, authorization: null });
     expect(reply.status).toBe(200);
     expect(reply.body).toEqual({ status: 'ok' });
@@ -126,7 +123,7 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
 });
 
 describe('decisions.md: Authentication', () => {
-  it('passwords may hold colons, spaces and any letter', async () => {
+  it('accepts users and passwords with letters outside of ASCII, and passwords with colons and spaces', async () => {
     const password = 'a:b c \u00e4\u{1f511}';
     const settings = { BASIC_AUTH_USER: 'J\u00f6rg', BASIC_AUTH_PASSWORD: password };
     const manager = await startManager({ files: SMALL_FLEET, settings });
@@ -136,7 +133,7 @@ describe('decisions.md: Authentication', () => {
     expect((await manager.get('/api/v2/apps')).status).toBe(401);
   });
 
-  it('AUTH_ENABLED=false: everybody is let in, and the author is anonymous', async () => {
+  it('AUTH_ENABLED=false: any credentials or none are accepted, commits are by anonymous, and other origins are still refused', async () => {
     const manager = await startManager({ files: SMALL_FLEET, settings: { AUTH_ENABLED: 'false' } });
     for (const authorization of [null, basic('a:b'), 'Basic !!']) {
       expect((await manager.get('/api/v2/apps', { authorization })).status).toBe(200);
@@ -154,13 +151,12 @@ describe('decisions.md: Authentication', () => {
 describe('decisions.md: Authentication: First start without any credentials configured', () => {
   interface Start {
     service: Service;
-    /** What was shown to the person at the terminal. */
-    told: string[];
+    /** Texts for the operator, which are not logged. */
+    announced: string[];
     log: string[];
-    data: string;
   }
 
-  async function start(folder: string, data: string): Promise<Start> {
+  async function startWithoutCredentials(folder: string, data: string): Promise<Start> {
     const settings = {
       PORT: '0',
       DESIRED_STATE: join(folder, 'desired-state'),
@@ -169,36 +165,37 @@ describe('decisions.md: Authentication: First start without any credentials conf
     };
     const result = parseConfig(settings, []);
     if (!result.ok) throw new Error(result.problems.join());
-    const [told, log]: string[][] = [[], []];
+    const announced: string[] = [];
+    const log: string[] = [];
     const service = await startService(result.config, {
       clock: REAL_CLOCK,
       env: { PATH: process.env['PATH'] },
-      logger: pino({ level: 'trace' }, { write: (line) => void log?.push(line) }),
-      announce: (text) => void told?.push(text),
+      logger: pino({ level: 'trace' }, { write: (line) => void log.push(line) }),
+      announce: (text) => void announced.push(text),
     });
-    return { service, told: told ?? [], log: log ?? [], data };
+    return { service, announced, log };
   }
 
-  function status({ service }: Start, user: string, password: string): Promise<number> {
-    const headers = { authorization: basic(`${user}:${password}`) };
-    return fetch(`${service.address}/api/v2/apps`, { headers }).then((reply) => reply.status);
+  async function statusFor({ service }: Start, password: string): Promise<number> {
+    const headers = { authorization: basic(`admin:${password}`) };
+    return (await fetch(`${service.address}/api/v2/apps`, { headers })).status;
   }
 
   it('an admin password is made, printed once, and only its hash is kept', async () => {
     const repository = await testRepository();
     await repository.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n' });
     const data = join(await temporaryFolder(), 'data');
-    const first = await start(repository.folder, data);
+    const first = await startWithoutCredentials(repository.folder, data);
     onTestFinished(() => first.service.close());
 
-    expect(first.told).toHaveLength(1);
-    const words = first.told.join(' ').split(/[\s"]+/);
+    expect(first.announced).toHaveLength(1);
+    const words = first.announced.join(' ').split(/[\s"]+/);
     const password = words.find((word) => word.length >= 16 && !word.includes('/')) ?? '';
     expect(password).not.toBe('');
-    expect(first.told.join(' ')).toContain('admin');
-    expect(await status(first, 'admin', password)).toBe(200);
-    expect(await status(first, 'admin', `${password}x`)).toBe(401);
-    expect(await status(first, 'admin', '')).toBe(401);
+    expect(first.announced.join(' ')).toContain('admin');
+    expect(await statusFor(first, password)).toBe(200);
+    expect(await statusFor(first, `${password}x`)).toBe(401);
+    expect(await statusFor(first, '')).toBe(401);
     expect(first.log.join('\n')).not.toContain(password);
     expect((await stat(data)).mode & 0o777).toBe(0o700);
     for (const file of await readdir(data)) {
@@ -207,21 +204,21 @@ describe('decisions.md: Authentication: First start without any credentials conf
     }
     await first.service.close();
 
-    const second = await start(repository.folder, data);
+    const second = await startWithoutCredentials(repository.folder, data);
     onTestFinished(() => second.service.close());
-    expect(second.told).toEqual([]);
-    expect(await status(second, 'admin', password)).toBe(200);
+    expect(second.announced).toEqual([]);
+    expect(await statusFor(second, password)).toBe(200);
   });
 
-  it('whoever guesses in a flood neither holds up those who are let in, nor is told JSON by /info', async () => {
+  it('a flood of wrong passwords does not hold up the admin, and /info refuses it in plain text', async () => {
     const repository = await testRepository();
     await repository.commit({
       'desired-state/apps/web.yaml': 'container_image: a\n',
       'desired-state/device-groups/edge.yaml': 'apps: [web]\n',
     });
-    const started = await start(repository.folder, join(await temporaryFolder(), 'data'));
+    const started = await startWithoutCredentials(repository.folder, join(await temporaryFolder(), 'data'));
     onTestFinished(() => started.service.close());
-    const password = started.told.join(' ').match(/[\w-]{27}/)?.[0] ?? '';
+    const password = started.announced.join(' ').match(/[\w-]{27}/)?.[0] ?? '';
     const info = `${started.service.address}/api/v2/device_groups/edge/info`;
     const poll = (word: string) => fetch(info, { headers: { authorization: basic(`admin:${word}`) } });
     expect((await poll(password)).status).toBe(200);
@@ -230,7 +227,7 @@ describe('decisions.md: Authentication: First start without any credentials conf
     const first = await Promise.race(guesses);
     expect([first.status, first.headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
     expect((await poll(password)).status).toBe(200);
-    const states = (await Promise.all(guesses)).map(({ status: code }) => code);
-    expect(new Set(states)).toEqual(new Set([401, 503]));
+    const statuses = (await Promise.all(guesses)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([401, 503]));
   });
 });

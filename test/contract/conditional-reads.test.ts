@@ -14,12 +14,12 @@ describe('If-None-Match (RFC 9110, 13.1.2)', () => {
   describe.each([WEB, EDGE, `${EDGE}/info`])('%s', (path) => {
     it.each<[string, (tag: string) => string]>([
       ['the ETag', (tag) => tag],
-      ['the ETag in a list', (tag) => `"x", ${tag} , "y"`],
-      ['the ETag as a weak one', (tag) => `W/${tag}`],
-      ['the ETag in a list with empty places (RFC 9110, 5.6.1)', (tag) => `,, ${tag}\t,`],
-      ['the ETag behind one with a comma in it', (tag) => `"a,b", ${tag}`],
-      ['a star', () => '*'],
-    ])('%s gives 304 without a body', async (_, header) => {
+      ['a list with the ETag', (tag) => `"x", ${tag} , "y"`],
+      ['the ETag marked as weak', (tag) => `W/${tag}`],
+      ['a list with the ETag and empty elements (RFC 9110, 5.6.1)', (tag) => `,, ${tag}\t,`],
+      ['a list with the ETag after one that has a comma in it', (tag) => `"a,b", ${tag}`],
+      ['*', () => '*'],
+    ])('answers 304 without a body to %s', async (_, header) => {
       const tag = await tagOf(path);
       const reply = await read(path, header(tag));
       expect([reply.status, reply.text, reply.headers.get('etag')]).toEqual([304, '', tag]);
@@ -29,30 +29,33 @@ describe('If-None-Match (RFC 9110, 13.1.2)', () => {
     it.each<[string, (tag: string) => string]>([
       ['another ETag', (tag) => `"9${tag.slice(1)}`],
       ['the ETag without quotes', (tag) => tag.slice(1, -1)],
-      ['the ETag inside of another one', (tag) => `"x,${tag.slice(1)}`],
-      ['the ETag with a small w before it', (tag) => `w/${tag}`],
-      ['nothing', () => ''],
-    ])('%s gives the object', async (_, header) => {
+      ['the ETag within another ETag', (tag) => `"x,${tag.slice(1)}`],
+      ['the ETag with a lower-case w/ before it', (tag) => `w/${tag}`],
+      ['an empty value', () => ''],
+    ])('answers with the object to %s', async (_, header) => {
       const reply = await read(path, header(await tagOf(path)));
       expect([reply.status, reply.body]).toEqual([200, (await manager().get(path)).body]);
     });
 
-    it.each(['GET', 'HEAD'])('a 304 tells no length: %s', async (method) => {
-      const headers = { 'if-none-match': await tagOf(path) };
-      const reply = await sendRaw(manager(), { method, path, headers });
-      expect([reply.status, reply.text]).toEqual([304, '']);
-      expect(reply.headers).not.toHaveProperty('content-length');
-      expect(reply.headers).not.toHaveProperty('content-type');
-    });
+    it.each(['GET', 'HEAD'])(
+      'answers %s with a 304 that has neither Content-Length nor Content-Type',
+      async (method) => {
+        const headers = { 'if-none-match': await tagOf(path) };
+        const reply = await sendRaw(manager(), { method, path, headers });
+        expect([reply.status, reply.text]).toEqual([304, '']);
+        expect(reply.headers).not.toHaveProperty('content-length');
+        expect(reply.headers).not.toHaveProperty('content-type');
+      },
+    );
   });
 
   it.each([
     ['a restart', WEB, 'POST', `${WEB}/restart`, undefined],
     ['a change of an app', WEB, 'PUT', `${WEB}/update`, { privileged: true }],
     ['a change of a device group', EDGE, 'PUT', `${EDGE}/update`, { apps: ['web'] }],
-    ['a prune, which shows in the body too', EDGE, 'POST', `${EDGE}/prune`, undefined],
-    ['a prune of all', EDGE, 'POST', '/api/v2/prune', undefined],
-  ])('after %s it is another one', async (_, path, method, target, body) => {
+    ['a prune of the group', EDGE, 'POST', `${EDGE}/prune`, undefined],
+    ['a prune of all groups', EDGE, 'POST', '/api/v2/prune', undefined],
+  ])('answers the ETag from before %s with the object', async (_, path, method, target, body) => {
     const before = await manager().get(path);
     expect((await manager().request(method, target, { body })).status).toBe(202);
     const after = await read(path, before.headers.get('etag') ?? '');
@@ -60,23 +63,23 @@ describe('If-None-Match (RFC 9110, 13.1.2)', () => {
     expect(after.body).not.toEqual(before.body);
   });
 
-  it('what is not there is told as always', async () => {
+  it('answers 403 for an object that does not exist', async () => {
     expect((await read('/api/v2/apps/nope', '*')).status).toBe(403);
     expect((await read('/api/v2/device_groups/nope', '*')).status).toBe(403);
   });
 
-  it.each<[method: string, path: string, target: string, body: unknown]>([
-    ['POST', WEB, `${WEB}/start`, undefined],
-    ['POST', WEB, `${WEB}/restart`, undefined],
-    ['PUT', WEB, `${WEB}/update`, { privileged: false }],
-    ['POST', WEB, `${WEB}/update`, { container_image: 'other' }],
+  it.each<[method: string, target: string, path: string, body: unknown]>([
+    ['POST', `${WEB}/start`, WEB, undefined],
+    ['POST', `${WEB}/restart`, WEB, undefined],
+    ['PUT', `${WEB}/update`, WEB, { privileged: false }],
+    ['POST', `${WEB}/update`, WEB, { container_image: 'other' }],
     ['DELETE', WEB, WEB, undefined],
-    ['POST', EDGE, `${EDGE}/update`, { apps: [] }],
-    ['POST', EDGE, `${EDGE}/prune`, undefined],
+    ['POST', `${EDGE}/update`, EDGE, { apps: [] }],
+    ['POST', `${EDGE}/prune`, EDGE, undefined],
     ['DELETE', EDGE, EDGE, undefined],
   ])(
-    'a write to what the client has is 412, and does nothing: %s %s %s',
-    async (method, path, target, body) => {
+    'refuses a write with 412 if it names the current ETag or *: %s %s',
+    async (method, target, path, body) => {
       const before = await manager().get(path);
       for (const tag of [before.headers.get('etag') ?? '', '*']) {
         const reply = await manager().request(method, target, { body, headers: { 'if-none-match': tag } });
@@ -89,7 +92,7 @@ describe('If-None-Match (RFC 9110, 13.1.2)', () => {
     },
   );
 
-  it('a write to another state is carried out, as is a create under a star', async () => {
+  it('carries out a write that names other ETags, and a create with * of a name that is free', async () => {
     const headers = { 'if-none-match': '"1", W/"2"' };
     expect((await manager().post(`${WEB}/stop`, undefined, { headers })).status).toBe(202);
     expect((await manager().post(`${WEB}/restart`, undefined, { headers })).status).toBe(202);
@@ -99,10 +102,10 @@ describe('If-None-Match (RFC 9110, 13.1.2)', () => {
     expect((await manager().post('/api/v2/apps/new', { container_image: 'a' }, create)).status).toBe(403);
   });
 
-  it('other errors come first, as with If-Match', async () => {
-    const known = { headers: { 'if-none-match': '*' } };
-    expect((await manager().delete('/api/v2/apps/nope', known)).status).toBe(403);
-    expect((await manager().put(`${WEB}/update`, { privileged: 1 }, known)).status).toBe(400);
+  it('lets 403 existence and 400 body come first, as If-Match does', async () => {
+    const options = { headers: { 'if-none-match': '*' } };
+    expect((await manager().delete('/api/v2/apps/nope', options)).status).toBe(403);
+    expect((await manager().put(`${WEB}/update`, { privileged: 1 }, options)).status).toBe(400);
   });
 });
 
@@ -111,10 +114,10 @@ describe('If-Match on a write to a device group', () => {
   const update = (tag: string, apps: string[]) =>
     manager().put(`${EDGE}/update`, { apps }, { headers: { 'if-match': tag } });
 
-  it('holds for the ETag, and for the device_group_id alone, whatever was pruned', async () => {
+  it('takes the ETag, which a prune changes, or the device_group_id, which it does not', async () => {
     const tag = (await manager().get(EDGE)).headers.get('etag') ?? '';
     const { device_group_id } = (await manager().post(`${EDGE}/prune`)).body;
-    expect((await update(tag, [])).status, 'something changed').toBe(412);
+    expect((await update(tag, [])).status, 'the ETag before the prune').toBe(412);
     expect((await update(`"${device_group_id}"`, ['web'])).status).toBe(202);
     expect((await update(`"${device_group_id}"`, [])).status).toBe(412);
     const now = (await manager().get(EDGE)).headers.get('etag') ?? '';

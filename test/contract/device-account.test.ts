@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { SMALL_FLEET, startManager, USER } from '../support/manager.ts';
+import { PASSWORD, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
 import { expectRefused } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
+import { basic } from './expected.ts';
 
-const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 const DEVICE = basic('device:of many shops');
 const settings = { DEVICE_AUTH_USER: 'device', DEVICE_AUTH_PASSWORD: 'of many shops' };
 const REPORT = { hostname: 'a', device_group: 'edge', report_creation_time: 1, updated: true };
@@ -18,13 +18,13 @@ describe('decisions.md: Authentication: Right credentials, no permission', () =>
     ['GET', '/api/v2/status', undefined, 200],
     ['HEAD', '/api/v2/status', undefined, 200],
     ['POST', '/api/v2/reports', REPORT, 200],
-  ])('the account of devices may: %s %s', async (method, path, body, status) => {
+  ])('devices are allowed %s %s', async (method, path, body, status) => {
     const reply = await manager().request(method, path, { authorization: DEVICE, body });
     expect(reply.status).toBe(status);
     expect(reply.body ?? {}).not.toHaveProperty('access_allowed');
   });
 
-  it('answers its polls again and again, from the cache too', async () => {
+  it('devices can poll /info again, also while its reply is cached', async () => {
     for (let poll = 0; poll < 3; poll++) {
       const reply = await manager().request('GET', '/api/v2/device_groups/edge/info', {
         authorization: DEVICE,
@@ -60,7 +60,7 @@ describe('decisions.md: Authentication: Right credentials, no permission', () =>
     ['GET', '/api/v2/nothing/here'],
     ['GET', '/api/v2/apps/%zz'],
     ['PROPFIND', '/api/v2/apps/web'],
-  ])('and nothing else: 403, access_allowed: false: %s %s', async (method, path) => {
+  ])('devices are refused with 403, access_allowed: false: %s %s', async (method, path) => {
     const body = method === 'GET' ? {} : { body: { container_image: 'evil', apps: [] } };
     const reply = await expectRefused(manager(), 403, () =>
       manager().request(method, path, { authorization: DEVICE, ...body }),
@@ -68,14 +68,14 @@ describe('decisions.md: Authentication: Right credentials, no permission', () =>
     expect(reply.body).toEqual({ access_allowed: false });
   });
 
-  it('401 for its name with another password, also that of the administrator', async () => {
-    for (const password of ['wrong', 'admin'])
+  it('401 for the user of devices with another password, also that of the administrator', async () => {
+    for (const password of ['wrong', PASSWORD])
       await expectRefused(manager(), 401, () =>
         manager().request('GET', '/api/v2/status', { authorization: basic(`device:${password}`) }),
       );
   });
 
-  it('refuses to start where it has the name of the administrator', async () => {
+  it('a manager does not start if devices have the user of the administrator', async () => {
     const starting = startManager({ files: SMALL_FLEET, settings: { ...settings, DEVICE_AUTH_USER: USER } });
     await expect(starting).rejects.toThrow(/DEVICE_AUTH_USER/);
   });

@@ -9,7 +9,7 @@ import {
 } from '../support/manager-state.ts';
 import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
-import { groupRecord, NO_JSON, NO_NAMES, NO_OBJECTS, REASON } from './expected.ts';
+import { groupRecord, INVALID_NAMES, NOT_JSON, NOT_OBJECTS, REASON } from './expected.ts';
 
 const GROUPS = '/api/v2/device_groups';
 const EDGE = `${GROUPS}/edge`;
@@ -100,8 +100,8 @@ describe('decisions.md: Device groups', () => {
   });
 
   const bodies = [
-    ...NO_JSON,
-    ...NO_OBJECTS,
+    ...NOT_JSON,
+    ...NOT_OBJECTS,
     ['an empty object', '{}'],
     ['ignored fields', '{"prune_id":4}'],
   ] as const;
@@ -250,7 +250,7 @@ describe('decisions.md: Device groups', () => {
     expect(await changedLines(manager().repository, path)).toEqual(['-  - cron']);
   });
 
-  it.each(NO_NAMES)('Names of apps and groups: anything else is 400: %s', async (_, name) => {
+  it.each(INVALID_NAMES)('Names of apps and groups: anything else is 400: %s', async (_, name) => {
     for (const [method, rest] of [
       ['GET', ''],
       ['DELETE', ''],

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { App, AppDefaults } from '../../src/desired/app.ts';
 
-/** Decisions, "Apps": Defaults. */
+/** Defaults of app fields (decisions, "Apps": Defaults). */
 export const APP_DEFAULTS = {
   starting_ports: [],
   containers_per: { server: 1 },
@@ -14,6 +14,7 @@ export const APP_DEFAULTS = {
   rolling_restart: false,
 } satisfies AppDefaults;
 
+/** An `_id`. */
 export const OID = { $oid: expect.stringMatching(/^[0-9a-f]{24}$/) };
 
 /** The record of an app (contract, 2.1): exactly these fields. */
@@ -35,7 +36,7 @@ export function groupRecord(
   return { device_group: name, apps, device_group_id: id, prune_id: id, ...ids, _id: OID };
 }
 
-/** A reason that is told to people: no text of the library that checks the fields, which speaks of what it expected. */
+/** A reason for people: some text, but none of the library that checks fields, which has the word "expected". */
 export const REASON = expect.stringMatching(/^(?!.*expected).*\S/s);
 
 /** An app with another value than its default in every field. */
@@ -52,10 +53,10 @@ export const FULL_APP = {
   rolling_restart: true,
 } satisfies App;
 
-/** Bodies that are JSON, but no object. */
-export const NO_OBJECTS: readonly (readonly [string, string])[] = [
+/** Bodies that are JSON, but not an object. */
+export const NOT_OBJECTS: readonly (readonly [string, string])[] = [
   ['an array', '[]'],
-  ['an array of an object', '[{"container_image":"a"}]'],
+  ['an array with an object', '[{"container_image":"a"}]'],
   ['null', 'null'],
   ['a string', '"container_image"'],
   ['a number', '7'],
@@ -63,7 +64,7 @@ export const NO_OBJECTS: readonly (readonly [string, string])[] = [
 ];
 
 /** Bodies that are absent, empty or not JSON. */
-export const NO_JSON: readonly (readonly [string, string | Uint8Array | undefined])[] = [
+export const NOT_JSON: readonly (readonly [string, string | Uint8Array | undefined])[] = [
   ['absent', undefined],
   ['empty', ''],
   ['only spaces', '   '],
@@ -77,8 +78,8 @@ export const NO_JSON: readonly (readonly [string, string | Uint8Array | undefine
   ['500,000 brackets', '['.repeat(500_000)],
 ];
 
-/** Texts in a path that are no names (decisions, "Apps": Names). */
-export const NO_NAMES: readonly (readonly [string, string])[] = [
+/** Parts of a path that are not valid names (decisions, "Apps": Names). */
+export const INVALID_NAMES: readonly (readonly [string, string])[] = [
   ['129 characters', 'a'.repeat(129)],
   ['512 characters', 'a'.repeat(512)],
   ['513 characters', 'a'.repeat(513)],
@@ -89,7 +90,7 @@ export const NO_NAMES: readonly (readonly [string, string])[] = [
   ['two dots', '..'],
   ['two escaped dots', '%2e%2e'],
   ['a slash', 'a%2Fb'],
-  ['a way out of the folder', '..%2F..%2Fescape'],
+  ['a path out of the folder', '..%2F..%2Fescape'],
   ['a backslash', 'a%5Cb'],
   ['NUL', '%00'],
   ['NUL at the end', 'web%00'],
@@ -101,13 +102,18 @@ export const NO_NAMES: readonly (readonly [string, string])[] = [
   ['an accent', 'caf%C3%A9'],
   ['a full-width letter', '%EF%BC%A1'],
   ['an emoji', '%F0%9F%98%80'],
-  ['an escape that is none', '%zz'],
-  ['half an escape', 'a%2'],
-  ['escapes that are no UTF-8', '%c3%28'],
+  ['an invalid escape', '%zz'],
+  ['an incomplete escape', 'a%2'],
+  ['escaped bytes that are not UTF-8', '%c3%28'],
   ['an escaped percent sign', '%25'],
 ];
 
-/** A report with the fields that it must have, and others. */
+/** A report with the required fields, and `more`. */
 export function report(hostname: string, time: number, more: Record<string, unknown> = {}) {
   return { hostname, device_group: 'edge', report_creation_time: time, ...more };
+}
+
+/** An `Authorization` header for `user:password`. */
+export function basic(credentials: string): string {
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
 }

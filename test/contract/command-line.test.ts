@@ -7,7 +7,7 @@ import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { REASON } from './expected.ts';
 
-/** Runs a command line in this process; `json` reads what it wrote. */
+/** Runs a command line in this process; `json` parses its output. */
 async function run(argv: string[], env: Record<string, string> = {}) {
   const result = await runCli(argv, { env });
   const json = (): { problems: Record<string, unknown>[]; steps: Record<string, unknown>[] } =>
@@ -34,7 +34,7 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     expect(out).not.toBe('');
   });
 
-  it('exit code 0: a warning is no problem that keeps anything back', async () => {
+  it('exit code 0: also with a warning', async () => {
     const { code, out } = await run(['validate', await folderWith({ ...SMALL_FLEET, 'notes.txt': 'x' })]);
     expect(code).toBe(0);
     expect(out).toContain('notes.txt');
@@ -74,35 +74,17 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     expect(out.split('\n').filter((line) => line.startsWith('::'))).toHaveLength(2);
   });
 
-  it('--format github: what a file holds cannot give commands to the workflow', async () => {
+  it('--format github: the content of a file cannot add commands to the workflow', async () => {
     const files = {
       'apps/web.yaml': 'container_image: a\n"x\\n::set-env name=a::b": 1\n',
       'apps/a%0A::error::x.yaml': 'x\n',
     };
     const { out } = await run(['validate', await folderWith(files), '--format', 'github']);
-    for (const line of out.split('\n').filter((text) => text.startsWith('::')))
-      expect(line).toMatch(/^::error file=/);
-  });
-
-  it('--format github: nor can what a plan shows: "##[" begins one anywhere in a line', async () => {
-    const files = {
-      'apps/web.yaml':
-        'container_image: a\nenv_vars:\n  A: "##[set-output name=a]b"\n  "##[x]": "##vso[x]"\n',
-      'apps/##[x]/db.yaml': 'container_image: b\n',
-    };
-    const { code, out } = await run(['plan', await folderWith(files), '--format', 'github']);
-    expect([code, out]).toEqual([0, expect.not.stringMatching(/##\w*\[/)]);
-    expect(out).toContain('"\\u0023#[set-output name=a]b"');
-  });
-
-  it('--format json: nor can that, and whoever reads it gets what the file holds', async () => {
-    const files = {
-      'apps/web.yaml': 'container_image: a\nenv_vars:\n  A: "\\\\###[x]"\n  "##[x]": "##vso[x]"\n',
-    };
-    const { out, json } = await run(['plan', await folderWith(files), '--format', 'json']);
-    expect(out).not.toMatch(/##\w*\[/);
-    const env = { A: '\\###[x]', '##[x]': '##vso[x]' };
-    expect(json()).toMatchObject({ steps: [{ after: { env_vars: env } }] });
+    const commands = out.split('\n').filter((line) => line.startsWith('::'));
+    expect(commands).toEqual([
+      expect.stringMatching(/^::error file=/),
+      expect.stringMatching(/^::error file=/),
+    ]);
   });
 
   it('with no folder takes DESIRED_STATE', async () => {
@@ -112,7 +94,7 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     expect(out).toContain(folder);
   });
 
-  it('an empty folder has no problem', async () => {
+  it('exit code 0: an empty folder', async () => {
     expect((await run(['validate', await temporaryFolder()])).code).toBe(0);
   });
 
@@ -121,10 +103,10 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     ['no command', []],
     ['an unknown flag', ['validate', '--force']],
     ['an unknown format', ['validate', '.', '--format', 'xml']],
-    ['a format that is left out', ['validate', '.', '--format']],
+    ['--format without a value', ['validate', '.', '--format']],
     ['two folders', ['validate', 'a', 'b']],
     ['a flag of another command', ['validate', '.', '--against', 'HEAD']],
-    ['a folder that is not there', ['validate', '/nonexistent/folder']],
+    ['a folder that does not exist', ['validate', '/nonexistent/folder']],
     ['an unknown flag of serve', ['serve', '--colour', 'red']],
     ['a bad setting', ['serve', '--port', 'x']],
   ])('exit code 2: wrong usage or settings: %s', async (_, argv) => {
@@ -134,11 +116,11 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     expect(err).not.toMatch(/^\s+at /m);
   });
 
-  it('exit code 2: a bad setting that the command reads', async () => {
+  it('exit code 2: wrong usage or settings: a bad setting in the environment', async () => {
     expect((await run(['validate', '.'], { DEFAULT_NETWORKS: 'a,,b' })).code).toBe(2);
   });
 
-  it('--help and --version', async () => {
+  it('--help shows commands, settings and flags; --version shows the version', async () => {
     const { code, out } = await run(['--help']);
     expect(code).toBe(0);
     for (const word of ['serve', 'validate', 'plan', 'PORT', '--port', 'DEFAULT_NETWORKS', 'STRICT'])
@@ -154,7 +136,7 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     return { repository, folder: join(repository.folder, 'desired-state') };
   }
 
-  it('exit code 0 and no steps: nothing would change', async () => {
+  it('exit code 0: nothing would change, also with --exit-code', async () => {
     const { folder } = await fleet();
     for (const more of [[], ['--exit-code'], ['--against', 'HEAD'], ['--against', 'main']]) {
       const { code, json } = await run(['plan', folder, '--format', 'json', ...more]);
@@ -162,7 +144,7 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     }
   });
 
-  it('shows what would change; with --exit-code 1: a plan that is not empty', async () => {
+  it('exit code 0, or 1 with --exit-code: a plan that is not empty', async () => {
     const { folder } = await fleet();
     await writeFiles(folder, {
       'apps/web.yaml': 'container_image: nginx:1.27\n',
@@ -181,16 +163,16 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     expect(text.out).toContain('new');
   });
 
-  it('a comment is no change', async () => {
+  it('exit code 0, also with --exit-code: files differ, but mean the same', async () => {
     const { folder } = await fleet();
     await writeFiles(folder, {
-      'apps/cron.yaml': '# told\nrunning: false\ncontainer_image: "cron:3"\nvolumes: []\n',
+      'apps/cron.yaml': '# a comment\nrunning: false\ncontainer_image: "cron:3"\nvolumes: []\n',
     });
     const { code, json } = await run(['plan', folder, '--exit-code', '--format', 'json']);
     expect([code, json().steps]).toEqual([0, []]);
   });
 
-  it('--against REVISION: another commit to compare with', async () => {
+  it('--against REVISION: compares with this commit in place of HEAD', async () => {
     const { repository, folder } = await fleet();
     await repository.commit({ 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' });
     expect((await run(['plan', folder, '--format', 'json'])).json().steps).toEqual([]);
@@ -209,7 +191,28 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     expect(json().steps.map(({ name }) => name)).toEqual(['new']);
   });
 
-  it('leaves no trace: no server, no store, no file', async () => {
+  it('--format github: no "##[" is shown, which begins a command anywhere in a line', async () => {
+    const files = {
+      'apps/web.yaml':
+        'container_image: a\nenv_vars:\n  A: "##[set-output name=a]b"\n  "##[x]": "##vso[x]"\n',
+      'apps/##[x]/db.yaml': 'container_image: b\n',
+    };
+    const { code, out } = await run(['plan', await folderWith(files), '--format', 'github']);
+    expect([code, out]).toEqual([0, expect.not.stringMatching(/##\w*\[/)]);
+    expect(out).toContain('"\\u0023#[set-output name=a]b"');
+  });
+
+  it('--format json: "##[" is escaped, and parsing gives the content of the file', async () => {
+    const files = {
+      'apps/web.yaml': 'container_image: a\nenv_vars:\n  A: "\\\\###[x]"\n  "##[x]": "##vso[x]"\n',
+    };
+    const { out, json } = await run(['plan', await folderWith(files), '--format', 'json']);
+    expect(out).not.toMatch(/##\w*\[/);
+    const env = { A: '\\###[x]', '##[x]': '##vso[x]' };
+    expect(json()).toMatchObject({ steps: [{ after: { env_vars: env } }] });
+  });
+
+  it('plan and validate leave no file and no ref behind', async () => {
     const { repository, folder } = await fleet();
     const refs = await repository.git('for-each-ref');
     await run(['plan', folder]);
@@ -219,21 +222,21 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
   });
 
   it.each([
-    ['a revision that is none', ['--against', 'nope']],
+    ['an unknown revision', ['--against', 'nope']],
     ['a revision that looks like a flag', ['--against', '--output=/tmp/x']],
     ['an empty revision', ['--against', '']],
     ['a revision with a line break', ['--against', 'HEAD\nHEAD']],
     ['a range', ['--against', 'HEAD..HEAD']],
-  ])('exit code 2: %s', async (_, more) => {
+  ])('exit code 2: wrong usage: %s', async (_, more) => {
     const { folder } = await fleet();
     expect((await run(['plan', folder, ...more])).code).toBe(2);
   });
 
   it.each([
-    ['a sub-folder', 'HEAD:desired-state/apps'],
-    ['the folder', 'HEAD:desired-state'],
+    ['the tree of apps/', 'HEAD:desired-state/apps'],
+    ['the tree of the folder', 'HEAD:desired-state'],
     ['the commit', 'HEAD'],
-  ])('exit code 3: the command itself failed: the repository is damaged: %s', async (_, name) => {
+  ])('exit code 3: the command itself failed: the object of %s is damaged', async (_, name) => {
     const { repository, folder } = await fleet();
     const id = await repository.git('rev-parse', name);
     const object = join(repository.folder, '.git/objects', id.slice(0, 2), id.slice(2));
@@ -245,7 +248,7 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     expect(err).not.toMatch(/^\s+at /m);
   });
 
-  it('exit code 3: the command itself failed: git takes the repository for none', async () => {
+  it('exit code 3: the command itself failed: .git is so damaged that git takes it for no repository', async () => {
     const { repository, folder } = await fleet();
     await writeFile(join(repository.folder, '.git/HEAD'), 'damaged');
     const { code, err } = await run(['plan', folder]);
@@ -258,11 +261,14 @@ describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVI
     expect([code, err]).toEqual([3, expect.stringContaining('git cannot be run')]);
   });
 
-  it.each([[['switch', '--quiet', 'main']], [['switch', '--quiet', '--detach']]])(
-    'exit code 3: the commit is missing, which is no repository without one: %j',
-    async (before) => {
+  it.each([
+    ['a branch', ['switch', '--quiet', 'main']],
+    ['a detached HEAD', ['switch', '--quiet', '--detach']],
+  ])(
+    'exit code 3: the command itself failed: the object of the commit is missing, on %s',
+    async (_, checkout) => {
       const { repository, folder } = await fleet();
-      await repository.git(...before);
+      await repository.git(...checkout);
       const id = await repository.git('rev-parse', 'HEAD');
       await rm(join(repository.folder, '.git/objects', id.slice(0, 2), id.slice(2)));
       const { code, err } = await run(['plan', folder]);

@@ -36,7 +36,7 @@ describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
     expect(reply.status).toBe(400);
   });
 
-  it('Deleting cannot be undone: a second delete finds nothing, a create starts with the same parameters', async () => {
+  it('Deleting an app cannot be undone: a second delete is 403, and creating it again raises its app_id', async () => {
     const fields = { container_image: 'again:1', privileged: true };
     const { body: first } = await manager().post('/api/v2/apps/again', fields);
     await manager().delete('/api/v2/apps/again');

@@ -20,7 +20,7 @@ import {
 } from './expected.ts';
 
 const UPDATE = '/api/v2/apps/web/update';
-/** Every field, in another style than the API would write. */
+/** The file of `FULL_APP`, in another style than the API would write. */
 const FULL_FILE = `container_image: "registry.example.com:5000/shop/web:1.26"
 starting_ports: [ 80, {'8443': "443"} ]
 containers_per: {cpu: 0.5}
@@ -123,7 +123,7 @@ describe('decisions.md: Apps, update', () => {
   });
 
   it.each([...NOT_JSON.slice(3), ...NOT_OBJECTS])(
-    'partial update with a body that is no JSON object: %s',
+    'Partial update with a body that is not a JSON object: 400: %s',
     async (_, body) => {
       const reply = await expectRefused(manager(), 400, () =>
         sendRaw(manager(), { method: 'PUT', path: UPDATE, headers: JSON_TYPE, body: body ?? '' }),
@@ -172,13 +172,13 @@ describe('decisions.md: Apps, update', () => {
     ['POST', 'the fields of the file', 'full', FULL_APP],
     [
       'PUT',
-      'one field that is written in another style',
+      'one field that the file has in another style',
       'full',
       { container_image: FULL_APP.container_image },
     ],
     ['PUT', 'a map in another order', 'full', { env_vars: FULL_APP.env_vars }],
-    ['PUT', 'defaults that the file leaves out', 'web', { running: true, networks: ['nebula', 'bridge'] }],
-    ['POST', 'defaults in so many words', 'cron', { container_image: 'cron:3', running: false, volumes: [] }],
+    ['PUT', 'defaults that the file omits', 'web', { running: true, networks: ['nebula', 'bridge'] }],
+    ['POST', 'defaults written out', 'cron', { container_image: 'cron:3', running: false, volumes: [] }],
   ])(
     'an update that changes nothing: 202 with the record as it is: no commit, same app_id: %s with %s',
     async (method, _, name, fields) => {
@@ -203,7 +203,7 @@ describe('decisions.md: Apps, update', () => {
     expect(await manager().repository.show('desired-state/apps/spelled.yaml')).toBe(text);
   });
 
-  it('a partial update of every field to its default', async () => {
+  it('a partial update can set every field back to its default', async () => {
     await manager().repository.commit({ 'desired-state/apps/back.yaml': FULL_FILE });
     await manager().reconcile();
     const reply = await manager().put('/api/v2/apps/back/update', APP_DEFAULTS);
@@ -238,7 +238,7 @@ describe('decisions.md: Apps, update', () => {
   });
 
   it.each([
-    ['with a key that no record can have', '{"constructor":1}'],
+    ['with an unknown key', '{"constructor":1}'],
     ['nested a hundred levels deep', '['.repeat(100) + ']'.repeat(100)],
   ])('_id in a body is ignored, even %s', async (_, value) => {
     const raw = `{"container_image":"kept:1","_id":${value}}`;

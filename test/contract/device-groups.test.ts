@@ -103,7 +103,7 @@ describe('decisions.md: Device groups', () => {
     ...NOT_JSON,
     ...NOT_OBJECTS,
     ['an empty object', '{}'],
-    ['ignored fields', '{"prune_id":4}'],
+    ['only ignored fields', '{"prune_id":4}'],
   ] as const;
   it.each(
     bodies.flatMap(([label, body]) => [
@@ -241,12 +241,12 @@ describe('decisions.md: Device groups', () => {
     expect(info.device_group_id).toBe(group.device_group_id);
   });
 
-  it('an update keeps comments and untouched lines of the file', async () => {
+  it('an update keeps comments and other lines of the file', async () => {
     const text = '# the edge\napps:\n  - web # first\n  - cron\n# the end\n';
-    await manager().repository.commit({ 'desired-state/device-groups/told.yaml': text });
+    await manager().repository.commit({ 'desired-state/device-groups/commented.yaml': text });
     await manager().reconcile();
-    await manager().put(`${GROUPS}/told/update`, { apps: ['web'] });
-    const path = 'desired-state/device-groups/told.yaml';
+    await manager().put(`${GROUPS}/commented/update`, { apps: ['web'] });
+    const path = 'desired-state/device-groups/commented.yaml';
     expect(await changedLines(manager().repository, path)).toEqual(['-  - cron']);
   });
 

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { PROJECT } from '../support/project.ts';
 
-/** Sections as comments (`contract, 2.1`; `decisions, "Ids"`) and names of tests (`decisions.md: Ids: ...`) cite them. */
+/** How comments (`contract, 2.1`; `decisions, "Ids"`) and titles of tests (`decisions.md: Ids: ...`) cite a section. */
 const CITATIONS = [
   /\b(contract), (?:section )?(\d[.\d]*|"[^"]+")/gi,
   /\b(decisions), ("[^"]+")/gi,
@@ -13,7 +13,7 @@ const CITATIONS = [
   /\b(decisions)\.md: ([^:'`]+)/g,
 ];
 
-it('every section of the contract that is cited is in the table of docs/architecture.md, and no other', async () => {
+it('the table of docs/architecture.md has exactly the sections of the contract that code and tests cite', async () => {
   const text = await readFile(join(PROJECT, 'docs/architecture.md'), 'utf8');
   const rows = [...text.matchAll(/^\| ((?:contract|decisions), [^|]+) \|/gm)].map(([, row = '']) => row);
   expect(rows.length).toBeGreaterThan(10);
@@ -24,9 +24,9 @@ it('every section of the contract that is cited is in the table of docs/architec
   );
   const cited = CITATIONS.flatMap((form) =>
     [...stdout.matchAll(form)].map(([, part = '', section = '']) => {
-      const what = `${part.toLowerCase().replace('api-v2', 'contract')}, ${section.replaceAll('"', '')}`;
-      // The name of a test can go on: `decisions.md: Apps, update`.
-      return rows.find((row) => `${what},`.startsWith(`${row.replaceAll('"', '')},`)) ?? what;
+      const citation = `${part.toLowerCase().replace('api-v2', 'contract')}, ${section.replaceAll('"', '')}`;
+      // A title can go on after the section: `decisions.md: Apps, update`.
+      return rows.find((row) => `${citation},`.startsWith(`${row.replaceAll('"', '')},`)) ?? citation;
     }),
   );
   expect([...new Set(cited)].sort()).toEqual([...rows].sort());

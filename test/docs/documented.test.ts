@@ -17,7 +17,7 @@ async function rowsOf(file: string): Promise<string[][]> {
     .map((line) => line.split('|').map((cell) => cell.trim()));
 }
 
-/** What stands between backticks. */
+/** The texts between backticks. */
 function codeIn(text = ''): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
 }
@@ -26,63 +26,65 @@ function codeIn(text = ''): string[] {
 function operationsIn(cell = ''): string[] {
   let [methods, path]: [string[], string] = [[], ''];
   return codeIn(cell).flatMap((code) => {
-    const [, method, place] = /^([A-Z]+)? ?(\/\S+)?$/.exec(code) ?? [];
+    const [, method, target] = /^([A-Z]+)? ?(\/\S+)?$/.exec(code) ?? [];
     if (path !== '' && method !== undefined) [methods, path] = [[], ''];
     if (method !== undefined) methods.push(method);
-    if (place === undefined) return [];
-    path = path === '' ? place : path.replace(/\/[^/]*$/, place);
+    if (target === undefined) return [];
+    path = path === '' ? target : path.replace(/\/[^/]*$/, target);
     return methods.map((one) => `${one} ${path}`);
   });
 }
 
-describe('documents tell what the code has, and nothing else:', () => {
-  it('docs/desired-state.md every field of apps, in order, with its default', async () => {
+describe('documents list exactly what the code has', () => {
+  it('docs/desired-state.md: the fields of apps, in order, with their defaults', async () => {
     const known: readonly string[] = APP_FIELDS;
-    const told = (await rowsOf('docs/desired-state.md')).flatMap(([, first, second]) => {
+    const documented = (await rowsOf('docs/desired-state.md')).flatMap(([, first, second]) => {
       const [[field = ''], [text]] = [codeIn(first), codeIn(second)];
       return known.includes(field) ? [[field, text === undefined ? undefined : parse(text)]] : [];
     });
     const defaults: Partial<App> = appDefaults(SETTINGS.DEFAULT_NETWORKS.fallback);
-    expect(told).toEqual(APP_FIELDS.map((field) => [field, defaults[field]]));
+    expect(documented).toEqual(APP_FIELDS.map((field) => [field, defaults[field]]));
   });
 
-  it('docs/desired-state.md every code of a problem', async () => {
-    const told = (await rowsOf('docs/desired-state.md')).flatMap(([, cell]) => codeIn(cell));
-    const codes = told.filter((code) => /^(file|name|yaml|field|app|folder)-[a-z-]+$/.test(code));
+  it('docs/desired-state.md: the codes of problems', async () => {
+    const documented = (await rowsOf('docs/desired-state.md')).flatMap(([, cell]) => codeIn(cell));
+    const codes = documented.filter((code) => /^(file|name|yaml|field|app|folder)-[a-z-]+$/.test(code));
     expect(codes.sort()).toEqual([...PROBLEM_CODES].sort());
   });
 
-  it('docs/operations.md every metric', async () => {
-    const { text } = await createMetrics().render();
-    const metrics = [...text.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
+  it('docs/operations.md: the metrics', async () => {
+    const { text: exposition } = await createMetrics().render();
+    const metrics = [...exposition.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
     expect(metrics.length).toBeGreaterThan(5);
-    const told = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
-    expect([...new Set(told.match(/\bholdfast_\w+/g))].sort()).toEqual(metrics.sort());
+    const text = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
+    expect([...new Set(text.match(/\bholdfast_\w+/g))].sort()).toEqual(metrics.sort());
   });
 
-  it('docs/operations.md every alert of examples/prometheus-rules.yaml', async () => {
+  it('docs/operations.md: the alerts of examples/prometheus-rules.yaml', async () => {
     const rules = await readFile(join(PROJECT, 'examples/prometheus-rules.yaml'), 'utf8');
     const alerts = [...rules.matchAll(/^ *- alert: (\w+)$/gm)].map(([, name = '']) => name);
     expect(alerts.length).toBeGreaterThan(5);
-    const told = (await rowsOf('docs/operations.md')).map(([, cell]) => codeIn(cell)[0] ?? '');
-    expect(told.filter((name) => /^Holdfast[A-Z]/.test(name)).sort()).toEqual(alerts.sort());
+    const documented = (await rowsOf('docs/operations.md')).map(([, cell]) => codeIn(cell)[0] ?? '');
+    expect(documented.filter((name) => /^Holdfast[A-Z]/.test(name)).sort()).toEqual(alerts.sort());
   });
 
-  it('docs/architecture.md every file of test/support', async () => {
+  it('docs/architecture.md: the files of test/support', async () => {
     const files = (await readdir(join(PROJECT, 'test/support'))).filter((file) => !file.endsWith('.test.ts'));
-    const told = await readFile(join(PROJECT, 'docs/architecture.md'), 'utf8');
-    const [, section = ''] = told.split('\n## The tests\n');
+    const text = await readFile(join(PROJECT, 'docs/architecture.md'), 'utf8');
+    const [, section = ''] = text.split('\n## The tests\n');
     const named = codeIn(section.split('\n## ')[0]).filter((code) => /^[\w-]+\.ts$/.test(code));
     expect([...new Set(named)].sort()).toEqual(files.sort());
   });
 
-  it('README.md every operation of the API', async () => {
+  it('README.md: the operations of the API', async () => {
     const manager = await startManager({ settings: { WEBHOOK_SECRET: 'secret' } });
     const { paths } = (await manager.get('/openapi.json')).body as { paths: Record<string, object> };
     const described = Object.entries(paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    const told = (await rowsOf('README.md')).flatMap(([, cell]) => operationsIn(cell));
-    expect(told.filter((one) => one !== 'GET /openapi.json').sort()).toEqual(described.sort());
+    const documented = (await rowsOf('README.md')).flatMap(([, cell]) => operationsIn(cell));
+    expect(documented.filter((operation) => operation !== 'GET /openapi.json').sort()).toEqual(
+      described.sort(),
+    );
   });
 });

@@ -34,14 +34,14 @@ function nameOf({ name }: Named): string {
   return name;
 }
 
-/** The fleet of this project on a branch with one commit of its own, as CI has a pull request; `origin/main` has gone on since it began. */
+/** The fleet of this project on a branch with one commit, as CI checks out a pull request; `origin/main` has a newer commit. */
 async function pullRequest(): Promise<TestRepository> {
   const repository = await testRepository();
   await cp(join(PROJECT, 'desired-state'), join(repository.folder, 'desired-state'), { recursive: true });
   await repository.commit({});
   await repository.git('checkout', '--quiet', '-b', 'change');
   await repository.git('checkout', '--quiet', 'main');
-  await repository.commit({ 'desired-state/apps/of-others.yaml': 'container_image: others:1\n' });
+  await repository.commit({ 'desired-state/apps/newer-on-main.yaml': 'container_image: newer:1\n' });
   await repository.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
   await repository.git('checkout', '--quiet', 'change');
   await repository.commit({ 'desired-state/apps/shop/spring-sale.yaml': 'container_image: sale:2\n' });
@@ -49,8 +49,8 @@ async function pullRequest(): Promise<TestRepository> {
 }
 
 /**
- * Runs a shell line with the variables that CI sets; rejects where its exit code is not 0. What `npx` would find is
- * named here: npm takes seconds, and the test of the README's longer examples shows that it finds it.
+ * Returns a function that runs shell lines with the variables that CI sets, and rejects if the exit code is not 0. A
+ * function of the shell stands in for `npx`, which takes seconds; readme.test.ts uses the real one.
  */
 function runner(
   { folder }: TestRepository,
@@ -65,8 +65,8 @@ function runner(
   };
 }
 
-describe('commands of holdfast in documents and examples run as they stand there', () => {
-  it('in the prose of README and docs', async () => {
+describe('commands of holdfast in documents and examples', () => {
+  it('succeed as README.md and docs/ have them', async () => {
     const docs = (await readdir(join(PROJECT, 'docs'))).filter((name) => name.endsWith('.md'));
     const texts = await Promise.all(
       ['README.md', ...docs.map((name) => `docs/${name}`)].map((file) =>
@@ -86,7 +86,7 @@ describe('commands of holdfast in documents and examples run as they stand there
     for (const command of commands) expect(await run(command), command).not.toBe('');
   });
 
-  it('in github-actions.yaml', async () => {
+  it('show in github-actions.yaml what a pull request changes, without newer commits of main', async () => {
     const { jobs } = await readYaml('github-actions.yaml');
     const lines: string[] = jobs.check.steps.flatMap(({ run }: { run?: string }) => run ?? []);
     const [install, ...commands] = lines;
@@ -97,69 +97,81 @@ describe('commands of holdfast in documents and examples run as they stand there
     for (const command of commands) await run(command);
     const summary = await readFile(join(clone.folder, 'summary'), 'utf8');
     expect(summary).toMatch(/^````text\n~ app spring-sale .*\n````\n$/s);
-    expect(summary).not.toContain('of-others');
+    expect(summary).not.toContain('newer-on-main');
   });
 
-  it('in github-actions.yaml, which shows the plan also where files have problems', async () => {
+  it('fail in github-actions.yaml if files have problems, and the plan is still shown', async () => {
     const { jobs } = await readYaml('github-actions.yaml');
     const clone = await pullRequest();
     await clone.commit({ 'desired-state/apps/bad.yaml': 'container_image: [\n' });
     const run = runner(clone);
-    const ends = [];
+    const codes: number[] = [];
     for (const step of jobs.check.steps.slice(-3))
-      ends.push(await run(step.run).then(Boolean, ({ code }) => code));
-    expect(ends).toEqual([1, 1, true]);
-    const isAlways = jobs.check.steps.slice(-2).map((step: { if?: string }) => step.if);
-    expect(isAlways).toEqual(Array(2).fill('$' + '{{ !cancelled() }}'));
+      codes.push(
+        await run(step.run).then(
+          () => 0,
+          ({ code }) => code,
+        ),
+      );
+    expect(codes).toEqual([1, 1, 0]);
+    const conditions = jobs.check.steps.slice(-2).map((step: { if?: string }) => step.if);
+    expect(conditions).toEqual(Array(2).fill('$' + '{{ !cancelled() }}'));
     const summary = await readFile(join(clone.folder, 'summary'), 'utf8');
     expect(summary).toMatch(/bad\.yaml:2:1: error: .*~ app spring-sale /s);
   });
 
   it.each([
-    { name: 'of the branch alone', isMerged: false },
-    { name: 'of merged results', isMerged: true },
-  ])('in gitlab-ci.yaml, in a pipeline $name, also in a fork, whose main is old', async ({ isMerged }) => {
-    const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
-    const [install, ...commands]: string[] = job.script;
-    expect(install).toBe('npm ci');
-    expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
-    const clone = await pullRequest();
-    const target = await clone.git('rev-parse', 'origin/main');
-    const base = await clone.git('merge-base', target, 'HEAD');
-    await clone.git('update-ref', '-d', 'refs/remotes/origin/main');
-    if (isMerged) await clone.git('merge', '--quiet', '--no-edit', target);
-    const run = runner(clone, {
-      CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main',
-      CI_MERGE_REQUEST_DIFF_BASE_SHA: base,
-      CI_MERGE_REQUEST_TARGET_BRANCH_SHA: isMerged ? target : '',
-    });
-    await run(commands.join('\n').replace(' || true', ''));
-    for (const file of job.artifacts.paths) {
-      const report = JSON.parse(await readFile(join(clone.folder, file), 'utf8'));
-      expect(report).toMatchObject({ problems: [], steps: [{ name: 'spring-sale' }] });
-    }
-  });
+    ['a pipeline of the branch', false],
+    ['a pipeline of merged results', true],
+  ])(
+    'show in gitlab-ci.yaml what a merge request changes, in %s without origin/main',
+    async (_, isMerged) => {
+      const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
+      const [install, ...commands]: string[] = job.script;
+      expect(install).toBe('npm ci');
+      expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
+      const clone = await pullRequest();
+      const target = await clone.git('rev-parse', 'origin/main');
+      const base = await clone.git('merge-base', target, 'HEAD');
+      await clone.git('update-ref', '-d', 'refs/remotes/origin/main');
+      if (isMerged) await clone.git('merge', '--quiet', '--no-edit', target);
+      const run = runner(clone, {
+        CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main',
+        CI_MERGE_REQUEST_DIFF_BASE_SHA: base,
+        CI_MERGE_REQUEST_TARGET_BRANCH_SHA: isMerged ? target : '',
+      });
+      await run(commands.join('\n').replace(' || true', ''));
+      for (const file of job.artifacts.paths) {
+        const report = JSON.parse(await readFile(join(clone.folder, file), 'utf8'));
+        expect(report).toMatchObject({ problems: [], steps: [{ name: 'spring-sale' }] });
+      }
+    },
+  );
 });
 
-describe('settings in examples are settings of the manager', () => {
-  it.each(['compose.yaml', 'compose-many.yaml'])('%s', async (file) => {
-    const { services } = await readYaml(file);
-    const managers = Object.entries<{ environment: object }>(services).filter(([name]) =>
-      name.startsWith('manager'),
-    );
-    expect(managers.length).toBeGreaterThan(0);
-    for (const [name, { environment }] of managers)
-      expect(unknownSettings(Object.keys(environment)), name).toEqual([]);
-    const closed = {
-      read_only: true,
-      init: true,
-      cap_drop: ['ALL'],
-      security_opt: ['no-new-privileges:true'],
-    };
-    for (const [name, service] of managers) expect(service, name).toMatchObject(closed);
-  });
+describe('settings in examples exist', () => {
+  it.each(['compose.yaml', 'compose-many.yaml'])(
+    'in %s, whose managers run with few rights',
+    async (file) => {
+      const { services } = await readYaml(file);
+      const managers = Object.entries<{ environment: object }>(services).filter(([name]) =>
+        name.startsWith('manager'),
+      );
+      expect(managers.length).toBeGreaterThan(0);
+      const fewRights = {
+        read_only: true,
+        init: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      };
+      for (const [name, service] of managers) {
+        expect(unknownSettings(Object.keys(service.environment)), name).toEqual([]);
+        expect(service, name).toMatchObject(fewRights);
+      }
+    },
+  );
 
-  it('kubernetes.yaml', async () => {
+  it('in kubernetes.yaml, whose volumes, secrets, ports and probes fit together', async () => {
     const text = await readFile(join(EXAMPLES, 'kubernetes.yaml'), 'utf8');
     const [set, service] = parseAllDocuments(text).map((document) => document.toJS());
     const { spec } = set.spec.template;
@@ -199,7 +211,7 @@ describe('settings in examples are settings of the manager', () => {
     expect(probes).toEqual(['/readyz', '/healthz']);
   });
 
-  it('holdfast.service', async () => {
+  it('in holdfast.service, as variables and as flags', async () => {
     const unit = await readFile(join(EXAMPLES, 'holdfast.service'), 'utf8');
     const lines = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
     const names = lines.map((line) => line.split('=')[0] ?? '');
@@ -212,15 +224,15 @@ describe('settings in examples are settings of the manager', () => {
   });
 });
 
-it('prometheus-rules.yaml asks for figures that the manager tells', async () => {
+it('prometheus-rules.yaml uses metrics that the manager has', async () => {
   const { groups } = await readYaml('prometheus-rules.yaml');
   const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules;
   const { text } = await createMetrics().render();
-  const told = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  const metrics = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   for (const { alert, expr, annotations } of rules) {
     const names = expr.match(/\b(holdfast|process)_\w+/g) ?? [];
     if (alert !== 'HoldfastDown') expect(names.length, alert).toBeGreaterThan(0);
-    for (const name of names) expect(told, alert).toContain(name);
+    for (const name of names) expect(metrics, alert).toContain(name);
     expect(annotations.summary).not.toBe('');
   }
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
@@ -228,12 +240,12 @@ it('prometheus-rules.yaml asks for figures that the manager tells', async () => 
 
 const HAS_PROMTOOL = foundOrRequired('promtool', works('promtool', ['--version']));
 
-it.skipIf(!HAS_PROMTOOL)('prometheus-rules.yaml fires and stops as alerts.yaml says', async () => {
+it.skipIf(!HAS_PROMTOOL)('the alerts of prometheus-rules.yaml fire and stop as in alerts.yaml', async () => {
   await execute('promtool', ['test', 'rules', join(import.meta.dirname, 'alerts.yaml')]);
 });
 
-/** Copies a file or a folder as `COPY` does; the packages are linked. */
-async function put(from: string, name: string, to: string): Promise<void> {
+/** Copies a file or a folder as `COPY` does, but links `node_modules`. */
+async function copy(from: string, name: string, to: string): Promise<void> {
   if (name === 'node_modules') await symlink(join(PROJECT, name), to);
   else await cp(join(from, name), to, { recursive: true });
 }
@@ -245,15 +257,15 @@ describe('Dockerfile', async () => {
     return names.map((name) => ({ name, target: target === './' ? name : target }));
   });
 
-  it('copies what the build needs, and the program that comes of it runs', async () => {
+  it('copies all that the build needs, and the program that is built runs', async () => {
     const built = await temporaryFolder();
-    for (const { name, target } of copies) await put(PROJECT, name, join(built, target));
-    await put(PROJECT, 'node_modules', join(built, 'node_modules'));
+    for (const { name, target } of copies) await copy(PROJECT, name, join(built, target));
+    await copy(PROJECT, 'node_modules', join(built, 'node_modules'));
     await execute('npm', ['run', '--silent', 'build'], { cwd: built });
     const kept = [...text.matchAll(/^COPY --from=build \/app\/(\S+)/gm)].map(([, name = '']) => name);
     expect(kept).toEqual(expect.arrayContaining(['package.json', 'node_modules', 'dist']));
     const image = await temporaryFolder();
-    for (const name of kept) await put(built, name, join(image, name));
+    for (const name of kept) await copy(built, name, join(image, name));
     const [, command = '[]'] = /^CMD (.*)$/m.exec(text) ?? [];
     const [file, ...args]: string[] = JSON.parse(command);
     expect([file, args.at(-1)]).toEqual(['node', 'serve']);
@@ -262,7 +274,7 @@ describe('Dockerfile', async () => {
     expect(stdout).toBe(`${version}\n`);
   });
 
-  it('sets settings of the manager', () => {
+  it('sets only variables that are settings', () => {
     const names = [...text.matchAll(/^ENV (.*)$/gm)]
       .flatMap(([, line = '']) => line.split(' '))
       .map((pair) => pair.split('=')[0] ?? '');
@@ -276,11 +288,12 @@ describe('nebula-worker.Dockerfile', async () => {
   const command = /^RUN ([\s\S]*)$/m.exec(text)?.[1] ?? '';
   const WORKER = `image = app["docker_image"]
 for job in local["reply"]["cron_jobs"]:
-    place = local["reply"]["cron_jobs_list"].index(job["cron_job_name"])
-    start(local["reply"]["cron_jobs"][place])
+    index = local["reply"]["cron_jobs_list"].index(job["cron_job_name"])
+    start(local["reply"]["cron_jobs"][index])
 for app in local["reply"]["apps"]:
 `;
 
+  /** Runs the commands of the Dockerfile on this source of a worker; resolves to the changed source. */
   async function change(worker: string): Promise<string> {
     const file = join(await temporaryFolder(), 'worker.py');
     await writeFile(file, worker);
@@ -288,25 +301,25 @@ for app in local["reply"]["apps"]:
     return readFile(file, 'utf8');
   }
 
-  it('changes the names that a worker reads, and nothing else', async () => {
+  it('changes the names that the worker reads, and nothing else', async () => {
     expect(await change(WORKER)).toBe(`image = app["container_image"]
 for job in local["reply"].get("cron_jobs", []):
-    place = local["reply"].get("cron_jobs_list", []).index(job["cron_job_name"])
-    start(local["reply"].get("cron_jobs", [])[place])
+    index = local["reply"].get("cron_jobs_list", []).index(job["cron_job_name"])
+    start(local["reply"].get("cron_jobs", [])[index])
 for app in local["reply"]["apps"]:
 `);
   });
 
-  it('fails for a worker that reads other names', async () => {
+  it('fails if the worker does not read the expected names', async () => {
     await expect(change('image = app["picture"]\n')).rejects.toThrow('Command failed');
   });
 });
 
-describe("the manager's folder in containers", async () => {
+describe('DATA_DIR of the Dockerfile', async () => {
   const text = await readFile(join(EXAMPLES, 'Dockerfile'), 'utf8');
   const [, folder = ''] = /^ENV .*\bDATA_DIR=(\S+)/m.exec(text) ?? [];
 
-  it('is in the image, for the user who runs the manager alone: a new volume takes owner and mode from there', () => {
+  it('is created in the image for its user alone, since a new volume takes over owner and mode', () => {
     const [made = '', , user = ''] = /^RUN install -d (.*)\n(USER (\S+))$/m.exec(text)?.slice(1) ?? [];
     expect(made).toBe(`-o ${user} -g ${user} -m 700 ${folder}`);
   });
@@ -314,7 +327,7 @@ describe("the manager's folder in containers", async () => {
   it.each([
     ['compose.yaml', 1],
     ['compose-many.yaml', 3],
-  ])('%s: each manager has a volume of its own there', async (file, count) => {
+  ])('is a volume for each manager of %s', async (file, count) => {
     const { services, volumes } = await readYaml(file);
     const names = Object.keys(services).filter((name) => name.startsWith('manager'));
     const mounts = names.map((name) =>
@@ -326,14 +339,14 @@ describe("the manager's folder in containers", async () => {
   });
 });
 
-describe('compose-many.yaml with git-server.Dockerfile', async () => {
+describe('compose-many.yaml and git-server.Dockerfile', async () => {
   const { services, volumes } = await readYaml('compose-many.yaml');
   const { environment } = services['manager-1'];
   const remote = new URL(environment.GIT_REMOTE);
   const git = services[remote.hostname];
   const text = await readFile(join(EXAMPLES, git.build.dockerfile), 'utf8');
 
-  it('names services, volumes and keys that are there', () => {
+  it('refer to services, volumes and keys that exist', () => {
     const managers = Object.keys(services).filter((name) => name.startsWith('manager'));
     expect(managers).toHaveLength(3);
     for (const name of managers) {
@@ -354,7 +367,7 @@ describe('compose-many.yaml with git-server.Dockerfile', async () => {
     expect(options).toContain('AuthorizedKeysFile=/keys/authorized_keys');
   });
 
-  it('makes a repository that people push the first branch to', async () => {
+  it('create a repository that accepts the push of a first branch', async () => {
     const folder = await temporaryFolder();
     const lines = text.replaceAll('\\\n', '').match(/^RUN git init.*$/gm) ?? [];
     expect(lines).toHaveLength(1);
@@ -364,9 +377,9 @@ describe('compose-many.yaml with git-server.Dockerfile', async () => {
         .replaceAll('/srv', folder)
         .replace(/&& chown .*/, '') ?? '';
     await execute('sh', ['-euc', script]);
-    const person = await pullRequest();
+    const user = await pullRequest();
     const url = join(folder, remote.pathname.replace('/srv/', ''));
-    await person.git('push', '--quiet', url, `main:refs/heads/${environment.GIT_BRANCH}`);
-    expect(await person.git('ls-remote', '--symref', url, 'HEAD')).toContain('ref: refs/heads/main');
+    await user.git('push', '--quiet', url, `main:refs/heads/${environment.GIT_BRANCH}`);
+    expect(await user.git('ls-remote', '--symref', url, 'HEAD')).toContain('ref: refs/heads/main');
   });
 });

@@ -12,12 +12,12 @@ async function git(...args: string[]): Promise<string[]> {
 }
 
 it.each(['AGENTS.md', 'docs/architecture.md'])(
-  'every file and name of code in %s exists',
+  'every file and every name of code in %s exists',
   async (document) => {
     const text = await readFile(join(PROJECT, document), 'utf8');
     const names = [...new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, name = '']) => name))];
     const files = await git('ls-files', '--', 'src', 'test', 'scripts', '*.config.*');
-    // Without comments, which can be outdated like the documents.
+    // Not comments, which can be as outdated as the documents.
     const code = await git('grep', '-hE', '^ *[^ */]', '--', 'src', 'test', 'scripts', ':!test/docs');
     const words = new Set(code.flatMap((line) => line.match(/\w+/g) ?? []));
     const members = new Set(code.flatMap((line) => line.match(/\w+(?=[(<:?])/g) ?? []));

@@ -8,7 +8,7 @@ import { cloneProject, PROJECT, startProcess } from '../support/project.ts';
 
 const execute = promisify(execFile);
 
-/** A command of a document, and the output that stands below it; `…` stands for anything. */
+/** A command of a document, and the output below it, in which `…` stands for any text. */
 interface Example {
   command: string;
   output: string[];
@@ -26,18 +26,19 @@ function examplesOf(markdown: string): Example[] {
   return examples;
 }
 
+/** Matches this output and nothing else. */
 function patternOf(output: readonly string[]): RegExp {
   const lines = output.map((line) => line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*'));
   return new RegExp(`^${lines.join('\n')}\n?$`, 's');
 }
 
-it('says the two commands that start it', async () => {
+it('the README begins with the two commands that start a manager', async () => {
   const readme = await readFile(join(PROJECT, 'README.md'), 'utf8');
   const [, first] = /^```sh\n(.*?)^```$/ms.exec(readme) ?? [];
   expect(first).toBe('npm ci\nnpm start\n');
 });
 
-it('shows files of the fleet as they are', async () => {
+it('the README shows files of desired-state/ as they are', async () => {
   const readme = await readFile(join(PROJECT, 'README.md'), 'utf8');
   const blocks = [...readme.matchAll(/^```yaml\n# (desired-state\S*)\n(.*?)^```$/gms)];
   expect(blocks).toHaveLength(2);
@@ -47,7 +48,7 @@ it('shows files of the fleet as they are', async () => {
   }
 });
 
-it('shows commands that do what it says, on a fresh clone', async () => {
+it('the commands of the README print what it shows, on a fresh clone', async () => {
   const clone = await cloneProject();
   const env = {
     PATH: process.env['PATH'],
@@ -66,7 +67,7 @@ it('shows commands that do what it says, on a fresh clone', async () => {
   expect(examples.length).toBeGreaterThan(8);
   for (const { command, output } of examples) {
     const pattern = patternOf(output);
-    // A newcomer types slower than a commit is applied; a read is tried again for a while.
+    // A commit is applied a moment later, and users type slower than this test; so reads of /info are repeated.
     for (let tries = command.includes('/info') ? 100 : 1; tries > 0; tries--) {
       const { stdout } = await execute('sh', ['-c', command], { cwd: clone.folder, env: shell });
       if (tries > 1 && !pattern.test(stdout)) await sleep(50);
@@ -76,7 +77,7 @@ it('shows commands that do what it says, on a fresh clone', async () => {
       }
     }
   }
-  // A supervisor signals npm alone.
+  // A supervisor sends the signal to npm alone.
   manager.child.kill('SIGTERM');
   expect(await manager.ended).toBe(0);
   expect(manager.stdout()).toMatch(/"msg":"stopped"}\n$/);

@@ -9,7 +9,7 @@ const FILES = {
   'device-groups/edge.yaml': 'apps: [web, sale]\n',
 };
 
-it('examples/worker.mjs says what a device would do', async () => {
+it('examples/worker.mjs prints what a device would do after each change', async () => {
   const manager = await startManager({ files: FILES });
   const env = { HOLDFAST: manager.service.address, CREDENTIALS: `${USER}:${PASSWORD}` };
   const command = [join(PROJECT, 'examples/worker.mjs'), 'edge', '0.05'];

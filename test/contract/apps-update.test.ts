@@ -211,7 +211,7 @@ describe('decisions.md: Apps, update', () => {
     expect(reply.body).toEqual(appRecord('back', { container_image: FULL_APP.container_image }, 2));
   });
 
-  it('app_id: +1 for each change; a new order of ports is one, a new order of variables is none', async () => {
+  it('app_id: +1 for each change: a new order of ports counts, a new order of variables does not', async () => {
     await manager().post('/api/v2/apps/order', {
       container_image: 'a',
       starting_ports: [1, 2],

@@ -167,7 +167,7 @@ describe('decisions.md: Desired-state files: Other files', () => {
 
 const WEB_FILE = 'desired-state/apps/web.yaml';
 
-/** Changes apps/web.yaml, and commits it together with whatever is uncommitted. */
+/** Changes apps/web.yaml, and commits it together with all uncommitted files. */
 type Spoil = (repository: TestRepository) => Promise<unknown>;
 
 const withContent =

@@ -14,16 +14,16 @@ interface WritingRoute {
   /** A name for which it answers 403. */
   wrongName: string;
   /** A valid body, and one that is refused with 400; only of routes that read a body. */
-  body?: { good: string; bad: string };
+  body?: { valid: string; invalid: string };
   /** Whether it makes a commit, which is impossible while HEAD is detached. */
   commits: boolean;
 }
 
 const app = (action: string) => (name: string) => `/api/v2/apps/${name}${action}`;
 const group = (action: string) => (name: string) => `/api/v2/device_groups/${name}${action}`;
-const image = { good: '{"container_image":"x"}', bad: '{"x":1}' };
-const partial = { good: '{"privileged":true}', bad: '{}' };
-const apps = { good: '{"apps":["cron"]}', bad: '{"apps":["web","web"]}' };
+const image = { valid: '{"container_image":"x"}', invalid: '{"x":1}' };
+const partial = { valid: '{"privileged":true}', invalid: '{}' };
+const apps = { valid: '{"apps":["cron"]}', invalid: '{"apps":["web","web"]}' };
 
 const web = { name: 'web', wrongName: 'nope', commits: true };
 const edge = { name: 'edge', wrongName: 'nope', commits: true };
@@ -74,13 +74,13 @@ const FAULTS: readonly (readonly [
   ['no credentials', 401, () => ({ authorization: null })],
   ['a foreign Origin', 403, ({ headers }) => ({ headers: { ...headers, origin: 'https://evil.example' } })],
   ['an invalid name', 400, () => ({ name: '.nope' })],
-  ['existence', 403, (_draft, { wrongName }) => ({ name: wrongName })],
+  ['a name that is unknown or taken', 403, (_draft, { wrongName }) => ({ name: wrongName })],
   [
-    'a body that is not JSON',
+    'an unsupported Content-Type',
     415,
     ({ headers }) => ({ body: 'a=b', headers: { ...headers, 'content-type': 'text/plain' } }),
   ],
-  [INVALID_BODY, 400, (_draft, { body }) => ({ body: body?.bad })],
+  [INVALID_BODY, 400, (_draft, { body }) => ({ body: body?.invalid })],
   ['a stale If-Match', 412, ({ headers }) => ({ headers: { ...headers, 'if-match': '"1"' } })],
 ];
 
@@ -96,7 +96,7 @@ function requestWith(route: WritingRoute, faults: typeof FAULTS): RawRequest {
     path: '',
     name: route.name,
     headers: route.body === undefined ? {} : JSON_TYPE,
-    body: route.body?.good,
+    body: route.body?.valid,
   };
   for (const [, , change] of faults.toReversed()) Object.assign(draft, change(draft, route));
   const { name, ...request } = draft;

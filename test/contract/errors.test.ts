@@ -301,7 +301,7 @@ describe('decisions.md: Everything else: A request whose Origin is not this serv
     'file://',
     'nonsense',
     'chrome-extension://abcdef',
-  ])('whatever the method, and nothing is written: %s', async (origin) => {
+  ])('for every method, and nothing is written: %s', async (origin) => {
     await expectNothingWritten(manager(), async () => {
       for (const [method, path] of [
         ['GET', '/api/v2/apps'],

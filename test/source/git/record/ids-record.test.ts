@@ -1,15 +1,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { RECORD_REF } from '../../../../src/source/git/record/refs.ts';
 import { testRepository } from '../../../support/git.ts';
 import { newRepository, openSource } from '../support.ts';
-
-const AT = 1_700_000_000_000;
-const RECORD = 'refs/holdfast/ids';
-
-function draft(files: Record<string, string>, expected: string | null, keepsOtherFiles = false) {
-  return { files: new Map(Object.entries(files)), expected, keepsOtherFiles, at: AT };
-}
+import { sectionDraft } from './section-draft.ts';
 
 async function openRecord() {
   const repository = await testRepository();
@@ -18,104 +13,112 @@ async function openRecord() {
   return { repository, record };
 }
 
-describe('the ids record', () => {
-  it('is not there at first', async () => {
+describe('the record of ids', () => {
+  it('is null before the first write', async () => {
     const { record } = await openRecord();
     expect(await record.read()).toBeNull();
     expect(record.folder).toBe('ds');
   });
 
-  it.each(['sha1', 'sha256'])('is read as it was written, with %s', async (format) => {
+  it.each(['sha1', 'sha256'])('is read as it was written, in a repository with %s ids', async (format) => {
     const repository = await newRepository(`--object-format=${format}`);
     const { record } = await openSource(repository.folder);
-    const version = await record.write(draft({ 'meta.json': '{}\n', '00.json': 'größe\n' }, null));
+    const version = await record.write(sectionDraft({ 'meta.json': '{}\n', '00.json': 'größe\n' }, null));
     const files = new Map([
       ['00.json', 'größe\n'],
       ['meta.json', '{}\n'],
     ]);
     expect(await record.read()).toEqual({ version, files });
-    expect(await repository.git('log', '-1', '--format=%ct %P', RECORD)).toBe('1700000000 ');
+    expect(await repository.git('log', '-1', '--format=%ct %P', RECORD_REF)).toBe('1700000000 ');
     await repository.git('fsck', '--strict');
   });
 
-  it('keeps the files that are not given, or drops them', async () => {
+  it('keeps files that the new version does not give, or drops them, as the draft says', async () => {
     const { record } = await openRecord();
-    const first = await record.write(draft({ 'a.json': '1', 'b.json': '2' }, null));
-    const second = await record.write(draft({ 'b.json': '3' }, first, true));
+    const first = await record.write(sectionDraft({ 'a.json': '1', 'b.json': '2' }, null));
+    const second = await record.write(sectionDraft({ 'b.json': '3' }, first, true));
     expect(await record.read()).toMatchObject({
       files: new Map([
         ['a.json', '1'],
         ['b.json', '3'],
       ]),
     });
-    await record.write(draft({ 'c.json': '4' }, second));
+    await record.write(sectionDraft({ 'c.json': '4' }, second));
     expect(await record.read()).toMatchObject({ files: new Map([['c.json', '4']]) });
   });
 
-  it('leaves few packs, though restarts write versions without a commit', async () => {
+  it('leaves few packs after many versions, even if no commit is written', async () => {
     const { repository, record } = await openRecord();
     const folder = join(repository.folder, '.git/objects/pack');
     const packs = async (): Promise<number> =>
       (await readdir(folder)).filter((name) => name.endsWith('.pack')).length;
     let version: string | null = null;
     for (let round = 0; round < 55; round++)
-      version = await record.write(draft({ 'a.json': `${round}` }, version));
+      version = await record.write(sectionDraft({ 'a.json': `${round}` }, version));
     await expect.poll(packs, { timeout: 60_000 }).toBeLessThan(20);
     expect(await record.read()).toMatchObject({ version });
   });
 
   it.each([
-    ['nothing, and there is something', null],
+    ['no version', null],
     ['another version', '1'.repeat(40)],
-  ])('is not written over where the writer expects %s', async (_, expected) => {
+  ])('is not overwritten if the writer expects %s', async (_, expected) => {
     const { record } = await openRecord();
-    const version = await record.write(draft({ 'a.json': '1' }, null));
-    await expect(record.write(draft({ 'a.json': '2' }, expected))).rejects.toMatchObject({
+    const version = await record.write(sectionDraft({ 'a.json': '1' }, null));
+    await expect(record.write(sectionDraft({ 'a.json': '2' }, expected))).rejects.toMatchObject({
       kind: 'moved-on',
     });
     expect(await record.read()).toMatchObject({ version });
   });
 
-  it('is not written where it was deleted meanwhile', async () => {
+  it('is not written if it was deleted meanwhile', async () => {
     const { record, repository } = await openRecord();
-    const version = await record.write(draft({ 'a.json': '1' }, null));
-    await repository.git('update-ref', '-d', RECORD);
-    await expect(record.write(draft({ 'a.json': '2' }, version))).rejects.toMatchObject({ kind: 'moved-on' });
+    const version = await record.write(sectionDraft({ 'a.json': '1' }, null));
+    await repository.git('update-ref', '-d', RECORD_REF);
+    await expect(record.write(sectionDraft({ 'a.json': '2' }, version))).rejects.toMatchObject({
+      kind: 'moved-on',
+    });
     expect(await record.read()).toBeNull();
   });
 
-  it('a branch of the same name is not taken for it', async () => {
+  it('is not confused with a branch or a tag of the same name', async () => {
     const { record, repository } = await openRecord();
-    await repository.git('update-ref', `refs/heads/${RECORD}`, 'HEAD');
-    await repository.git('update-ref', `refs/tags/${RECORD}`, 'HEAD');
+    await repository.git('update-ref', `refs/heads/${RECORD_REF}`, 'HEAD');
+    await repository.git('update-ref', `refs/tags/${RECORD_REF}`, 'HEAD');
     expect(await record.read()).toBeNull();
   });
 
-  it('refuses what it would not read again', async () => {
+  it('refuses a file that is too large to be read, or has a path for a name', async () => {
     const { record } = await openRecord();
     const large = ' '.repeat(2 ** 24 + 1);
-    await expect(record.write(draft({ 'a.json': large }, null))).rejects.toMatchObject({ kind: 'conflict' });
-    await expect(record.write(draft({ '../a': 'x' }, null))).rejects.toMatchObject({ kind: 'internal' });
+    await expect(record.write(sectionDraft({ 'a.json': large }, null))).rejects.toMatchObject({
+      kind: 'conflict',
+    });
+    await expect(record.write(sectionDraft({ '../a': 'x' }, null))).rejects.toMatchObject({
+      kind: 'internal',
+    });
     expect(await record.read()).toBeNull();
   });
 
-  it('outlives a clean-up', async () => {
+  it('survives git gc', async () => {
     const { record, repository } = await openRecord();
-    const version = await record.write(draft({ 'a.json': '1' }, null));
+    const version = await record.write(sectionDraft({ 'a.json': '1' }, null));
     await repository.git('gc', '--quiet', '--prune=now');
     expect(await record.read()).toMatchObject({ version, files: new Map([['a.json', '1']]) });
   });
 
-  it('cannot be reached: unavailable', async () => {
+  it('is unavailable while the repository is missing', async () => {
     const { record, repository } = await openRecord();
     await rm(join(repository.folder, '.git'), { recursive: true });
     await expect(record.read()).rejects.toMatchObject({ kind: 'unavailable' });
-    await expect(record.write(draft({ 'a.json': '1' }, null))).rejects.toMatchObject({ kind: 'unavailable' });
+    await expect(record.write(sectionDraft({ 'a.json': '1' }, null))).rejects.toMatchObject({
+      kind: 'unavailable',
+    });
   });
 });
 
-describe('where the branch was', () => {
-  it('is what the branch and HEAD remember', async () => {
+describe('reflogCommits', () => {
+  it('returns where the branch was by its own reflog, and by that of HEAD while the branch is checked out', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ a: '1' });
     const second = await repository.commit({ a: '2' });
@@ -131,8 +134,8 @@ describe('where the branch was', () => {
   });
 });
 
-describe('what commits touched', () => {
-  it('is told by paths below the folder', async () => {
+describe('touchedPaths and commitsBetween', () => {
+  it('return the paths below the folder, and the commits, of a range', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ 'ds/a': '1', b: '1' });
     const middle = await repository.commit({ 'ds/a': '2', 'ds/größe': '1', b: '2' });

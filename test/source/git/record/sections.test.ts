@@ -6,48 +6,47 @@ import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { type Plumbing, plumbingOf, type RawEntry } from '../../../support/plumbing.ts';
 import { sectionOf } from '../../../support/record-files.ts';
 import { openSource } from '../support.ts';
+import { sectionDraft } from './section-draft.ts';
 
-const AT = 1_700_000_000_000;
-const OURS = sectionOf('staging');
-const THEIRS = sectionOf('production');
-const MISSING = '1'.repeat(40);
+const OWN_SECTION = sectionOf('staging');
+const OTHER_SECTION = sectionOf('production');
+const MISSING_ID = '1'.repeat(40);
 
-function draft(files: Record<string, string>, expected: string | null, keepsOtherFiles = false) {
-  return { files: new Map(Object.entries(files)), expected, keepsOtherFiles, at: AT };
-}
-
-async function opened() {
+/** One repository with the records of two managers, which follow different folders of it. */
+async function openTwoRecords() {
   const repository = await testRepository();
   await repository.commit({ 'staging/a': '1', 'production/a': '1' });
   const { record } = await openSource(join(repository.folder, 'staging'));
-  const { record: other } = await openSource(join(repository.folder, 'production'));
-  return { repository, record, other, plumbing: plumbingOf(repository) };
+  const { record: otherRecord } = await openSource(join(repository.folder, 'production'));
+  return { repository, record, otherRecord, plumbing: plumbingOf(repository) };
 }
 
-const tipOf = ({ git }: TestRepository): Promise<string> => git('rev-parse', RECORD_REF);
-const namesIn = async ({ git }: TestRepository): Promise<string[]> =>
+/** The names at the top of the record's tree. */
+const recordEntries = async ({ git }: TestRepository): Promise<string[]> =>
   (await git('ls-tree', '--name-only', RECORD_REF)).split('\n');
-const has = (text: string) => ({ files: new Map([['a.json', text]]) });
 
-/** Puts a tree in the place of the record. */
-async function putTree(
+/** What `read` returns of a section with this text in its only file, besides the version. */
+const content = (text: string) => ({ files: new Map([['a.json', text]]) });
+
+/** Replaces the record by a commit of a tree with these entries. */
+async function replaceRecord(
   { git }: TestRepository,
   plumbing: Plumbing,
   entries: readonly RawEntry[],
 ): Promise<void> {
-  // As git wants them; a version that was moved by a push is in this order as a rule, and not by need.
+  // The order in which git itself writes the entries of a tree.
   const sorted = [...entries].sort((one, two) => (String(one.name) < String(two.name) ? -1 : 1));
   await git('update-ref', RECORD_REF, await git('commit-tree', plumbing.tree(sorted), '-m', 'x'));
 }
 
 describe('sections of the record of ids', () => {
-  it('of two folders are written beside each other, and each sees its own alone', async () => {
-    const { repository, record, other } = await opened();
-    const first = await record.write(draft({ 'a.json': '1' }, null));
-    const second = await other.write(draft({ 'a.json': '2' }, null));
-    expect(await record.read()).toEqual({ version: first, ...has('1') });
-    expect(await other.read()).toEqual({ version: second, ...has('2') });
-    const third = await record.write(draft({ 'b.json': '3' }, first, true));
+  it('of two folders are kept side by side, and each manager reads and replaces only its own', async () => {
+    const { repository, record, otherRecord } = await openTwoRecords();
+    const first = await record.write(sectionDraft({ 'a.json': '1' }, null));
+    const second = await otherRecord.write(sectionDraft({ 'a.json': '2' }, null));
+    expect(await record.read()).toEqual({ version: first, ...content('1') });
+    expect(await otherRecord.read()).toEqual({ version: second, ...content('2') });
+    const third = await record.write(sectionDraft({ 'b.json': '3' }, first, true));
     expect(await record.read()).toEqual({
       version: third,
       files: new Map([
@@ -55,201 +54,220 @@ describe('sections of the record of ids', () => {
         ['b.json', '3'],
       ]),
     });
-    expect(await other.read()).toEqual({ version: second, ...has('2') });
-    expect(await record.read('production')).toEqual({ version: second, ...has('2') });
+    expect(await otherRecord.read()).toEqual({ version: second, ...content('2') });
+    expect(await record.read('production')).toEqual({ version: second, ...content('2') });
     expect((await record.readFromAllSections('a.json')).sort()).toEqual(['1', '2']);
     expect(await repository.git('rev-list', '--count', RECORD_REF)).toBe('1');
     await repository.git('fsck', '--strict');
   });
 
-  it('written at the same moment all get through', async () => {
-    const { repository, record, other } = await opened();
-    const sources = [record, other];
+  it('are all written if two managers write theirs at the same moment', async () => {
+    const { repository, record, otherRecord } = await openTwoRecords();
+    const records = [record, otherRecord];
     const versions: (string | null)[] = [null, null];
     for (let round = 0; round < 10; round++) {
-      const writes = sources.map((one, index) =>
-        one.write(draft({ 'a.json': `${index} ${round}` }, versions[index] ?? null)),
+      const writes = records.map((written, index) =>
+        written.write(sectionDraft({ 'a.json': `${index} ${round}` }, versions[index] ?? null)),
       );
       versions.splice(0, 2, ...(await Promise.all(writes)));
     }
-    expect(await record.read()).toEqual({ version: versions[0], ...has('0 9') });
-    expect(await other.read()).toEqual({ version: versions[1], ...has('1 9') });
+    expect(await record.read()).toEqual({ version: versions[0], ...content('0 9') });
+    expect(await otherRecord.read()).toEqual({ version: versions[1], ...content('1 9') });
     await repository.git('fsck', '--strict');
   });
 
-  it('that somebody else changed are not written over, whoever else has written', async () => {
-    const { repository, record, other } = await opened();
+  it('are not overwritten after another manager of the same folder changed them, even if a third manager wrote its own since', async () => {
+    const { repository, record, otherRecord } = await openTwoRecords();
     const { record: twin } = await openSource(join(repository.folder, 'staging'));
-    const first = await record.write(draft({ 'a.json': '1' }, null));
-    const second = await twin.write(draft({ 'a.json': '2' }, first));
-    await other.write(draft({ 'a.json': '3' }, null));
-    await expect(record.write(draft({ 'a.json': '4' }, first))).rejects.toMatchObject({ kind: 'moved-on' });
-    expect(await record.read()).toEqual({ version: second, ...has('2') });
+    const first = await record.write(sectionDraft({ 'a.json': '1' }, null));
+    const second = await twin.write(sectionDraft({ 'a.json': '2' }, first));
+    await otherRecord.write(sectionDraft({ 'a.json': '3' }, null));
+    await expect(record.write(sectionDraft({ 'a.json': '4' }, first))).rejects.toMatchObject({
+      kind: 'moved-on',
+    });
+    expect(await record.read()).toEqual({ version: second, ...content('2') });
   });
 });
 
-type Make = (plumbing: Plumbing) => RawEntry;
+type MakeSection = (plumbing: Plumbing) => RawEntry;
 
-describe('somebody else’s section', () => {
-  it.each<[string, Make]>([
-    ['is a file', (git) => ({ mode: '100644', name: THEIRS, id: git.blob('x') })],
-    ['is a link', (git) => ({ mode: '120000', name: THEIRS, id: git.blob('/etc/passwd') })],
-    ['is a submodule', () => ({ mode: '160000', name: THEIRS, id: MISSING })],
-    ['is missing', () => ({ mode: '40000', name: THEIRS, id: MISSING })],
-    ['is a folder that is a blob', (git) => ({ mode: '40000', name: THEIRS, id: git.blob('x') })],
+describe('a damaged section of another manager', () => {
+  it.each<[string, MakeSection]>([
+    ['is a file', (git) => ({ mode: '100644', name: OTHER_SECTION, id: git.blob('x') })],
+    ['is a symlink', (git) => ({ mode: '120000', name: OTHER_SECTION, id: git.blob('/etc/passwd') })],
+    ['is a submodule', () => ({ mode: '160000', name: OTHER_SECTION, id: MISSING_ID })],
+    ['is a tree that is missing', () => ({ mode: '40000', name: OTHER_SECTION, id: MISSING_ID })],
     [
-      'has other files',
+      'is a folder by its mode, but a blob',
+      (git) => ({ mode: '40000', name: OTHER_SECTION, id: git.blob('x') }),
+    ],
+    [
+      'has only a file that no manager writes',
       (git) => ({
         mode: '40000',
-        name: THEIRS,
+        name: OTHER_SECTION,
         id: git.tree([{ mode: '100644', name: 'x y', id: git.blob('') }]),
       }),
     ],
     [
-      'misses a file',
+      'has a file whose blob is missing',
       (git) => ({
         mode: '40000',
-        name: THEIRS,
-        id: git.tree([{ mode: '100644', name: 'meta.json', id: MISSING }]),
+        name: OTHER_SECTION,
+        id: git.tree([{ mode: '100644', name: 'meta.json', id: MISSING_ID }]),
       }),
     ],
     [
-      'has too large a file',
+      'has a file that is too large',
       (git) => ({
         mode: '40000',
-        name: THEIRS,
+        name: OTHER_SECTION,
         id: git.tree([{ mode: '100644', name: 'meta.json', id: git.blob(' '.repeat(2 ** 20)) }]),
       }),
     ],
-  ])('%s: it is left as it is, and hinders nobody', async (_, make) => {
-    const { repository, record, plumbing } = await opened();
-    const first = await record.write(draft({ 'a.json': '1' }, null));
-    const theirs = make(plumbing);
-    await putTree(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), theirs]);
-    expect(await record.read()).toEqual({ version: first, ...has('1') });
+  ])('is skipped by reads and kept by writes of this manager if it %s', async (_, make) => {
+    const { repository, record, plumbing } = await openTwoRecords();
+    const first = await record.write(sectionDraft({ 'a.json': '1' }, null));
+    const damaged = make(plumbing);
+    await replaceRecord(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), damaged]);
+    expect(await record.read()).toEqual({ version: first, ...content('1') });
     expect(await record.readFromAllSections('meta.json')).toEqual([]);
-    const second = await record.write(draft({ 'a.json': '2' }, first, true));
-    expect(await record.read()).toEqual({ version: second, ...has('2') });
-    expect(plumbing.entriesOf(RECORD_REF)).toContainEqual(theirs);
+    const second = await record.write(sectionDraft({ 'a.json': '2' }, first, true));
+    expect(await record.read()).toEqual({ version: second, ...content('2') });
+    expect(plumbing.entriesOf(RECORD_REF)).toContainEqual(damaged);
   });
 });
 
-describe('what else stands in the record', () => {
-  const junk: [string, string | Buffer][] = [
-    ['a file', 'meta.json'],
+describe('an entry of the record that is not a section', () => {
+  /** Names of entries, each with what is special about it. */
+  const ODD_ENTRIES: [string, string | Buffer][] = [
+    ['the name of a file of sections', 'meta.json'],
     ['a name with a line break', 'x\ny'],
     ['a name in quotes', '"x"'],
-    ['a name that is no text', Buffer.from([0xff, 0xfe])],
-    ['a long name', 'x'.repeat(5000)],
+    ['a name that is not UTF-8', Buffer.from([0xff, 0xfe])],
+    ['a name of 5,000 letters', 'x'.repeat(5000)],
   ];
 
-  it.each(junk)('%s: it harms no section, and goes with the next version', async (_, name) => {
-    const { repository, record, other, plumbing } = await opened();
-    const first = await record.write(draft({ 'a.json': '1' }, null));
-    const second = await other.write(draft({ 'a.json': '2' }, null));
-    const more = { mode: '100644', name, id: plumbing.blob('x') };
-    await putTree(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), more]);
-    expect(await record.read()).toEqual({ version: first, ...has('1') });
-    await record.write(draft({ 'a.json': '3' }, first));
-    expect((await namesIn(repository)).sort()).toEqual([OURS, THEIRS].sort());
-    expect(await other.read()).toEqual({ version: second, ...has('2') });
-  });
-
-  it.each(junk)(
-    '%s, and no section of this manager: damage, which its first version replaces',
+  it.each(ODD_ENTRIES)(
+    'with %s does not affect any section, and is dropped by the next write',
     async (_, name) => {
-      const { repository, record, other, plumbing } = await opened();
-      await other.write(draft({ 'a.json': '2' }, null));
-      const theirs = { mode: '40000', name: sectionOf('third'), id: MISSING };
-      const more = { mode: '100644', name, id: plumbing.blob('x') };
-      await putTree(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), theirs, more]);
-      const found = await record.read();
-      expect(found).toMatchObject({ damage: expect.stringContaining('does not belong there') });
-      await expect(record.write(draft({ 'a.json': '1' }, null))).rejects.toMatchObject({ kind: 'moved-on' });
-      await record.write(draft({ 'a.json': '1' }, found?.version ?? null));
-      expect((await namesIn(repository)).sort()).toEqual([OURS, THEIRS, theirs.name].sort());
-      expect(await record.read()).toMatchObject(has('1'));
-      expect(await other.read()).toMatchObject(has('2'));
+      const { repository, record, otherRecord, plumbing } = await openTwoRecords();
+      const first = await record.write(sectionDraft({ 'a.json': '1' }, null));
+      const second = await otherRecord.write(sectionDraft({ 'a.json': '2' }, null));
+      const oddEntry = { mode: '100644', name, id: plumbing.blob('x') };
+      await replaceRecord(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), oddEntry]);
+      expect(await record.read()).toEqual({ version: first, ...content('1') });
+      await record.write(sectionDraft({ 'a.json': '3' }, first));
+      expect((await recordEntries(repository)).sort()).toEqual([OWN_SECTION, OTHER_SECTION].sort());
+      expect(await otherRecord.read()).toEqual({ version: second, ...content('2') });
     },
   );
 
+  it.each(ODD_ENTRIES)(
+    'with %s counts as damage while the manager has no section, and its first write drops the entry',
+    async (_, name) => {
+      const { repository, record, otherRecord, plumbing } = await openTwoRecords();
+      await otherRecord.write(sectionDraft({ 'a.json': '2' }, null));
+      const third = { mode: '40000', name: sectionOf('third'), id: MISSING_ID };
+      const oddEntry = { mode: '100644', name, id: plumbing.blob('x') };
+      await replaceRecord(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), third, oddEntry]);
+      const found = await record.read();
+      expect(found).toMatchObject({ damage: expect.stringContaining('does not belong there') });
+      await expect(record.write(sectionDraft({ 'a.json': '1' }, null))).rejects.toMatchObject({
+        kind: 'moved-on',
+      });
+      await record.write(sectionDraft({ 'a.json': '1' }, found?.version ?? null));
+      expect((await recordEntries(repository)).sort()).toEqual(
+        [OWN_SECTION, OTHER_SECTION, third.name].sort(),
+      );
+      expect(await record.read()).toMatchObject(content('1'));
+      expect(await otherRecord.read()).toMatchObject(content('2'));
+    },
+  );
+});
+
+describe('a record of ids that no manager wrote', () => {
   it.each<[string, (repository: TestRepository, plumbing: Plumbing) => Promise<unknown>]>([
     ['a blob', async ({ git }, plumbing) => git('update-ref', RECORD_REF, plumbing.blob('x'))],
     ['a tree', async ({ git }, plumbing) => git('update-ref', RECORD_REF, plumbing.tree([]))],
-    ['a commit of somebody', ({ git }) => git('update-ref', RECORD_REF, 'HEAD')],
+    ['a commit of a user', ({ git }) => git('update-ref', RECORD_REF, 'HEAD')],
     [
-      'a section twice',
+      'a tree with the same section twice',
       async (repository, plumbing) => {
         const id = plumbing.tree([]);
-        await putTree(
+        await replaceRecord(
           repository,
           plumbing,
-          [OURS, THEIRS, THEIRS].map((name) => ({ mode: '40000', name, id })),
+          [OWN_SECTION, OTHER_SECTION, OTHER_SECTION].map((name) => ({ mode: '40000', name, id })),
         );
       },
     ],
     [
-      'more sections than anybody has',
+      'a tree with more sections than the limit of 500',
       async (repository, plumbing) => {
         const id = plumbing.tree([]);
         const sections = Array.from({ length: 501 }, (_, index) => sectionOf(`${index}`));
-        await putTree(
+        await replaceRecord(
           repository,
           plumbing,
-          [OURS, ...sections].map((name) => ({ mode: '40000', name, id })),
+          [OWN_SECTION, ...sections].map((name) => ({ mode: '40000', name, id })),
         );
       },
     ],
-  ])('%s in the place of all: damage, which the next version replaces', async (_, put) => {
-    const { repository, record, plumbing } = await opened();
-    await put(repository, plumbing);
+  ])('is reported as damaged, and replaced by the next write: %s', async (_, replace) => {
+    const { repository, record, plumbing } = await openTwoRecords();
+    await replace(repository, plumbing);
     const found = await record.read();
     expect(found).toMatchObject({ damage: expect.any(String) });
     expect(await record.readFromAllSections('a.json')).toEqual([]);
-    const version = await record.write(draft({ 'a.json': '1' }, found?.version ?? null));
-    expect(await record.read()).toEqual({ version, ...has('1') });
-    expect(await namesIn(repository)).toEqual([OURS]);
+    const version = await record.write(sectionDraft({ 'a.json': '1' }, found?.version ?? null));
+    expect(await record.read()).toEqual({ version, ...content('1') });
+    expect(await recordEntries(repository)).toEqual([OWN_SECTION]);
   });
+});
 
-  it('as many sections as there can be: one more is refused, and those that are there are written', async () => {
-    const { repository, record, other, plumbing } = await opened();
-    const first = await record.write(draft({ 'a.json': '1' }, null));
+describe('a record with 500 sections, the limit', () => {
+  it('takes no new section, but new versions of those that it has', async () => {
+    const { repository, record, otherRecord, plumbing } = await openTwoRecords();
+    const first = await record.write(sectionDraft({ 'a.json': '1' }, null));
     const id = plumbing.tree([]);
     const sections = Array.from({ length: 499 }, (_, index) => ({
       mode: '40000',
       name: sectionOf(`${index}`),
       id,
     }));
-    await putTree(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), ...sections]);
-    await expect(other.write(draft({ 'a.json': '2' }, null))).rejects.toMatchObject({ kind: 'conflict' });
-    const second = await record.write(draft({ 'a.json': '2' }, first, true));
-    expect(await record.read()).toEqual({ version: second, ...has('2') });
-    expect(await namesIn(repository)).toHaveLength(500);
+    await replaceRecord(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), ...sections]);
+    await expect(otherRecord.write(sectionDraft({ 'a.json': '2' }, null))).rejects.toMatchObject({
+      kind: 'conflict',
+    });
+    const second = await record.write(sectionDraft({ 'a.json': '2' }, first, true));
+    expect(await record.read()).toEqual({ version: second, ...content('2') });
+    expect(await recordEntries(repository)).toHaveLength(500);
   });
 });
 
-it('a section that is its own damage is replaced alone', async () => {
-  const { repository, record, other, plumbing } = await opened();
-  await other.write(draft({ 'a.json': '2' }, null));
+it('a damaged section is replaced by its own manager without touching the others', async () => {
+  const { repository, record, otherRecord, plumbing } = await openTwoRecords();
+  await otherRecord.write(sectionDraft({ 'a.json': '2' }, null));
   for (const mode of ['100644', '40000', '160000']) {
-    const ours = { mode, name: OURS, id: MISSING };
-    const beside = plumbing.entriesOf(RECORD_REF).filter(({ name }) => name !== OURS);
-    await putTree(repository, plumbing, [...beside, ours]);
+    const damaged = { mode, name: OWN_SECTION, id: MISSING_ID };
+    const others = plumbing.entriesOf(RECORD_REF).filter(({ name }) => name !== OWN_SECTION);
+    await replaceRecord(repository, plumbing, [...others, damaged]);
     const found = await record.read();
-    expect(found).toMatchObject({ version: MISSING, damage: expect.any(String) });
-    await record.write(draft({ 'a.json': mode }, MISSING));
-    expect(await record.read()).toMatchObject(has(mode));
-    expect(await other.read()).toMatchObject(has('2'));
+    expect(found).toMatchObject({ version: MISSING_ID, damage: expect.any(String) });
+    await record.write(sectionDraft({ 'a.json': mode }, MISSING_ID));
+    expect(await record.read()).toMatchObject(content(mode));
+    expect(await otherRecord.read()).toMatchObject(content('2'));
   }
 });
 
-it('a record whose objects are gone is damaged, and replaced', async () => {
-  const { repository, record } = await opened();
-  await record.write(draft({ 'a.json': '1' }, null));
-  const tip = await tipOf(repository);
+it('a record whose objects are missing is reported as damaged, and replaced by the next write', async () => {
+  const { repository, record } = await openTwoRecords();
+  await record.write(sectionDraft({ 'a.json': '1' }, null));
+  const tip = await repository.git('rev-parse', RECORD_REF);
   await rm(join(repository.folder, '.git/objects/pack'), { recursive: true });
   const found = await record.read();
   expect(found).toMatchObject({ version: tip, damage: expect.any(String) });
-  await record.write(draft({ 'a.json': '2' }, tip));
-  expect(await record.read()).toMatchObject(has('2'));
+  await record.write(sectionDraft({ 'a.json': '2' }, tip));
+  expect(await record.read()).toMatchObject(content('2'));
 });

@@ -1,4 +1,4 @@
-import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../../src/source/git/checkout.ts';
@@ -7,7 +7,8 @@ import { runGit } from '../../../../src/source/git/process/run.ts';
 import type { Machine } from '../../../../src/source/git/repository/repository.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
-import { contextAt, draftOf, MACHINE, openSource, publishOne } from '../support.ts';
+import { machineWithGit } from '../machine-with-git.ts';
+import { contextAt, draftOf, openSource, publishOne } from '../support.ts';
 
 const FILE = 'apps/web.yaml';
 const THREE_WEEKS = 21 * 24 * 60 * 60;
@@ -17,13 +18,16 @@ async function packsOf({ folder }: TestRepository): Promise<string[]> {
   return (await readdir(packs)).filter((name) => name.endsWith('.pack')).map((name) => join(packs, name));
 }
 
-/** Leaves a blob that nothing reaches, and many packs; all of it looks three weeks old. */
-async function leaveOld(repository: TestRepository, text: string): Promise<string> {
+/**
+ * Makes many packs that look three weeks old, which makes a clean-up due. Nothing reaches their objects; one of these is a
+ * blob of this text, whose id is returned.
+ */
+async function makeOldPacks(repository: TestRepository, text: string): Promise<string> {
   const context = contextAt(repository.folder);
   const blob = (content: string) => `blob\ndata ${content.length}\n${content}\n`;
   const ids: string[] = [];
   for (let number = 0; number < 60; number++) {
-    // A pack with a single object would not stay one.
+    // Two objects each: git would unpack a pack with a single one.
     const input = `${blob(`version ${number}`)}blob\nmark :1\n${blob(number === 0 ? text : `${number}`).slice(5)}`;
     ids.push((await runGit(context, commands.fastImport(), `${input}get-mark :1\ndone\n`)).trim());
   }
@@ -32,15 +36,15 @@ async function leaveOld(repository: TestRepository, text: string): Promise<strin
   return ids[0] as string;
 }
 
-it('what a clean-up has dropped is written again by a writer that met it before', async () => {
+it('a commit writer writes a blob again after a clean-up has dropped it, though the writer had seen it before', async () => {
   const repository = await testRepository();
   const first = await repository.commit({ [FILE]: 'a: 1\n' });
   await repository.git('switch', '--quiet', '--create', 'followed');
   await repository.commit({ [FILE]: 'a: 3\n' });
   await repository.git('switch', '--quiet', 'main');
-  const blob = await leaveOld(repository, 'a: 2\n');
+  const blob = await makeOldPacks(repository, 'a: 2\n');
   const source = await openSource(repository.folder, 'followed');
-  // A write that comes too late meets the blob, and no branch gets it.
+  // This write fails, but now its `fast-import` knows the blob.
   const late = { ...(await source.reader.head()), revision: first };
   await expect(source.publisher.publish(late, [draftOf({ [FILE]: 'a: 2\n' })])).rejects.toThrow();
   await publishOne(source, { [FILE]: 'a: 4\n' });
@@ -51,39 +55,38 @@ it('what a clean-up has dropped is written again by a writer that met it before'
   expect(await repository.git('fsck', '--no-dangling')).toBe('');
 });
 
-/** A git whose search for what nothing reaches lasts until it is asked to end; `log` says what it did. */
+/** A git whose search for unreachable objects runs until a signal ends it; `log` has a line for its start and its end. */
 async function slowGit(): Promise<{ machine: Machine; log(): Promise<string> }> {
-  const folder = await temporaryFolder();
-  const path = process.env['PATH'];
-  const log = join(folder, 'log');
-  const drop = `trap "echo ended >> '${log}'; exit 143" TERM; echo begun >> '${log}'; sleep 600 & wait`;
-  const script = `#!/bin/sh\ncase "$*" in *--cruft*) ${drop};; esac\nPATH='${path}' exec git "$@"\n`;
-  await writeFile(join(folder, 'git'), script, { mode: 0o755 });
+  const log = join(await temporaryFolder(), 'log');
+  const search = `trap "echo ended >> '${log}'; exit 143" TERM; echo started >> '${log}'; sleep 600 & wait`;
   return {
-    machine: { ...MACHINE, env: { PATH: `${folder}:${path}` } },
+    machine: await machineWithGit(`case "$*" in *--cruft*) ${search};; esac`),
     log: () => readFile(log, 'utf8').catch(() => ''),
   };
 }
 
-const WRITES: readonly { name: string; write(source: CheckoutSource): Promise<unknown> }[] = [
-  { name: 'a publish', write: (source) => publishOne(source, { [FILE]: 'a: 5\n' }) },
-  {
-    name: 'a version of the record',
-    write: ({ record }) =>
+const WRITES: [string, (source: CheckoutSource) => Promise<unknown>][] = [
+  ['a published commit', (source) => publishOne(source, { [FILE]: 'a: 5\n' })],
+  [
+    'a new version of the record of ids',
+    ({ record }) =>
       record.write({ files: new Map([['meta.json', '{}']]), expected: null, keepsOtherFiles: false, at: 0 }),
-  },
+  ],
 ];
 
-it.each(WRITES)('$name ends a clean-up that drops things, and begins after it', async ({ write }) => {
-  const repository = await testRepository();
-  await repository.commit({ [FILE]: 'a: 1\n' });
-  await leaveOld(repository, 'a: 2\n');
-  const { machine, log } = await slowGit();
-  const source = await openCheckout(repository.folder, null, machine);
-  onTestFinished(source.close);
-  await publishOne(source, { [FILE]: 'a: 4\n' });
-  await vi.waitFor(async () => expect(await log()).toBe('begun\n'), 60_000);
-  await write(source);
-  expect(await log()).toBe('begun\nended\n');
-  await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 60_000);
-});
+it.each(WRITES)(
+  '%s ends a running clean-up that drops objects, and starts after its end',
+  async (_, write) => {
+    const repository = await testRepository();
+    await repository.commit({ [FILE]: 'a: 1\n' });
+    await makeOldPacks(repository, 'a: 2\n');
+    const { machine, log } = await slowGit();
+    const source = await openCheckout(repository.folder, null, machine);
+    onTestFinished(source.close);
+    await publishOne(source, { [FILE]: 'a: 4\n' });
+    await vi.waitFor(async () => expect(await log()).toBe('started\n'), 60_000);
+    await write(source);
+    expect(await log()).toBe('started\nended\n');
+    await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 60_000);
+  },
+);

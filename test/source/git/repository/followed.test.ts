@@ -14,72 +14,75 @@ async function fiveCommits() {
   return { repository, first: commits[0] as string, last: commits[4] as string };
 }
 
-/** Puts HEAD on a commit half way. */
-async function bisect({ git }: TestRepository, bad: string, good: string): Promise<void> {
+/** Starts a bisection, which detaches HEAD at a commit between the two. */
+async function startBisection({ git }: TestRepository, bad: string, good: string): Promise<void> {
   await git('bisect', 'start', bad, good);
   expect(await git('rev-parse', 'HEAD')).not.toBe(bad);
 }
 
-describe('the head while a person looks for a bad commit', () => {
-  it('is that of the branch where they began, and writes go there', async () => {
+describe('a bisection', () => {
+  it('leaves the head on the branch on which it started, and writes go to that branch', async () => {
     const { repository, first, last } = await fiveCommits();
     const source = await openSource(repository.folder);
-    await bisect(repository, last, first);
-    const way = await repository.git('rev-parse', 'HEAD');
+    await startBisection(repository, last, first);
+    const midway = await repository.git('rev-parse', 'HEAD');
     expect(await source.reader.head()).toEqual({ branch: 'refs/heads/main', revision: last });
     const written = await publishOne(source, { [FILE]: '6' });
     expect(await source.reader.head()).toEqual({ branch: 'refs/heads/main', revision: written });
-    expect(await repository.git('rev-parse', 'HEAD')).toBe(way);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(midway);
     await repository.git('bisect', 'bad');
     await repository.git('bisect', 'reset');
     expect(await repository.git('rev-parse', 'HEAD')).toBe(written);
     expect(await repository.git('status', '--porcelain')).toBe('');
   });
 
-  it('is the commit where they began, where HEAD was detached there', async () => {
+  it('leaves the head at the commit at which it started if HEAD was detached; writes are refused', async () => {
     const { repository, first, last } = await fiveCommits();
     await repository.git('switch', '--quiet', '--detach');
     const source = await openSource(repository.folder);
-    await bisect(repository, last, first);
+    await startBisection(repository, last, first);
     expect(await source.reader.head()).toEqual({ branch: null, revision: last });
     await expect(
       source.publisher.publish(await source.reader.head(), [draftOf({ [FILE]: '6' })]),
     ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('HEAD is detached') });
   });
 
-  it('is what they switch to meanwhile', async () => {
+  it('does not hold the head on its branch after the user has switched to another one', async () => {
     const { repository, first, last } = await fiveCommits();
     const { reader } = await openSource(repository.folder);
-    await bisect(repository, last, first);
+    await startBisection(repository, last, first);
     await repository.git('switch', '--quiet', '-c', 'other', first);
     expect(await reader.head()).toEqual({ branch: 'refs/heads/other', revision: first });
   });
 
-  it('was also where HEAD has been', async () => {
+  it('does not hide earlier positions of HEAD from reflogCommits', async () => {
     const { repository, first, last } = await fiveCommits();
     const { reader } = await openSource(repository.folder);
     await repository.git('switch', '--quiet', '-c', 'other', first);
     const served = await repository.commit({ [FILE]: 'other' });
     await repository.git('switch', '--quiet', 'main');
-    await bisect(repository, last, first);
+    await startBisection(repository, last, first);
     expect((await reader.reflogCommits()).flat()).toContain(served);
   });
 });
 
-describe('the head while a person rebases', () => {
-  it.each(['--merge', '--apply'])('a detached HEAD (%s) is the commit where they began', async (kind) => {
-    const { repository, first, last } = await fiveCommits();
-    await repository.git('switch', '--quiet', '-c', 'other', first);
-    await repository.commit({ [FILE]: 'other' });
-    await repository.git('switch', '--quiet', '--detach', 'main');
-    const { reader } = await openSource(repository.folder);
-    await expect(repository.git('rebase', kind, 'other')).rejects.toThrow();
-    expect(await repository.git('rev-parse', 'HEAD')).not.toBe(last);
-    expect(await reader.head()).toEqual({ branch: null, revision: last });
-  });
+describe('a rebase of a detached HEAD', () => {
+  it.each(['--merge', '--apply'])(
+    'leaves the head at the commit at which it started (git rebase %s)',
+    async (kind) => {
+      const { repository, first, last } = await fiveCommits();
+      await repository.git('switch', '--quiet', '-c', 'other', first);
+      await repository.commit({ [FILE]: 'other' });
+      await repository.git('switch', '--quiet', '--detach', 'main');
+      const { reader } = await openSource(repository.folder);
+      await expect(repository.git('rebase', kind, 'other')).rejects.toThrow();
+      expect(await repository.git('rev-parse', 'HEAD')).not.toBe(last);
+      expect(await reader.head()).toEqual({ branch: null, revision: last });
+    },
+  );
 });
 
-describe('a branch that is another name of one', () => {
+describe('two names of one branch, where master is a symbolic ref to main', () => {
   const NAMES = ['main', 'master'] as const;
 
   it.each(
@@ -88,7 +91,7 @@ describe('a branch that is another name of one', () => {
       { fixed, head: 'master' },
     ]),
   )(
-    'is that one: a write to $fixed, with $head checked out, leaves nothing undone',
+    'are both moved by a write to $fixed while $head is checked out, and the checkout stays clean',
     async ({ fixed, head }) => {
       const { repository, last } = await fiveCommits();
       await repository.git('symbolic-ref', 'refs/heads/master', 'refs/heads/main');
@@ -105,8 +108,8 @@ describe('a branch that is another name of one', () => {
   );
 });
 
-describe('a HEAD that is a link, as git made it once', () => {
-  it('names the branch whose file it leads to', async () => {
+describe('a HEAD that is a symlink, as very old gits made it', () => {
+  it('stands for the branch to whose file it leads', async () => {
     const { repository } = await fiveCommits();
     await rm(join(repository.folder, '.git/HEAD'));
     await symlink('refs/heads/main', join(repository.folder, '.git/HEAD'));
@@ -117,8 +120,8 @@ describe('a HEAD that is a link, as git made it once', () => {
   });
 });
 
-describe('a HEAD that names no branch', () => {
-  it('is read, and takes no write: a fetch would take that away', async () => {
+describe('a HEAD that names a ref other than a branch', () => {
+  it('is read, but writes are refused, since a fetch would undo them', async () => {
     const { repository, last } = await fiveCommits();
     await repository.git('update-ref', 'refs/remotes/origin/main', last);
     await repository.git('symbolic-ref', 'HEAD', 'refs/remotes/origin/main');

@@ -3,61 +3,59 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { createMaintenance } from '../../../../src/source/git/repository/maintenance.ts';
-import { findRepository } from '../../../../src/source/git/repository/repository.ts';
+import { findRepository, type Repository } from '../../../../src/source/git/repository/repository.ts';
 import { testRepository } from '../../../support/git.ts';
 import { MACHINE, openSource } from '../support.ts';
 
-/** Seconds: as long as a slow machine may take, it stays younger than what is taken for left behind. */
+/** Age in seconds: a time in the future, so that the file stays young however long the test takes. */
 const YOUNG = -60;
 
-const LEFT = [
-  { name: 'tmp_pack_abc123', text: 'PACK', age: 60, stays: false, why: 'half a pack' },
-  { name: 'pack-1.keep', text: 'fast-import', age: 60, stays: false, why: 'the mark of a writer' },
+/** Files among the packs: what each is, and whether a start keeps it. */
+const PACK_FILES = [
+  { what: 'an unfinished pack', name: 'tmp_pack_abc123', text: 'PACK', age: 60, stays: false },
+  { what: 'a young unfinished pack', name: 'tmp_pack_def456', text: 'PACK', age: YOUNG, stays: true },
   {
-    name: 'pack-3.keep',
-    text: 'fast-import',
-    age: 0,
-    stays: false,
-    why: 'the mark of a writer that has just died',
-  },
-  { name: 'pack-2.keep', text: 'release 1.0\n', age: 60, stays: true, why: 'the mark of a person' },
-  { name: 'tmp_pack_def456', text: 'PACK', age: YOUNG, stays: true, why: 'half a pack that is young' },
-  {
-    name: '.tmp-4711-pack-abc.pack',
+    what: 'a pack without its final name',
+    name: '.tmp-1-pack-abc.pack',
     text: 'PACK',
     age: 60,
     stays: false,
-    why: 'a pack that has no name yet',
   },
   {
-    name: '.tmp-4711-pack-def.pack',
+    what: 'a young one without its final name',
+    name: '.tmp-1-pack-def.pack',
     text: 'PACK',
     age: YOUNG,
     stays: true,
-    why: 'such a pack that is young',
   },
-  { name: 'tmp_mtimes_abc123', text: 'MTME', age: 60, stays: false, why: 'half of what goes with a pack' },
+  { what: 'an unfinished file of times', name: 'tmp_mtimes_abc123', text: 'MTME', age: 60, stays: false },
+  { what: 'a keep mark of fast-import', name: 'pack-1.keep', text: 'fast-import', age: 60, stays: false },
+  { what: 'a new keep mark of fast-import', name: 'pack-3.keep', text: 'fast-import', age: 0, stays: false },
+  { what: 'a keep mark of a user', name: 'pack-2.keep', text: 'release 1.0\n', age: 60, stays: true },
 ];
 
-it.each(LEFT)(
-  '$why among the packs, at a start ($name, stays: $stays)',
-  async ({ name, text, age, stays }) => {
-    const repository = await testRepository();
-    await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-    const packs = join(repository.folder, '.git/objects/pack');
+it('a start removes what a killed writer left among the packs, and keeps young files and keep marks of users', async () => {
+  const repository = await testRepository();
+  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+  const packs = join(repository.folder, '.git/objects/pack');
+  for (const { name, text, age } of PACK_FILES) {
     await writeFile(join(packs, name), text);
     const then = Date.now() / 1000 - age;
     await utimes(join(packs, name), then, then);
-    const source = await openSource(join(repository.folder, 'ds'));
-    await source.recover();
-    expect((await readdir(packs)).includes(name)).toBe(stays);
-  },
-);
+  }
+  const source = await openSource(join(repository.folder, 'ds'));
+  await source.recover();
+  const names = await readdir(packs);
+  const kept = PACK_FILES.filter(({ name }) => names.includes(name));
+  expect(kept.map(({ what }) => what)).toEqual(
+    PACK_FILES.filter(({ stays }) => stays).map(({ what }) => what),
+  );
+});
 
 it.each([
-  { name: 'of a partial clone', extra: 'pack-1.promisor', reason: /partial clone/ },
-  { name: 'that git cannot join', extra: 'none', reason: /repack failed/ },
-])('packs $name are left, and that is told once, as is its end', async ({ extra, reason }) => {
+  ['of a partial clone', 'pack-1.promisor', /partial clone/],
+  ['that git cannot join', 'none', /repack failed/],
+])('packs %s are kept; the reason is reported once, and so is its end', async (_, extra, reason) => {
   const repository = await testRepository();
   await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
   const packs = join(repository.folder, '.git/objects/pack');
@@ -66,21 +64,21 @@ it.each([
     await writeFile(join(packs, `pack-${number}.idx`), 'no index');
   }
   await writeFile(join(packs, extra), '');
-  const found = await findRepository(repository.folder, MACHINE);
-  const told: (string | null)[] = [];
+  const found = (await findRepository(repository.folder, MACHINE)) as Repository;
+  const reported: (string | null)[] = [];
   const maintenance = createMaintenance(
-    found as NonNullable<typeof found>,
+    found,
     { command: commands.repackReached(), closeWriters: async () => undefined },
-    (why) => told.push(why),
+    (reason) => reported.push(reason),
   );
   onTestFinished(maintenance.close);
   await maintenance.run();
   await maintenance.run();
-  expect(told).toEqual([expect.stringMatching(reason)]);
-  const left = (await readdir(packs)).filter((name) => name.endsWith('.pack'));
-  expect(left).toHaveLength(60);
-  for (const name of left) await rm(join(packs, name));
+  expect(reported).toEqual([expect.stringMatching(reason)]);
+  const kept = (await readdir(packs)).filter((name) => name.endsWith('.pack'));
+  expect(kept).toHaveLength(60);
+  for (const name of kept) await rm(join(packs, name));
   await maintenance.run();
   await maintenance.run();
-  expect(told).toEqual([expect.stringMatching(reason), null]);
+  expect(reported).toEqual([expect.stringMatching(reason), null]);
 });

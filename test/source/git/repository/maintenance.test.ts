@@ -10,28 +10,31 @@ import {
   type Repository,
 } from '../../../../src/source/git/repository/repository.ts';
 import { openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
-import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
+import { writeFiles } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
+import { machineWithGit } from '../machine-with-git.ts';
 import { contextAt, draftOf, MACHINE } from '../support.ts';
 
+/** Seconds. */
 const DAY = 24 * 60 * 60;
 
-async function packsOf({ folder }: TestRepository, ending = '.pack'): Promise<string[]> {
+/** The paths of all packs, or of files with another ending in their folder. */
+async function packFiles({ folder }: TestRepository, ending = '.pack'): Promise<string[]> {
   const packs = join(folder, '.git/objects/pack');
   return (await readdir(packs)).filter((name) => name.endsWith(ending)).map((name) => join(packs, name));
 }
 
-/** Files that look as if they were written so many seconds ago. */
+/** Makes files look as if they were written so many seconds ago. */
 async function age(paths: readonly string[], seconds: number): Promise<void> {
   const then = Date.now() / 1000 - seconds;
   await Promise.all(paths.map((path) => utimes(path, then, then)));
 }
 
 /**
- * Makes versions as those of the record of ids are: commits without parents, each in a pack; the ref names the last one.
- * One process makes all of them, since `checkpoint` begins a new pack.
+ * Makes versions like those of the record of ids: commits without parents, each in a pack of its own. A ref names the last
+ * one. One process makes all of them, since `checkpoint` begins a new pack. Resolves to their ids.
  */
-async function versions(repository: TestRepository, texts: readonly string[]): Promise<string[]> {
+async function makeVersions(repository: TestRepository, texts: readonly string[]): Promise<string[]> {
   const commits = texts.map(
     (text) =>
       `reset refs/holdfast/recording\n\ncommit refs/holdfast/recording\nmark :1\n` +
@@ -42,21 +45,23 @@ async function versions(repository: TestRepository, texts: readonly string[]): P
   return said.trim().split('\n');
 }
 
+/** Texts of versions, enough of them to make a clean-up due. */
 function numbered(what: string, count = 60): string[] {
   return Array.from({ length: count }, (_, index) => `${what} ${index}`);
 }
 
-/** How the manager cleans up where people work, and where nobody else does. */
-const PLACES = { clone: commands.repackReached(), mirror: commands.repackReachedOfDay() } as const;
+/** The command that drops unreachable objects from a clone of a user, and from the mirror, which only managers use. */
+const DROPS = { clone: commands.repackReached(), mirror: commands.repackReachedOfDay() } as const;
 
-async function maintain(
+/** Opens the maintenance of a repository; the returned function runs a clean-up. */
+async function openMaintenance(
   repository: TestRepository,
-  place: keyof typeof PLACES,
+  kind: keyof typeof DROPS,
   machine: Machine = MACHINE,
 ): Promise<() => Promise<void>> {
-  const found = await findRepository(repository.folder, machine);
-  const maintenance = createMaintenance(found as NonNullable<typeof found>, {
-    command: PLACES[place],
+  const found = (await findRepository(repository.folder, machine)) as Repository;
+  const maintenance = createMaintenance(found, {
+    command: DROPS[kind],
     closeWriters: async () => undefined,
   });
   onTestFinished(maintenance.close);
@@ -70,70 +75,64 @@ async function hasObject(repository: TestRepository, id: string): Promise<boolea
   );
 }
 
-/** A git that knows no packs of what nothing reaches. */
-async function olderGit(): Promise<Machine> {
-  const folder = await temporaryFolder();
-  const path = process.env['PATH'];
-  const script = `#!/bin/sh\ncase "$*" in *--cruft*) exit 129;; esac\nPATH='${path}' exec git "$@"\n`;
-  await writeFile(join(folder, 'git'), script, { mode: 0o755 });
-  return { ...MACHINE, env: { PATH: `${folder}:${path}` } };
-}
+/** A git that has no cruft packs yet. */
+const olderGit = (): Promise<Machine> => machineWithGit('case "$*" in *--cruft*) exit 129;; esac');
 
-const OLD_VERSIONS: readonly {
+const UNREACHABLE_VERSIONS: readonly {
   name: string;
-  place: keyof typeof PLACES;
+  kind: keyof typeof DROPS;
   days: number;
   stays: boolean;
   setting?: readonly [string, string];
   file?: readonly [string, string];
   machine?: () => Promise<Machine>;
 }[] = [
-  { name: 'of three weeks ago go from a clone', place: 'clone', days: 21, stays: false },
-  { name: 'of a week ago stay in a clone', place: 'clone', days: 7, stays: true },
-  { name: 'of two days ago go from the mirror', place: 'mirror', days: 2, stays: false },
-  { name: 'of this day stay in the mirror', place: 'mirror', days: 0.1, stays: true },
+  { name: 'are dropped from a clone after three weeks', kind: 'clone', days: 21, stays: false },
+  { name: 'stay in a clone for a week', kind: 'clone', days: 7, stays: true },
+  { name: 'are dropped from the mirror after two days', kind: 'mirror', days: 2, stays: false },
+  { name: 'stay in the mirror on their first day', kind: 'mirror', days: 0.1, stays: true },
   {
-    name: 'stay where the repository says how long to keep things',
-    place: 'clone',
+    name: 'stay if the repository itself sets how long unreachable objects are kept',
+    kind: 'clone',
     days: 21,
     stays: true,
     setting: ['gc.pruneExpire', 'never'],
   },
   {
-    name: 'stay where the repository wants no clean-up unasked',
-    place: 'clone',
+    name: 'stay if the repository switches automatic gc off',
+    kind: 'clone',
     days: 21,
     stays: true,
     setting: ['gc.auto', '0'],
   },
   {
-    name: 'stay where the repository wants no maintenance unasked',
-    place: 'clone',
+    name: 'stay if the repository switches automatic maintenance off',
+    kind: 'clone',
     days: 21,
     stays: true,
     setting: ['maintenance.auto', 'false'],
   },
   {
-    name: 'stay where grafts reach things',
-    place: 'clone',
+    name: 'stay if the repository has grafts, through which more can be reachable',
+    kind: 'clone',
     days: 21,
     stays: true,
     file: ['.git/info/grafts', ''],
   },
   {
-    name: 'stay while somebody has marked a pack as in use',
-    place: 'clone',
+    name: 'stay while another process has marked a pack as in use',
+    kind: 'clone',
     days: 21,
     stays: true,
     file: ['.git/objects/pack/pack-1.keep', 'fetch-pack 1 on elsewhere\n'],
   },
-  { name: 'stay with an older git', place: 'clone', days: 21, stays: true, machine: olderGit },
+  { name: 'stay if git is too old for cruft packs', kind: 'clone', days: 21, stays: true, machine: olderGit },
 ];
 
-describe('versions of the record that nothing names any more', () => {
-  it.each(OLD_VERSIONS)(
-    '$name, and all else stays',
-    async ({ place, days, stays, setting, file, machine }) => {
+describe('unreachable versions of the record of ids', () => {
+  it.each(UNREACHABLE_VERSIONS.map((row) => [row.name, row] as const))(
+    '%s; all other objects stay',
+    async (_, { kind, days, stays, setting, file, machine }) => {
       const repository = await testRepository();
       await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
       const thrownAway = await repository.commit({ 'ds/apps/web.yaml': 'b\n' });
@@ -141,111 +140,109 @@ describe('versions of the record that nothing names any more', () => {
       await repository.git('repack', '-a', '-d', '--quiet');
       if (setting !== undefined) await repository.git('config', ...setting);
       if (file !== undefined) await writeFiles(repository.folder, Object.fromEntries([file]));
-      const made = await versions(repository, numbered('version'));
+      const made = await makeVersions(repository, numbered('version'));
       const [old = '', tagged = ''] = made;
       await repository.git('tag', 'kept', tagged);
-      await age(await packsOf(repository), days * DAY);
-      await (await maintain(repository, place, await machine?.()))();
+      await age(await packFiles(repository), days * DAY);
+      await (await openMaintenance(repository, kind, await machine?.()))();
       expect(await hasObject(repository, old)).toBe(stays);
       for (const id of [thrownAway, tagged, made.at(-1) as string])
         expect(await hasObject(repository, id)).toBe(true);
-      expect((await packsOf(repository)).length).toBeLessThan(4);
+      expect((await packFiles(repository)).length).toBeLessThan(4);
       expect(await repository.git('fsck', '--no-dangling')).toBe('');
     },
   );
 
   it.each([
-    { graph: 'one file', args: [] },
-    { graph: 'a chain of files', args: ['--split'] },
-  ])('go from the commit-graph of people, too: $graph', async ({ args }) => {
+    ['one file', []],
+    ['a chain of files', ['--split']],
+  ])('are also dropped from a commit-graph that a user has written as %s', async (_, args) => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-    const [old = ''] = await versions(repository, ['of the day of a git gc']);
+    const [old = ''] = await makeVersions(repository, ['before the commit-graph']);
     await repository.git('commit-graph', 'write', '--reachable', ...args);
-    await versions(repository, numbered('version'));
-    await age(await packsOf(repository), 21 * DAY);
-    await (await maintain(repository, 'clone'))();
+    await makeVersions(repository, numbered('version'));
+    await age(await packFiles(repository), 21 * DAY);
+    await (await openMaintenance(repository, 'clone'))();
     expect(await hasObject(repository, old)).toBe(false);
     expect(await repository.git('fsck', '--no-dangling')).toBe('');
     await repository.git('commit-graph', 'verify');
   });
 
-  it('are looked for once a day at the most', async () => {
+  it('are searched for at most once a day', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-    const run = await maintain(repository, 'mirror');
-    await versions(repository, numbered('first'));
+    const run = await openMaintenance(repository, 'mirror');
+    await makeVersions(repository, numbered('first'));
     await run();
-    const [old = ''] = await versions(repository, numbered('second'));
-    await age(await packsOf(repository), 2 * DAY);
+    const [old = ''] = await makeVersions(repository, numbered('second'));
+    await age(await packFiles(repository), 2 * DAY);
     await run();
     expect(await hasObject(repository, old)).toBe(true);
-    await versions(repository, numbered('third', 80));
-    await age(await packsOf(repository), 2 * DAY);
-    await age(await packsOf(repository, '.mtimes'), 2 * DAY);
+    await makeVersions(repository, numbered('third', 80));
+    await age(await packFiles(repository), 2 * DAY);
+    await age(await packFiles(repository, '.mtimes'), 2 * DAY);
     await run();
     expect(await hasObject(repository, old)).toBe(false);
   });
 });
 
-/** A git that cannot write as much as the packs together have: what it begins of a new one stays. */
-async function gitWithoutRoom(): Promise<Machine> {
-  const folder = await temporaryFolder();
-  const path = process.env['PATH'];
-  const script = `#!/bin/sh\ncase "$*" in *repack*) ulimit -f 1;; esac\nPATH='${path}' exec git "$@"\n`;
-  await writeFile(join(folder, 'git'), script, { mode: 0o755 });
-  return { ...MACHINE, env: { PATH: `${folder}:${path}` } };
-}
+/** A git that cannot write a pack as large as all the others together, and leaves behind what it has written of it. */
+const gitWithoutSpace = (): Promise<Machine> => machineWithGit('case "$*" in *repack*) ulimit -f 1;; esac');
 
-it('a clean-up for which there is no room gives back what it took, and leaves what there was', async () => {
-  const repository = await testRepository();
-  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-  const made = await versions(repository, numbered('version'));
-  const before = await packsOf(repository, '');
-  const others = join(repository.folder, '.git/objects/pack/tmp_pack_others');
-  await writeFile(others, 'PACK');
-  await age([others], -DAY);
-  await (await maintain(repository, 'clone', await gitWithoutRoom()))();
-  expect((await packsOf(repository, '')).sort()).toEqual([...before, others].sort());
-  for (const id of made) expect(await hasObject(repository, id)).toBe(true);
-});
-
-it('a clean-up for which there is no room leaves what marks the packs of a writer of this manager', async () => {
-  const repository = await testRepository();
-  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-  await versions(repository, numbered('version'));
-  const writer = openCommitWriter((await findRepository(repository.folder, MACHINE)) as Repository);
-  onTestFinished(writer.close);
-  await writer.write(await repository.git('rev-parse', 'HEAD'), [draftOf({ 'apps/web.yaml': 'b\n' })]);
-  const marks = await packsOf(repository, '.keep');
-  expect(marks).toHaveLength(1);
-  await (await maintain(repository, 'clone', await gitWithoutRoom()))();
-  expect(await packsOf(repository, '.keep')).toEqual(marks);
-});
-
-it.each(['repack.writeBitmaps', 'pack.writeBitmaps'])('packs are joined where %s is set', async (setting) => {
-  const repository = await testRepository();
-  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-  await repository.git('repack', '-a', '-d', '--quiet');
-  await repository.git('config', setting, 'true');
-  // Nothing is dropped there, so the packs are joined one by one.
-  await repository.git('config', 'gc.auto', '0');
-  await versions(repository, numbered('version'));
-  await (await maintain(repository, 'clone'))();
-  expect((await packsOf(repository)).length).toBeLessThan(5);
-});
-
-it('a clean-up that goes well leaves a half of a pack that somebody out of sight has begun meanwhile', async () => {
-  const repository = await testRepository();
-  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-  await versions(repository, numbered('version'));
-  const half = join(repository.folder, '.git/objects/pack/tmp_pack_others');
-  const [folder, path] = [await temporaryFolder(), process.env['PATH']];
-  const begins = `case "$*" in *repack*) touch -d '1 minute ago' '${half}';; esac`;
-  await writeFile(join(folder, 'git'), `#!/bin/sh\n${begins}\nPATH='${path}' exec git "$@"\n`, {
-    mode: 0o755,
+describe('a clean-up', () => {
+  it('removes what it has written, and no other file, if there is too little space', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+    const made = await makeVersions(repository, numbered('version'));
+    const before = await packFiles(repository, '');
+    const unfinished = join(repository.folder, '.git/objects/pack/tmp_pack_others');
+    await writeFile(unfinished, 'PACK');
+    // In the future, so that it stays too young to have been left behind.
+    await age([unfinished], -DAY);
+    await (await openMaintenance(repository, 'clone', await gitWithoutSpace()))();
+    expect((await packFiles(repository, '')).sort()).toEqual([...before, unfinished].sort());
+    for (const id of made) expect(await hasObject(repository, id)).toBe(true);
   });
-  await (await maintain(repository, 'clone', { ...MACHINE, env: { PATH: `${folder}:${path}` } }))();
-  expect((await packsOf(repository)).length).toBeLessThan(5);
-  expect(await packsOf(repository, '_others')).toEqual([half]);
+
+  it('keeps the keep marks of the running commit writer, even if there is too little space', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+    await makeVersions(repository, numbered('version'));
+    const writer = openCommitWriter((await findRepository(repository.folder, MACHINE)) as Repository);
+    onTestFinished(writer.close);
+    await writer.write(await repository.git('rev-parse', 'HEAD'), [draftOf({ 'apps/web.yaml': 'b\n' })]);
+    const keepMarks = await packFiles(repository, '.keep');
+    expect(keepMarks).toHaveLength(1);
+    await (await openMaintenance(repository, 'clone', await gitWithoutSpace()))();
+    expect(await packFiles(repository, '.keep')).toEqual(keepMarks);
+  });
+
+  it.each(['repack.writeBitmaps', 'pack.writeBitmaps'])(
+    'joins packs even if the repository sets %s',
+    async (setting) => {
+      const repository = await testRepository();
+      await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+      await repository.git('repack', '-a', '-d', '--quiet');
+      await repository.git('config', setting, 'true');
+      // Then no objects are dropped, and the packs are joined geometrically.
+      await repository.git('config', 'gc.auto', '0');
+      await makeVersions(repository, numbered('version'));
+      await (await openMaintenance(repository, 'clone'))();
+      expect((await packFiles(repository)).length).toBeLessThan(5);
+    },
+  );
+
+  it('keeps an unfinished pack that an unseen process began in the meantime, if it succeeds', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+    await makeVersions(repository, numbered('version'));
+    const unfinished = join(repository.folder, '.git/objects/pack/tmp_pack_others');
+    const machine = await machineWithGit(
+      `case "$*" in *repack*) touch -d '1 minute ago' '${unfinished}';; esac`,
+    );
+    await (await openMaintenance(repository, 'clone', machine))();
+    expect((await packFiles(repository)).length).toBeLessThan(5);
+    expect(await packFiles(repository, '_others')).toEqual([unfinished]);
+  });
 });

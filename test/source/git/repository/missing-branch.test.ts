@@ -7,22 +7,22 @@ import { openSource } from '../support.ts';
 
 const MAIN = 'refs/heads/main';
 
-describe('a branch that is not there', () => {
-  it('is named, with those that are', () => {
+describe('noSuchBranch', () => {
+  it('names the missing branch, and those that exist', () => {
     expect(noSuchBranch('origin', MAIN, ['refs/heads/a', 'refs/heads/b']).message).toBe(
       'origin has no branch "main"; check GIT_BRANCH, or create the branch (there are: a, b)',
     );
   });
 
-  it('is not named among those that are, where it came back meanwhile', () => {
+  it('does not list the missing branch among those that exist, if it was made again in the meantime', () => {
     expect(noSuchBranch('origin', MAIN, [MAIN], true).message).toBe(
       'origin has no branch "main" any more; check GIT_BRANCH, or create the branch',
     );
   });
 });
 
-describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('%s', (other) => {
-  it('does not stand in for the branch of GIT_BRANCH that is not there', async () => {
+describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('the ref %s', (other) => {
+  it('does not stand in for a missing branch of GIT_BRANCH', async () => {
     const { git, commit, folder } = await testRepository();
     await commit({ a: '' });
     await git('switch', '--quiet', '-c', 'side');
@@ -35,7 +35,7 @@ describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('%s',
     });
   });
 
-  it('does not stand in for the branch that is checked out and has no commit', async () => {
+  it('does not stand in for a branch that is checked out and has no commit yet', async () => {
     const { git, commit, folder } = await testRepository();
     await git('update-ref', other, await commit({ a: '' }));
     await git('update-ref', '-d', MAIN);
@@ -43,7 +43,7 @@ describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('%s',
     expect(await reader.head()).toEqual({ branch: MAIN, revision: null });
   });
 
-  it('is not taken for the branch whose ref is packed', async () => {
+  it('is not confused with the branch if both refs are packed', async () => {
     const { git, commit, folder } = await testRepository();
     await git('update-ref', other, await commit({ a: '' }));
     const revision = await commit({ b: '' });
@@ -53,20 +53,20 @@ describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('%s',
   });
 });
 
-describe('a branch that comes and goes between the looks', () => {
-  it('is no branch without a commit, where others are there', async () => {
+describe('a branch of GIT_BRANCH that is made and deleted again while the head is read', () => {
+  it('is reported as missing, not as a branch without a commit, if other branches exist', async () => {
     const { git, commit, folder } = await testRepository();
     const tip = await commit({ a: '' });
     await git('switch', '--quiet', '-c', 'other');
     await git('update-ref', '-d', MAIN);
     await git('symbolic-ref', 'HEAD', MAIN);
     const { reader, repository } = await openSource(folder);
-    let looks = 0;
+    let reads = 0;
     const head = async () => {
-      looks += 1;
-      if (looks === 2) await git('update-ref', '-d', MAIN);
+      reads += 1;
+      if (reads === 2) await git('update-ref', '-d', MAIN);
       const found = await reader.head();
-      if (looks === 1) await git('update-ref', MAIN, tip);
+      if (reads === 1) await git('update-ref', MAIN, tip);
       return found;
     };
     await expect(requireBranch({ ...reader, head }, repository, MAIN).head()).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe('a branch that comes and goes between the looks', () => {
   });
 });
 
-it('another name for a branch whose name is not UTF-8 is no branch, and is not looked for without end', async () => {
+it('a symbolic ref to a branch whose name is not UTF-8 is reported as missing after a limited number of reads', async () => {
   const { commit, folder } = await testRepository();
   const tip = await commit({ a: '' });
   const packed = `# pack-refs with: peeled fully-peeled sorted \n${tip} refs/heads/gr\xfcn\n`;

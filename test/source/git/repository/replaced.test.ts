@@ -1,5 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openCheckout } from '../../../../src/source/git/checkout.ts';
 import { followReplaced } from '../../../../src/source/git/repository/replaced.ts';
@@ -7,18 +8,19 @@ import { watchRepository } from '../../../../src/source/git/repository/watch.ts'
 import { temporaryFolder } from '../../../support/folder.ts';
 import { draftOf, MACHINE, newRepository, openSource, publishOne } from '../support.ts';
 
-/** How many watches there are: a folder that is watched counts once for each. */
-function watches(): number {
+/** The number of folders that this process watches now. */
+function countWatches(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'FSEventWrap').length;
 }
 
-/** The same once those are gone that could not be begun. */
-async function settled(): Promise<number> {
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  return watches();
+/** The same, without watches of missing folders: those fail, and are gone a moment later. */
+async function countLastingWatches(): Promise<number> {
+  await sleep(50);
+  return countWatches();
 }
 
-async function replaced() {
+/** An open repository that survives its replacement; `replace` puts another one in its place. */
+async function openReplaceable() {
   const repository = await newRepository();
   const source = await openSource(repository.folder);
   const { reader, watch } = await followReplaced({
@@ -35,39 +37,39 @@ async function replaced() {
   return { reader, watch, replace };
 }
 
-it('watches a checkout that took the place of another one once, however many look at it at the same time', async () => {
-  const { reader, watch, replace } = await replaced();
-  const none = await settled();
+it('followReplaced restarts a watch once, even if several reads find the replacement at the same time', async () => {
+  const { reader, watch, replace } = await openReplaceable();
+  const none = await countLastingWatches();
   const watcher = await watch(() => undefined);
   onTestFinished(() => watcher.close());
-  const before = await settled();
+  const before = await countLastingWatches();
   await replace();
   await Promise.all([reader.head(), reader.head(), reader.head()]);
-  await vi.waitFor(() => expect(watches()).toBe(before), 60_000);
+  await vi.waitFor(() => expect(countWatches()).toBe(before), 60_000);
   await watcher.close();
-  await vi.waitFor(() => expect(watches()).toBe(none), 60_000);
+  await vi.waitFor(() => expect(countWatches()).toBe(none), 60_000);
 });
 
-it('ends a watch that is begun anew just then', async () => {
-  const { reader, watch, replace } = await replaced();
-  const none = await settled();
+it('followReplaced ends a watch that is closed while it is being restarted', async () => {
+  const { reader, watch, replace } = await openReplaceable();
+  const none = await countLastingWatches();
   const watcher = await watch(() => undefined);
   await replace();
-  const looks = reader.head();
-  await new Promise((resolve) => setImmediate(resolve));
+  const head = reader.head();
+  await setImmediate();
   await watcher.close();
-  await looks;
-  await vi.waitFor(() => expect(watches()).toBe(none), 60_000);
+  await head;
+  await vi.waitFor(() => expect(countWatches()).toBe(none), 60_000);
 });
 
-it('undoes a write that was cut short, where a repository of another format took the place', async () => {
+it('an interrupted write is undone in a repository of another object format that has replaced the opened one', async () => {
   const repository = await newRepository();
   await repository.commit({ 'apps/old.yaml': 'a: 1\n' });
-  let isCut = true;
+  let isInterrupting = true;
   const pass = (point: string): void => {
-    if (!isCut || point !== 'tree-switched') return;
-    isCut = false;
-    throw new Error('cut');
+    if (!isInterrupting || point !== 'tree-switched') return;
+    isInterrupting = false;
+    throw new Error('interrupted');
   };
   const source = await openCheckout(repository.folder, null, MACHINE, { faults: { pass } });
   onTestFinished(source.close);
@@ -77,7 +79,7 @@ it('undoes a write that was cut short, where a repository of another format took
   const edits = { 'apps/new.yaml': 'n: 1\n', 'apps/old.yaml': 'a: 3\n' };
   const base = await source.reader.head();
   await expect(source.publisher.publish(base, [draftOf(edits)])).rejects.toThrow();
-  // A person's work, so git's own way back is not taken.
+  // Uncommitted work of a user, over which git itself would refuse to switch back.
   await writeFile(join(repository.folder, 'apps/old.yaml'), 'mine\n');
   await publishOne(source, { 'apps/other.yaml': 'a\n' });
   expect(await repository.git('status', '--porcelain')).toBe(' M apps/old.yaml');

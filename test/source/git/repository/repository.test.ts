@@ -5,32 +5,30 @@ import { describe, expect, it } from 'vitest';
 import { NO_FAULTS } from '../../../../src/faults.ts';
 import { createRepository } from '../../../../src/source/git/repository/new-repository.ts';
 import { currentBranch } from '../../../../src/source/git/repository/refs.ts';
-import { findRepository } from '../../../../src/source/git/repository/repository.ts';
+import {
+  findRepository,
+  type Machine,
+  type Repository,
+} from '../../../../src/source/git/repository/repository.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../../support/git.ts';
-import { folderOfFile, MACHINE, newRepository, openSource } from '../support.ts';
+import { machineWithGit } from '../machine-with-git.ts';
+import { MACHINE, newRepository, openSource } from '../support.ts';
 
-const tools = await folderOfFile();
-
-/** A machine whose `git` says that it has this version. */
-async function machineWith(version: string) {
-  const folder = join(tools, version);
-  await mkdir(folder, { recursive: true });
-  const script = `#!/bin/sh\nif [ "$1" = version ]; then echo "git version ${version}"; else PATH="${process.env['PATH']}" exec git "$@"; fi\n`;
-  await writeFile(join(folder, 'git'), script, { mode: 0o755 });
-  return { ...MACHINE, env: { PATH: `${folder}:/bin:/usr/bin` } };
-}
+/** A machine whose `git` reports this version. */
+const machineWithVersion = (version: string): Promise<Machine> =>
+  machineWithGit(`[ "$1" != version ] || { echo "git version ${version}"; exit; }`);
 
 describe('findRepository', () => {
   it.each([
     { name: 'its top', below: '', prefix: '' },
     { name: 'a folder', below: 'ds', prefix: 'ds' },
     { name: 'a nested folder', below: 'a/b', prefix: 'a/b' },
-    { name: 'a folder that is missing', below: 'none', prefix: 'none' },
+    { name: 'a missing folder', below: 'none', prefix: 'none' },
     { name: 'a missing folder in a missing folder', below: 'ds/none/x', prefix: 'ds/none/x' },
-    { name: 'a folder named with dots and slashes', below: 'a/./../ds/', prefix: 'ds' },
+    { name: 'a path with dots and slashes', below: 'a/./../ds/', prefix: 'ds' },
     { name: 'a folder with an odd name', below: '-ö "x"\'', prefix: '-ö "x"\'' },
-  ])('finds it from $name', async ({ below, prefix }) => {
+  ])('finds the repository from $name', async ({ below, prefix }) => {
     const { folder } = await testRepository();
     await writeFiles(folder, { 'ds/x': '', 'a/b/x': '', '-ö "x"\'/x': '' });
     const top = await realpath(folder);
@@ -43,21 +41,24 @@ describe('findRepository', () => {
   });
 
   it.each([
-    { name: 'that is there', below: 'repo/ds', prefix: 'ds' },
-    { name: 'that is missing', below: 'repo/none/x', prefix: 'none/x' },
-    { name: 'that is the top', below: 'repo', prefix: '' },
-  ])('finds it by a way through a symlink, for a folder $name', async ({ below, prefix }) => {
-    const { folder } = await testRepository();
-    await writeFiles(folder, { 'ds/x': '' });
-    const elsewhere = await temporaryFolder();
-    await symlink(folder, join(elsewhere, 'repo'));
-    expect(await findRepository(join(elsewhere, below), MACHINE)).toMatchObject({
-      prefix,
-      context: { folder: await realpath(folder) },
-    });
-  });
+    { name: 'a folder', below: 'repo/ds', prefix: 'ds' },
+    { name: 'a missing folder', below: 'repo/none/x', prefix: 'none/x' },
+    { name: 'the top', below: 'repo', prefix: '' },
+  ])(
+    'finds the repository from $name, if its path goes through a symlink to the repository',
+    async ({ below, prefix }) => {
+      const { folder } = await testRepository();
+      await writeFiles(folder, { 'ds/x': '' });
+      const elsewhere = await temporaryFolder();
+      await symlink(folder, join(elsewhere, 'repo'));
+      expect(await findRepository(join(elsewhere, below), MACHINE)).toMatchObject({
+        prefix,
+        context: { folder: await realpath(folder) },
+      });
+    },
+  );
 
-  it('finds the repository that a link to a folder leads into', async () => {
+  it('finds the repository from a symlink elsewhere that leads to a folder in it', async () => {
     const { folder } = await testRepository();
     await writeFiles(folder, { 'ds/x': '' });
     const link = join(await temporaryFolder(), 'link');
@@ -65,13 +66,13 @@ describe('findRepository', () => {
     expect(await findRepository(link, MACHINE)).toMatchObject({ prefix: 'ds' });
   });
 
-  it('takes a link that leads nowhere for a missing folder', async () => {
+  it('treats a symlink that leads nowhere as a missing folder', async () => {
     const { folder } = await testRepository();
     await symlink('nowhere', join(folder, 'ds'));
     expect(await findRepository(join(folder, 'ds'), MACHINE)).toMatchObject({ prefix: 'ds' });
   });
 
-  it('tells the folders of a linked work tree', async () => {
+  it('returns the git folder and the common folder of a linked work tree', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/x': '' });
     const folder = join(await realpath(await temporaryFolder()), 'linked');
@@ -85,7 +86,7 @@ describe('findRepository', () => {
     });
   });
 
-  it('finds a work tree that stands in its own folder of git', async () => {
+  it('finds a work tree inside its own git folder, but refuses other folders there', async () => {
     const { git, commit } = await testRepository();
     await commit({ 'ds/x': '' });
     const around = join(await realpath(await temporaryFolder()), 'around');
@@ -97,11 +98,11 @@ describe('findRepository', () => {
       gitFolder: around,
       context: { folder },
     });
-    const beside = findRepository(join(around, 'objects'), MACHINE);
-    await expect(beside).rejects.toMatchObject({ kind: 'invalid' });
+    const besideWorkTree = findRepository(join(around, 'objects'), MACHINE);
+    await expect(besideWorkTree).rejects.toMatchObject({ kind: 'invalid' });
   });
 
-  it('finds the inner one of two', async () => {
+  it('finds the inner one of two nested repositories', async () => {
     const outer = await testRepository();
     const inner = repositoryAt(join(outer.folder, 'inner'));
     await mkdir(inner.folder);
@@ -109,14 +110,14 @@ describe('findRepository', () => {
     expect(await findRepository(join(inner.folder, 'ds'), MACHINE)).toMatchObject({ prefix: 'ds' });
   });
 
-  it('has null for a folder in no repository', async () => {
+  it('resolves to null for a folder in no repository', async () => {
     expect(await findRepository(await temporaryFolder(), MACHINE)).toBeNull();
   });
 
   it.each([
-    { name: 'a line break in the folder of the repository', top: 'a\nb' },
-    { name: 'one at its end', top: 'a\n' },
-  ])('refuses $name, since another folder would be taken for it', async ({ top }) => {
+    { name: 'with a line break', top: 'a\nb' },
+    { name: 'that ends with a line break', top: 'a\n' },
+  ])('refuses a path $name, which could be mistaken for another path', async ({ top }) => {
     const folder = join(await temporaryFolder(), top);
     await mkdir(join(folder, 'ds'), { recursive: true });
     await repositoryAt(folder).git('init', '--quiet');
@@ -126,7 +127,7 @@ describe('findRepository', () => {
     });
   });
 
-  it('says that a repository of a later kind needs a newer git', async () => {
+  it('refuses a repository with an unknown extension, and says that it needs a newer git', async () => {
     const { folder, git } = await testRepository();
     await git('config', 'core.repositoryFormatVersion', '1');
     await git('config', 'extensions.fromTheFuture', 'true');
@@ -136,14 +137,10 @@ describe('findRepository', () => {
     });
   });
 
-  it('refuses a repository without a work tree also where git uses none that it came upon', async () => {
+  it('refuses a repository without a work tree even if git ignores such repositories by default', async () => {
     const { folder } = await newRepository('--bare');
-    const bin = await temporaryFolder();
-    // As git 3.0 will by default.
-    const explicit = `GIT_CONFIG_PARAMETERS="'safe.bareRepository=explicit'"`;
-    const script = `#!/bin/sh\n${explicit} PATH="${process.env['PATH']}" exec git "$@"\n`;
-    await writeFile(join(bin, 'git'), script, { mode: 0o755 });
-    const machine = { ...MACHINE, env: { PATH: `${bin}:${process.env['PATH']}` } };
+    // The default of git 3.0.
+    const machine = await machineWithGit(`export GIT_CONFIG_PARAMETERS="'safe.bareRepository=explicit'"`);
     await expect(findRepository(folder, machine)).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(/work tree/),
@@ -152,10 +149,10 @@ describe('findRepository', () => {
 
   it.each([
     { name: 'a repository without a work tree', below: '' },
-    { name: 'a missing folder in one', below: 'none' },
-    { name: 'the inside of a .git folder', below: '.git' },
-    { name: 'a folder inside of .git', below: '.git/refs/heads' },
-  ])('refuses $name instead of making another repository there', async ({ below }) => {
+    { name: 'a missing folder in such a repository', below: 'none' },
+    { name: 'a .git folder', below: '.git' },
+    { name: 'a folder inside a .git folder', below: '.git/refs/heads' },
+  ])('refuses $name, so that no other repository is made there', async ({ below }) => {
     const { folder } = below.startsWith('.git') ? await testRepository() : await newRepository('--bare');
     await expect(findRepository(join(folder, below), MACHINE)).rejects.toMatchObject({
       kind: 'invalid',
@@ -167,13 +164,13 @@ describe('findRepository', () => {
     { name: 'without HEAD', spoil: (folder: string) => rm(join(folder, '.git/HEAD')) },
     { name: 'whose HEAD is empty', spoil: (folder: string) => writeFile(join(folder, '.git/HEAD'), '') },
     {
-      name: 'that is a work tree of a lost one',
+      name: 'that is a linked work tree of a lost repository',
       spoil: async (folder: string) => {
         await rm(join(folder, '.git'), { recursive: true });
         await writeFile(join(folder, '.git'), 'gitdir: /nonexistent/.git/worktrees/x\n');
       },
     },
-  ])('refuses a damaged repository, $name, instead of making another one inside', async ({ spoil }) => {
+  ])('refuses a damaged repository $name, so that no other repository is made inside', async ({ spoil }) => {
     const { folder } = await testRepository();
     await writeFiles(folder, { 'ds/x': '' });
     await spoil(folder);
@@ -183,35 +180,35 @@ describe('findRepository', () => {
     });
   });
 
-  it('uses a repository that belongs to somebody else', async () => {
+  it.runIf(process.getuid?.() === 0)('uses a repository that belongs to another user', async () => {
     const { folder } = await testRepository();
     await writeFiles(folder, { 'ds/x': '' });
-    if (process.getuid?.() === 0) execFileSync('chown', ['-R', '12345', folder]);
+    execFileSync('chown', ['-R', '12345', folder]);
     expect(await findRepository(join(folder, 'ds'), MACHINE)).toMatchObject({ prefix: 'ds' });
   });
 });
 
 describe('the version of git', () => {
   it.each(['2.36.0', '2.39.5', '2.100.1', '3.0', '2.45.1.windows.1', '2.39.3 (Apple Git-146)'])(
-    '%s is new enough',
+    '%s is accepted',
     async (version) => {
-      expect(await findRepository(await temporaryFolder(), await machineWith(version))).toBeNull();
+      expect(await findRepository(await temporaryFolder(), await machineWithVersion(version))).toBeNull();
     },
   );
 
   it.each(['2.35.9', '2.9.5', '1.99.0', '0.99'])(
-    '%s is too old, and the message says what to do',
+    '%s is too old, and the error says which version to install',
     async (version) => {
-      await expect(findRepository(await temporaryFolder(), await machineWith(version))).rejects.toMatchObject(
-        {
-          kind: 'invalid',
-          message: expect.stringMatching(/is too old; install git 2\.36 or newer$/),
-        },
-      );
+      await expect(
+        findRepository(await temporaryFolder(), await machineWithVersion(version)),
+      ).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringMatching(/is too old; install git 2\.36 or newer$/),
+      });
     },
   );
 
-  it('cannot be told where git is not installed', async () => {
+  it('that is required is named by the error if git is not installed', async () => {
     await expect(
       findRepository(await temporaryFolder(), { ...MACHINE, env: { PATH: '/nonexistent' } }),
     ).rejects.toMatchObject({
@@ -222,7 +219,7 @@ describe('the version of git', () => {
 });
 
 describe('createRepository', () => {
-  it('makes a first commit of everything that is there', async () => {
+  it('commits everything that is in the folder, except ignored files', async () => {
     const folder = await temporaryFolder();
     await writeFiles(folder, {
       'apps/web.yaml': 'a\r\n',
@@ -253,20 +250,24 @@ describe('createRepository', () => {
   });
 
   it.each([
-    { name: 'a home folder', files: { '.ssh/id_ed25519': 'key', 'notes.txt': '' }, told: '.ssh, notes.txt' },
-    { name: 'a data folder beside', files: { 'apps/web.yaml': 'a', 'data/admin.json': '{}' }, told: 'data' },
-    { name: 'much else', files: { a: '', b: '', c: '', d: '' }, told: 'a, b, c, …' },
-  ])('makes none of $name, and names what does not belong there', async ({ files, told }) => {
+    { name: 'a home folder', files: { '.ssh/id_ed25519': 'key', 'notes.txt': '' }, names: '.ssh, notes.txt' },
+    {
+      name: 'a folder that also has a data folder',
+      files: { 'apps/web.yaml': 'a', 'data/admin.json': '{}' },
+      names: 'data',
+    },
+    { name: 'a folder with many other files', files: { a: '', b: '', c: '', d: '' }, names: 'a, b, c, …' },
+  ])('refuses $name, and names what does not belong there', async ({ files, names }) => {
     const folder = await temporaryFolder();
     await writeFiles(folder, files as Record<string, string>);
     await expect(createRepository(folder, MACHINE, NO_FAULTS)).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining(`(${told})`),
+      message: expect.stringContaining(`(${names})`),
     });
     expect(await findRepository(folder, MACHINE)).toBeNull();
   });
 
-  it('makes no commit of an empty folder', async () => {
+  it('makes a repository without a commit of an empty folder', async () => {
     const folder = await temporaryFolder();
     const repository = await createRepository(folder, MACHINE, NO_FAULTS);
     expect(await currentBranch(repository)).toBe('refs/heads/main');
@@ -274,9 +275,9 @@ describe('createRepository', () => {
   });
 
   it.each([
-    ['before anything was in it', []],
-    ['right after it was marked', ['holdfast-unfinished']],
-  ])('begins anew where a process died that made one, %s', async (_, names) => {
+    ['before the mark of an unfinished repository', []],
+    ['right after the mark of an unfinished repository', ['holdfast-unfinished']],
+  ])('is repeated at the next start if the process was killed %s', async (_, names) => {
     const folder = await temporaryFolder();
     await writeFiles(folder, { 'apps/web.yaml': 'a\n' });
     await mkdir(join(folder, '.git'));
@@ -285,7 +286,7 @@ describe('createRepository', () => {
     expect(await repositoryAt(folder).git('ls-files')).toBe('apps/web.yaml');
   });
 
-  it('leaves no repository behind where its first commit fails', async () => {
+  it('leaves no repository behind if its first commit fails', async () => {
     const folder = await temporaryFolder();
     await writeFiles(folder, { 'apps/web.yaml': 'a', 'apps/inner/.git/HEAD': 'ref: refs/heads/main\n' });
     await writeFiles(folder, { 'apps/inner/.git/objects/x': '', 'apps/inner/.git/refs/x': '' });
@@ -300,24 +301,24 @@ describe('createRepository', () => {
 
 describe('currentBranch', () => {
   it.each([
-    { name: 'a branch', head: 'ref: refs/heads/main\n', is: 'refs/heads/main' },
-    { name: 'a branch with folders', head: 'ref: refs/heads/a/b.c\n', is: 'refs/heads/a/b.c' },
-    { name: 'a branch, without a line break', head: 'ref: refs/heads/main', is: 'refs/heads/main' },
-    { name: 'a commit', head: `${'a'.repeat(40)}\n`, is: null },
-    { name: 'a commit of sha256', head: `${'a'.repeat(64)}\n`, is: null },
-  ])('reads $name', async ({ head, is }) => {
+    { name: 'a branch', head: 'ref: refs/heads/main\n', branch: 'refs/heads/main' },
+    { name: 'a branch with slashes', head: 'ref: refs/heads/a/b.c\n', branch: 'refs/heads/a/b.c' },
+    { name: 'a branch, without a line break', head: 'ref: refs/heads/main', branch: 'refs/heads/main' },
+    { name: 'a commit', head: `${'a'.repeat(40)}\n`, branch: null },
+    { name: 'a commit of sha256', head: `${'a'.repeat(64)}\n`, branch: null },
+  ])('is $branch if HEAD names $name', async ({ head, branch }) => {
     const { folder } = await testRepository();
     const repository = await findRepository(folder, MACHINE);
     await writeFile(join(folder, '.git/HEAD'), head);
-    expect(await currentBranch(repository as NonNullable<typeof repository>)).toBe(is);
+    expect(await currentBranch(repository as Repository)).toBe(branch);
   });
 
-  it('asks git where the file does not say', async () => {
+  it('is asked of git if HEAD has an unusual format', async () => {
     const { folder } = await testRepository();
     const repository = await findRepository(folder, MACHINE);
-    // Spaces in front of the name are allowed.
+    // git allows more than one space there.
     await writeFile(join(folder, '.git/HEAD'), 'ref:   refs/heads/main\n');
-    expect(await currentBranch(repository as NonNullable<typeof repository>)).toBe('refs/heads/main');
+    expect(await currentBranch(repository as Repository)).toBe('refs/heads/main');
     expect(await readFile(join(folder, '.git/HEAD'), 'utf8')).toBe('ref:   refs/heads/main\n');
   });
 });

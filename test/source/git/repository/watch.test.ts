@@ -11,111 +11,107 @@ afterEach(async () => {
   await Promise.all(watchers.splice(0).map((watcher) => watcher.close()));
 });
 
-/** A repository under watch; `heard` counts what the watch tells, and `onChange` is called each time. */
-async function watched(onChange: () => void = () => undefined) {
+/** A repository under watch; `events` counts the calls of the watch, each of which also calls `onChange`. */
+async function watchedRepository(onChange: () => void = () => undefined) {
   const fleet = await newRepository();
   await fleet.commit({ 'a.txt': 'one\n' });
   await fleet.git('branch', 'other');
   const gitFolder = `${fleet.folder}/.git`;
-  const context = contextAt(fleet.folder);
-  const repository = {
-    context,
-    gitFolder,
-    commonFolder: gitFolder,
-    prefix: '',
-  };
-  const heard = { count: 0 };
+  const repository = { context: contextAt(fleet.folder), gitFolder, commonFolder: gitFolder, prefix: '' };
+  const events = { count: 0 };
   const count = (): void => {
-    heard.count += 1;
+    events.count += 1;
     onChange();
   };
   watchers.push(await watchRepository(repository, count));
-  return { ...fleet, heard };
+  return { ...fleet, events };
 }
 
-/** Resolves when something came true, after any time. */
-function until(isTrue: () => void): Promise<void> {
-  return vi.waitFor(isTrue, { timeout: 60_000 });
+/** Resolves once the watch has reported something after the first `before` events. */
+function nextEvent(events: { count: number }, before = 0): Promise<void> {
+  return vi.waitFor(() => expect(events.count).toBeGreaterThan(before), { timeout: 60_000 });
 }
 
-/** Milliseconds in which an event that should not come would have come. */
+/** Milliseconds after which an event that must not come would have come. */
 const QUIET = 300;
 
 describe('watchRepository', () => {
   it.each([
-    { name: 'a commit', act: [['commit', '--allow-empty', '-m', 'x']] },
-    { name: 'another branch that is checked out', act: [['checkout', 'other']] },
-    { name: 'refs that are packed', act: [['pack-refs', '--all']] },
-    { name: 'a branch in a folder of its own', act: [['branch', 'team/new']] },
-    {
-      name: 'the move of a branch whose folder is new',
-      act: [
+    ['a commit', [['commit', '--allow-empty', '-m', 'x']]],
+    ['a switch to another branch', [['checkout', 'other']]],
+    ['a packing of refs', [['pack-refs', '--all']]],
+    ['a new branch in a folder of its own', [['branch', 'team/new']]],
+    [
+      'a move of a branch in a new folder',
+      [
         ['checkout', '-b', 'team/new'],
         ['commit', '--allow-empty', '-m', 'x'],
       ],
-    },
-    { name: 'a branch that goes', act: [['branch', '-D', 'other']] },
-    {
-      name: 'the move of a branch deep in folders that went and came again',
-      act: [
+    ],
+    ['a deleted branch', [['branch', '-D', 'other']]],
+    [
+      'a move of a branch deep in folders that were deleted and made again',
+      [
         ['branch', 'team/a/b/new'],
         ['branch', '-D', 'team/a/b/new'],
         ['checkout', '-b', 'team/a/b/new'],
         ['commit', '--allow-empty', '-m', 'x'],
       ],
-    },
-    {
-      name: 'the move of a branch whose name was one of a folder, and before that of a branch',
-      act: [
+    ],
+    [
+      'a move of a branch whose name was first a branch and then a folder',
+      [
         ['branch', 'team'],
         ['branch', '-M', 'team', 'team/new'],
         ['branch', '-M', 'team/new', 'team'],
         ['checkout', 'team'],
         ['commit', '--allow-empty', '-m', 'x'],
       ],
-    },
-  ])('tells of $name', async ({ act }) => {
-    const { git, heard } = await watched();
-    for (const args of act) {
-      const before = heard.count;
+    ],
+  ])('reports %s', async (_, commands) => {
+    const { git, events } = await watchedRepository();
+    for (const args of commands) {
+      const before = events.count;
       await git(...args);
-      await until(() => expect(heard.count).toBeGreaterThan(before));
+      await nextEvent(events, before);
     }
   });
 
-  it('follows no link, which could lead back to where it lies', async () => {
-    const { folder, git, heard } = await watched();
+  it('still reports moves beside a symlink that leads in a circle', async () => {
+    const { folder, git, events } = await watchedRepository();
     await symlink('..', join(folder, '.git/refs/heads/loop'));
-    await until(() => expect(heard.count).toBeGreaterThan(0));
+    await nextEvent(events);
     await sleep(QUIET);
-    const before = heard.count;
+    const before = events.count;
     await git('commit', '--allow-empty', '-m', 'x');
-    await until(() => expect(heard.count).toBeGreaterThan(before));
+    await nextEvent(events, before);
   });
 
-  it('tells of the last of many moves in quick succession', async () => {
-    const seen: Promise<string>[] = [];
-    const fleet = await watched(() => seen.push(fleet.git('rev-parse', 'HEAD').catch(() => 'gone')));
+  it('reports the last of many moves in quick succession', async () => {
+    const heads: Promise<string>[] = [];
+    const fleet = await watchedRepository(() =>
+      heads.push(fleet.git('rev-parse', 'HEAD').catch(() => 'gone')),
+    );
     for (let index = 0; index < 20; index++) await fleet.git('commit', '--allow-empty', '-m', 'x');
     const last = await fleet.git('rev-parse', 'HEAD');
-    await vi.waitFor(async () => expect(await Promise.all(seen)).toContain(last), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await Promise.all(heads)).toContain(last), { timeout: 60_000 });
   });
 
-  it('says nothing of what leaves every branch where it is', async () => {
-    const { git, heard } = await watched();
+  it('does not report changes that move no branch', async () => {
+    const { git, events } = await watchedRepository();
     await git('rm', '--cached', 'a.txt');
     await git('add', '--all');
     await git('hash-object', '-w', 'a.txt');
     await git('config', 'user.name', 'Pat');
     await sleep(QUIET);
-    expect(heard.count).toBe(0);
+    expect(events.count).toBe(0);
   });
 
-  it('hears nothing more once closed', async () => {
-    const { git, heard } = await watched();
+  it('reports nothing after it is closed', async () => {
+    const { git, events } = await watchedRepository();
     await watchers.pop()?.close();
     await git('commit', '--allow-empty', '-m', 'x');
     await sleep(QUIET);
-    expect(heard.count).toBe(0);
+    expect(events.count).toBe(0);
   });
 });

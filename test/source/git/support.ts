@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { gitEnvironment } from '../../../src/source/git/process/environment.ts';
 import type { GitContext } from '../../../src/source/git/process/run.ts';
@@ -92,20 +92,3 @@ export async function notingGit(): Promise<NotingGit> {
     last: async () => Number(await readFile(noted, 'utf8').catch(() => '')) || null,
   };
 }
-
-/** Calls of git that fail, each with what it says and its exit code. */
-export const FAILING_CALLS = [
-  { name: '1, silently', args: ['symbolic-ref', '--quiet', 'refs/none'], code: 1, said: '' },
-  {
-    name: '128, with a reason',
-    args: ['cat-file', 'blob', 'none'],
-    code: 128,
-    said: 'fatal: Not a valid object name none\n',
-  },
-  {
-    name: '129, wrong usage',
-    args: ['cat-file', '--none'],
-    code: 129,
-    said: expect.stringContaining('unknown option'),
-  },
-];

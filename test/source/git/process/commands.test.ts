@@ -11,22 +11,22 @@ describe('objectId', () => {
   it.each([
     { name: 'sha1', text: ID },
     { name: 'sha256', text: LONG_ID },
-  ])('takes a full $name id', ({ text }) => {
+  ])('accepts a full $name id', ({ text }) => {
     expect(objectId(text)).toBe(text);
   });
 
   it.each([
     { name: 'an empty text', text: '' },
     { name: 'a short id', text: 'a'.repeat(39) },
-    { name: 'a length between the two', text: 'a'.repeat(50) },
+    { name: 'a length between sha1 and sha256', text: 'a'.repeat(50) },
     { name: 'one digit too many', text: 'a'.repeat(65) },
     { name: 'capitals', text: 'A'.repeat(40) },
-    { name: 'a letter that is no digit', text: 'g'.repeat(40) },
+    { name: 'a letter that is not a hexadecimal digit', text: 'g'.repeat(40) },
     { name: 'a line break at the end', text: `${ID}\n` },
-    { name: 'a line before', text: `x\n${ID}` },
+    { name: 'another line before the id', text: `x\n${ID}` },
     { name: 'an option', text: `--${'a'.repeat(38)}` },
     { name: 'a symbolic name', text: 'HEAD' },
-    { name: 'a suffix', text: `${ID}^{tree}` },
+    { name: 'an id with a suffix', text: `${ID}^{tree}` },
   ])('refuses $name', ({ text }) => {
     expect(() => objectId(text)).toThrow(HoldfastError);
   });
@@ -48,7 +48,7 @@ describe('refName', () => {
     'refs/heads/a.lockx',
     'refs/holdfast/publishing',
     'refs/remotes/origin/main',
-  ])('takes %j', (text) => {
+  ])('accepts %j', (text) => {
     expect(refName(text)).toBe(text);
   });
 
@@ -87,24 +87,24 @@ describe('refName', () => {
     ' refs/heads/main',
     '--refs/heads/main',
     '--upload-pack=x',
-  ])('refuses %j as no name of a branch', (text) => {
+  ])('refuses %j', (text) => {
     expect(() => refName(text)).toThrow(expect.objectContaining({ kind: 'invalid' }));
   });
 
-  it('shows a refused name shortened', () => {
+  it('shortens a refused name in the error', () => {
     expect(() => refName('x'.repeat(10_000))).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^.{0,300}$/) }),
     );
   });
 });
 
-it.each(['sha1', 'sha256'])('the empty tree of %s is known', async (format) => {
+it.each(['sha1', 'sha256'])('emptyTreeIdLike returns the id of the empty tree of %s', async (format) => {
   const { git } = await newRepository(`--object-format=${format}`);
   const tree = await git('write-tree');
   expect(emptyTreeIdLike(tree)).toBe(tree);
 });
 
-/** Every command, with the texts that it takes; the place of each text is found by calling it with markers. */
+/** Every command, and the kinds of its parameters. Calls with markers show where in its arguments each one goes. */
 const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path')[] }[] = [
   { name: 'version', takes: [] },
   { name: 'locate', takes: [] },
@@ -163,7 +163,7 @@ const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path'
 
 const NAME = String.raw`refs\/[^ \p{Cc}:-][^ \p{Cc}:]*`;
 const HASH = '([0-9a-f]{40}|[0-9a-f]{64})';
-/** What an argument that was given something can look like. */
+/** The forms that an argument with a parameter in it can have. */
 const SHAPES = [
   String.raw`^\^?${HASH}$`,
   `^${NAME}$`,
@@ -189,39 +189,42 @@ const texts = fc.oneof(
 );
 
 describe('commands', () => {
-  it('are all in the table of this test', () => {
+  it('are all listed in this test', () => {
     expect(TEMPLATES.map(({ name }) => name).sort()).toEqual(Object.keys(commands).sort());
   });
 
-  it.each(TEMPLATES)('$name is its fixed template whatever it is given, or throws', ({ name, takes }) => {
-    const template = build(
-      name,
-      takes.map((kind) => MARKS[kind]),
-    );
-    fc.assert(
-      fc.property(fc.array(texts, { minLength: takes.length, maxLength: takes.length }), (given) => {
-        let args: readonly string[];
-        try {
-          args = build(name, given);
-        } catch (error) {
-          expect(error).toBeInstanceOf(HoldfastError);
-          return;
-        }
-        expect(args).toHaveLength(template.length);
-        for (const [index, arg] of args.entries()) {
-          const mark = template[index] as string;
-          if (arg === mark) continue;
-          // What differs is an object id or a ref of the right shape, or a path behind the end of the options.
-          const end = template.findIndex((given) => given === '--' || given === '--end-of-options');
-          const isPath = mark === MARKS.path && end >= 0 && end < index;
-          expect(isPath || SHAPES.some((shape) => shape.test(arg))).toBe(true);
-        }
-      }),
-      { numRuns: takes.length === 0 ? 1 : 200 },
-    );
-  });
+  it.each(TEMPLATES)(
+    '$name has fixed arguments, and accepts only ids, refs and paths as parameters',
+    ({ name, takes }) => {
+      const template = build(
+        name,
+        takes.map((kind) => MARKS[kind]),
+      );
+      fc.assert(
+        fc.property(fc.array(texts, { minLength: takes.length, maxLength: takes.length }), (given) => {
+          let args: readonly string[];
+          try {
+            args = build(name, given);
+          } catch (error) {
+            expect(error).toBeInstanceOf(HoldfastError);
+            return;
+          }
+          expect(args).toHaveLength(template.length);
+          for (const [index, arg] of args.entries()) {
+            const mark = template[index] as string;
+            if (arg === mark) continue;
+            // Only parameters differ: ids and refs of the right form, and paths behind the end of the options.
+            const end = template.findIndex((fixed) => fixed === '--' || fixed === '--end-of-options');
+            const isPath = mark === MARKS.path && end >= 0 && end < index;
+            expect(isPath || SHAPES.some((shape) => shape.test(arg))).toBe(true);
+          }
+        }),
+        { numRuns: takes.length === 0 ? 1 : 200 },
+      );
+    },
+  );
 
-  it.each(TEMPLATES)('$name puts what it is given where no option can be', ({ name, takes }) => {
+  it.each(TEMPLATES)('$name has its parameters behind the end of the options', ({ name, takes }) => {
     const template = build(
       name,
       takes.map((kind) => MARKS[kind]),

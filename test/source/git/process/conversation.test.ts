@@ -18,31 +18,37 @@ const files = Object.fromEntries(
 );
 await repository.commit(files);
 
-const noting = await notingGit();
+const recorder = await notingGit();
 
-function talk(command: ConversationCommand = commands.batchObjects(), timeLimit = 60_000): Conversation {
-  const conversation = new Conversation(noting.use(contextAt(repository.folder, timeLimit)), command);
+/** A conversation that is closed when the test is over. */
+function openConversation(
+  command: ConversationCommand = commands.batchObjects(),
+  timeLimit = 60_000,
+): Conversation {
+  const conversation = new Conversation(recorder.use(contextAt(repository.folder, timeLimit)), command);
   onTestFinished(() => conversation.close());
   return conversation;
 }
 
-const line = (reader: AnswerReader): Promise<string> => reader.until(NEWLINE);
+const readLine = (reader: AnswerReader): Promise<string> => reader.until(NEWLINE);
 const info = (conversation: Conversation, name: string): Promise<string> =>
-  conversation.ask(`info ${name}\n`, line);
-const pid = async (): Promise<number> => (await noting.last()) ?? 0;
+  conversation.ask(`info ${name}\n`, readLine);
+/** The id of the process that was started last. */
+const lastPid = async (): Promise<number> => (await recorder.last()) ?? 0;
 
+/** Asks for the text of an object. */
 async function contents(conversation: Conversation, name: string): Promise<string> {
   return conversation.ask(`contents ${name}\n`, async (reader) => {
-    const size = Number((await line(reader)).split(' ')[2]);
+    const size = Number((await readLine(reader)).split(' ')[2]);
     const bytes = await reader.bytes(size);
     await reader.bytes(1);
     return bytes.toString();
   });
 }
 
-function isAlive(process_: number): boolean {
+function isAlive(pid: number): boolean {
   try {
-    return process.kill(process_, 0);
+    return process.kill(pid, 0);
   } catch {
     return false;
   }
@@ -53,15 +59,15 @@ afterEach(() => {
 });
 
 describe('a conversation', () => {
-  it('answers requests that are all under way in their order', async () => {
-    const git = talk();
+  it('answers concurrent requests in their order', async () => {
+    const git = openConversation();
     const names = Array.from({ length: 500 }, (_, index) => `f${index % 50}`);
     const answers = await Promise.all(names.map((name) => contents(git, `HEAD:${name}`)));
     expect(answers).toEqual(names.map((name) => files[name]));
   });
 
   it('keeps short and long answers apart', async () => {
-    const git = talk();
+    const git = openConversation();
     const [short, long, missing, again] = await Promise.all([
       info(git, 'HEAD:f0'),
       contents(git, 'HEAD:f49'),
@@ -76,67 +82,67 @@ describe('a conversation', () => {
     ]);
   });
 
-  it('takes a huge answer, which comes in many pieces', async () => {
+  it('reads an answer of many megabytes, which arrives in many pieces', async () => {
     const text = `${'x'.repeat(1023)}\n`.repeat(20 * 1024);
     await writeFile(join(repository.folder, '.git/huge'), text);
     const id = await repository.git('hash-object', '-w', '.git/huge');
-    const git = talk();
+    const git = openConversation();
     const [huge, after] = await Promise.all([contents(git, id), info(git, 'HEAD:f0')]);
     expect(huge === text).toBe(true);
     expect(after).toMatch(/ blob 0$/);
   });
 
   it('uses one process for all requests, and none before the first', async () => {
-    const before = await pid();
-    const git = talk();
-    expect(await pid()).toBe(before);
+    const before = await lastPid();
+    const git = openConversation();
+    expect(await lastPid()).toBe(before);
     await info(git, 'HEAD');
-    const first = await pid();
+    const first = await lastPid();
     await info(git, 'HEAD');
-    expect(await pid()).toBe(first);
+    expect(await lastPid()).toBe(first);
   });
 });
 
-describe('a line', () => {
-  const shell = (script: string): Conversation => talk({ program: 'sh', args: ['-c', script] });
+describe('until', () => {
+  const shell = (script: string): Conversation => openConversation({ program: 'sh', args: ['-c', script] });
 
-  it('that comes in pieces, and begins in the middle of one, is read as a whole', async () => {
+  it('reads a line that arrives in several pieces, or starts in the middle of one', async () => {
     const git = shell(
       "read -r x; printf a; sleep 0.1; printf 'b\\nc'; sleep 0.1; printf 'd\\ne\\n'; read -r x",
     );
     const lines = await git.ask('go\n', async (reader) => [
-      await line(reader),
-      await line(reader),
-      await line(reader),
+      await readLine(reader),
+      await readLine(reader),
+      await readLine(reader),
     ]);
     expect(lines).toEqual(['ab', 'cd', 'e']);
   });
 
-  it('of more bytes than memory should hold fails the request', async () => {
+  it('rejects if a line is longer than the limit of output', async () => {
     const git = shell(`read -r x; head -c ${MAX_OUTPUT + 1} /dev/zero; read -r x`);
-    const failure = git.ask('go\n', line);
+    const failure = git.ask('go\n', readLine);
     await expect(failure).rejects.toBeInstanceOf(OutputTooLarge);
   });
 });
 
-describe('a process that is killed', () => {
-  it('fails every request that is under way, and the next one gets a new process', async () => {
-    const git = talk();
+describe('a conversation whose process is killed', () => {
+  it('rejects all requests under way, and starts a new process for the next one', async () => {
+    const git = openConversation();
     await info(git, 'HEAD');
-    const first = await pid();
+    const first = await lastPid();
     process.kill(first, 'SIGSTOP');
     const pending = [info(git, 'HEAD'), contents(git, 'HEAD:f1'), info(git, 'HEAD:f2')];
     process.kill(first, 'SIGKILL');
     for (const outcome of await Promise.allSettled(pending))
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(GitFailure) });
     expect(await contents(git, 'HEAD:f1')).toBe('text 1\n');
-    expect(await pid()).not.toBe(first);
+    expect(await lastPid()).not.toBe(first);
   });
 
-  it('while it waits for work is replaced', async () => {
-    const git = talk();
+  it('starts a new process if it was idle', async () => {
+    const git = openConversation();
     await info(git, 'HEAD');
-    const first = await pid();
+    const first = await lastPid();
     process.kill(first, 'SIGKILL');
     const isAnswered = (): Promise<boolean> =>
       info(git, 'HEAD').then(
@@ -144,13 +150,13 @@ describe('a process that is killed', () => {
         () => false,
       );
     await expect.poll(isAnswered).toBe(true);
-    expect(await pid()).not.toBe(first);
+    expect(await lastPid()).not.toBe(first);
   });
 
-  it('is what becomes of one that is silent for longer than the time limit', async () => {
-    const git = talk(commands.batchObjects(), 2000);
+  it('has killed the process itself if it was silent for longer than the time limit', async () => {
+    const git = openConversation(commands.batchObjects(), 2000);
     await info(git, 'HEAD');
-    const first = await pid();
+    const first = await lastPid();
     process.kill(first, 'SIGSTOP');
     const failures = await Promise.allSettled([info(git, 'HEAD'), info(git, 'HEAD')]);
     expect(failures).toMatchObject([
@@ -162,21 +168,21 @@ describe('a process that is killed', () => {
   });
 });
 
-describe('a process that ends by itself', () => {
-  it('fails with what it said last', async () => {
-    const git = talk(commands.fastImport());
-    await expect(git.ask('nonsense\n', line)).rejects.toMatchObject({
+describe('a conversation whose process ends by itself', () => {
+  it('rejects the request with the exit code and the error output', async () => {
+    const git = openConversation(commands.fastImport());
+    await expect(git.ask('nonsense\n', readLine)).rejects.toMatchObject({
       exitCode: 128,
       stderr: expect.stringMatching(/unsupported command: nonsense/i),
     });
   });
 
-  it('does not take away an answer that it gave before', async () => {
-    const git = talk(commands.fastImport());
+  it('still returns the answers that arrived before the end', async () => {
+    const git = openConversation(commands.fastImport());
     const answers = await Promise.allSettled([
-      git.ask('progress one\n', line),
-      git.ask('progress two\nnonsense\n', line),
-      git.ask('progress three\n', line),
+      git.ask('progress one\n', readLine),
+      git.ask('progress two\nnonsense\n', readLine),
+      git.ask('progress three\n', readLine),
     ]);
     expect(answers).toMatchObject([
       { value: 'progress one' },
@@ -185,7 +191,7 @@ describe('a process that ends by itself', () => {
     ]);
   });
 
-  it('because there is no git fails the request, and nothing else', async () => {
+  it('rejects every request if git is not installed', async () => {
     const git = new Conversation(
       { ...contextAt(repository.folder), env: { PATH: '/nonexistent' } },
       commands.batchObjects(),
@@ -195,103 +201,103 @@ describe('a process that ends by itself', () => {
     await git.close();
   });
 
-  it('because the folder is gone fails the request, and nothing else', async () => {
+  it('rejects every request if the folder is missing', async () => {
     const git = new Conversation(contextAt('/nonexistent'), commands.batchObjects());
     await expect(Promise.all([info(git, 'HEAD'), info(git, 'HEAD')])).rejects.toThrow(GitFailure);
     await git.close();
   });
 });
 
-describe('an answer that is not understood', () => {
-  const confused = (reader: AnswerReader): Promise<string> =>
-    line(reader).then(() => {
-      throw new Error('not understood');
+describe('an answer that cannot be parsed', () => {
+  const failToParse = (reader: AnswerReader): Promise<string> =>
+    readLine(reader).then(() => {
+      throw new Error('cannot parse');
     });
 
-  it('rejects with the reason, and fails what was asked after it instead of mixing up answers', async () => {
-    const git = talk();
+  it('rejects its request with the reason, and all later ones, whose answers could be mixed up', async () => {
+    const git = openConversation();
     const outcomes = await Promise.allSettled([
       info(git, 'HEAD:f0'),
-      git.ask('contents HEAD:f9\n', confused),
+      git.ask('contents HEAD:f9\n', failToParse),
       info(git, 'HEAD:f1'),
       info(git, 'HEAD:f2'),
     ]);
     expect(outcomes).toMatchObject([
       { status: 'fulfilled' },
-      { status: 'rejected', reason: { message: 'not understood' } },
+      { status: 'rejected', reason: { message: 'cannot parse' } },
       { status: 'rejected', reason: expect.any(GitFailure) },
       { status: 'rejected', reason: expect.any(GitFailure) },
     ]);
   });
 
-  it('fails what was asked after it also when its answer is there already', async () => {
-    const git = talk();
-    let goOn = (): void => undefined;
-    const waits = new Promise<void>((resolve) => {
-      goOn = resolve;
+  it('rejects later requests even if their answers have already arrived', async () => {
+    const git = openConversation();
+    let fail = (): void => undefined;
+    const failing = new Promise<void>((resolve) => {
+      fail = resolve;
     });
     const first = git.ask('contents HEAD:f9\n', async (reader) => {
-      await line(reader);
-      await waits;
-      throw new Error('not understood');
+      await readLine(reader);
+      await failing;
+      throw new Error('cannot parse');
     });
-    const second = git.ask('info HEAD:f1\n', line);
+    const second = git.ask('info HEAD:f1\n', readLine);
     const all = Promise.allSettled([first, second]);
-    // Everything was answered long ago when the first one gives up.
-    await info(talk(), 'HEAD');
-    goOn();
+    // After this, git has answered both requests.
+    await info(openConversation(), 'HEAD');
+    fail();
     expect(await all).toMatchObject([
-      { status: 'rejected', reason: { message: 'not understood' } },
+      { status: 'rejected', reason: { message: 'cannot parse' } },
       { status: 'rejected', reason: expect.any(GitFailure) },
     ]);
   });
 
-  it('costs the process, and the next request gets a new one', async () => {
-    const git = talk();
-    await expect(git.ask('info HEAD\n', confused)).rejects.toThrow('not understood');
-    const first = await pid();
+  it('ends the process; the next request gets a new one', async () => {
+    const git = openConversation();
+    await expect(git.ask('info HEAD\n', failToParse)).rejects.toThrow('cannot parse');
+    const first = await lastPid();
     expect(await contents(git, 'HEAD:f1')).toBe('text 1\n');
-    expect(await pid()).not.toBe(first);
+    expect(await lastPid()).not.toBe(first);
     await expect.poll(() => isAlive(first)).toBe(false);
   });
 });
 
 describe('close', () => {
   it('ends the process', async () => {
-    const git = talk();
+    const git = openConversation();
     await info(git, 'HEAD');
-    const first = await pid();
+    const first = await lastPid();
     await git.close();
     expect(isAlive(first)).toBe(false);
   });
 
-  it('lets requests under way be answered', async () => {
-    const git = talk();
+  it('waits until requests under way are answered', async () => {
+    const git = openConversation();
     const pending = Array.from({ length: 50 }, (_, index) => contents(git, `HEAD:f${index}`));
     await git.close();
     expect(await Promise.all(pending)).toEqual(Object.values(files));
   });
 
   it.each([
-    { name: 'before the first request', requests: 0, closes: 1 },
-    { name: 'twice', requests: 1, closes: 2 },
-  ])('$name does nothing', async ({ requests, closes }) => {
-    const git = talk();
+    ['before the first request', 0, 1],
+    ['for the second time', 1, 2],
+  ])('does nothing %s', async (_, requests, closes) => {
+    const git = openConversation();
     for (let count = 0; count < requests; count++) await info(git, 'HEAD');
     for (let count = 0; count < closes; count++) await git.close();
   });
 
-  it('is followed by a new process when there is a new request', async () => {
-    const git = talk();
+  it('does not prevent a later request, which starts a new process', async () => {
+    const git = openConversation();
     await info(git, 'HEAD');
     await git.close();
     expect(await contents(git, 'HEAD:f1')).toBe('text 1\n');
   });
 
-  it('kills a process that does not end', async () => {
-    const git = talk();
+  it('kills a process that does not end by itself', async () => {
+    const git = openConversation();
     await info(git, 'HEAD');
-    const first = await pid();
+    const first = await lastPid();
     process.kill(first, 'SIGSTOP');
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const closed = git.close();

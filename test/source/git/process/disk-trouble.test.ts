@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { diskTrouble, explainFailure } from '../../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure } from '../../../../src/source/git/process/run.ts';
@@ -7,8 +7,8 @@ const RIGHTS = 'the user of the manager may not write there; check owner and per
 const FULL = 'the disk is full (df), or has no inodes left (df -i); make room';
 const QUOTA = 'the disk quota is exceeded; make room';
 
-/** What git has said. */
-const SAID = [
+/** Messages of git, and what the disk's trouble is; null if the message is not about this machine's disk. */
+const MESSAGES: { text: string; means: string | null }[] = [
   {
     text: "error: cannot lock ref 'refs/remotes/origin/main': Unable to create '/d/mirror.git/refs/remotes/origin/main.lock': Permission denied\nwarning: fetch normally indicates",
     means: RIGHTS,
@@ -56,39 +56,46 @@ const SAID = [
   { text: "fatal: couldn't find remote ref refs/heads/main", means: null },
 ];
 
-it.each(SAID)('$text', ({ text, means }) => {
-  expect(diskTrouble(new GitFailure(commands.version(), 128, text))).toBe(means);
+describe('diskTrouble', () => {
+  it.each(MESSAGES.map(({ text, means }) => [means ?? 'no trouble of this disk', text, means] as const))(
+    'finds "%s" in "%s"',
+    (_, text, means) => {
+      expect(diskTrouble(new GitFailure(commands.version(), 128, text))).toBe(means);
+    },
+  );
+
+  it('also finds the trouble in an error of Node', () => {
+    expect(diskTrouble(new Error("EACCES: permission denied, open '/r/.git/index.lock'"))).toBe(RIGHTS);
+    expect(diskTrouble(new Error('ENOSPC: no space left on device, write'))).toBe(FULL);
+    expect(diskTrouble(new Error("ENOENT: no such file or directory, stat '/r/.git'"))).toBeNull();
+  });
 });
 
-it('is known of an error of Node, too', () => {
-  expect(diskTrouble(new Error("EACCES: permission denied, open '/r/.git/index.lock'"))).toBe(RIGHTS);
-  expect(diskTrouble(new Error('ENOSPC: no space left on device, write'))).toBe(FULL);
-  expect(diskTrouble(new Error("ENOENT: no such file or directory, stat '/r/.git'"))).toBeNull();
-});
-
-it.each([
-  {
-    text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
-    means: 'git cannot parse its configuration; see git config --list',
-  },
-  {
-    text: 'fatal: not a git repository (or any of the parent directories): .git',
-    means: 'check HEAD, config and permissions',
-  },
-  {
-    text: 'fatal: unexpected line in .git/packed-refs: garbage line',
-    means: 'packed-refs or shallow in its .git folder is damaged',
-  },
-  { text: 'fatal: Expected git repo version <= 1, found 2', means: 'the repository needs a newer git' },
-  {
-    text: 'error: unable to open object pack directory: .git/objects/pack: Permission denied',
-    means: 'may not read it; check owner and permissions',
-  },
-  {
-    text: 'error: failed to read object abc at offset 1 from .git/objects/pack/a.pack: Input/output error',
-    means: 'the disk reports errors',
-  },
-])('of the repository: $text', ({ text, means }) => {
+it.each(
+  [
+    {
+      text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
+      means: 'git cannot parse its configuration; see git config --list',
+    },
+    {
+      text: 'fatal: not a git repository (or any of the parent directories): .git',
+      means: 'check HEAD, config and permissions',
+    },
+    {
+      text: 'fatal: unexpected line in .git/packed-refs: garbage line',
+      means: 'packed-refs or shallow in its .git folder is damaged',
+    },
+    { text: 'fatal: Expected git repo version <= 1, found 2', means: 'the repository needs a newer git' },
+    {
+      text: 'error: unable to open object pack directory: .git/objects/pack: Permission denied',
+      means: 'may not read it; check owner and permissions',
+    },
+    {
+      text: 'error: failed to read object abc at offset 1 from .git/objects/pack/a.pack: Input/output error',
+      means: 'the disk reports errors',
+    },
+  ].map(({ text, means }) => [means, text] as const),
+)('explainFailure finds "%s" in "%s"', (means, text) => {
   const failure = new GitFailure(commands.version(), 128, text);
   expect(explainFailure('git could not', failure)).toMatch('git could not: ');
   expect(explainFailure('git could not', failure)).toContain(means);

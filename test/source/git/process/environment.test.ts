@@ -12,7 +12,7 @@ import { draftOf } from '../support.ts';
 
 const PATH = process.env['PATH'];
 
-/** A person's environment that would change what nearly every git command does. */
+/** A user's environment that would change what nearly every git command does. Its programs write to `trap`. */
 async function hostileMachine(trap: string): Promise<Record<string, string | undefined>> {
   const home = await temporaryFolder();
   const tool = join(home, 'tool.sh');
@@ -82,20 +82,20 @@ const HOOKS = [
   'fsmonitor-watchman',
 ] as const;
 
-/** Hooks and programs that the repository's own configuration names; each leaves a trace when it runs. */
+/** Adds hooks and programs to the repository's own configuration; each writes to `trap` when it runs. */
 async function setTraps({ folder, git }: TestRepository, trap: string): Promise<void> {
   const hooks = join(folder, '.git/hooks');
   await mkdir(hooks, { recursive: true });
   for (const hook of HOOKS) {
     await writeFile(join(hooks, hook), `#!/bin/sh\necho ${hook} >> "${trap}"\n`, { mode: 0o755 });
   }
-  // Newer gits know hooks of settings, too, wherever the folder of hooks is.
-  const named = HOOKS.map(
+  // Newer gits also run hooks from settings, regardless of the hooks folder.
+  const settings = HOOKS.map(
     (hook) => `[hook "trap ${hook}"]\n\tevent = ${hook}\n\tcommand = echo set ${hook} >> '${trap}'\n`,
   );
-  // A name that is that of an event keeps git from switching off all hooks of the event at once.
-  named.push('[hook "reference-transaction"]\n\tcommand = true\n');
-  await appendFile(join(folder, '.git/config'), named.join(''));
+  // A hook with the name of an event prevents git from switching off all hooks of the event at once.
+  settings.push('[hook "reference-transaction"]\n\tcommand = true\n');
+  await appendFile(join(folder, '.git/config'), settings.join(''));
   await git('config', 'core.hooksPath', hooks);
   await git('config', 'core.fsmonitor', join(hooks, 'fsmonitor-watchman'));
   await git('config', 'core.pager', `touch ${trap}`);
@@ -111,7 +111,7 @@ async function setTraps({ folder, git }: TestRepository, trap: string): Promise<
   await git('config', 'gc.auto', '1');
 }
 
-/** Reads and writes everything that the manager reads and writes. */
+/** Publishes a commit, and reads all that the manager reads. */
 async function useEverything(folder: string, env: Readonly<Record<string, string | undefined>>) {
   const source = await openCheckout(folder, null, { env, timeLimit: 60_000 });
   onTestFinished(async () => {
@@ -144,11 +144,11 @@ describe('gitEnvironment', () => {
       [],
     );
     expect(env).toMatchObject({ PATH: '/bin', TMPDIR: '/t', HOME: '/nonexistent', LC_ALL: 'C' });
-    expect(Object.keys(env)).not.toEqual(expect.arrayContaining(['GIT_DIR']));
-    expect(Object.keys(env)).not.toEqual(expect.arrayContaining(['LD_PRELOAD']));
+    expect(env).not.toHaveProperty('GIT_DIR');
+    expect(env).not.toHaveProperty('LD_PRELOAD');
   });
 
-  it('numbers every setting, and counts them', () => {
+  it('passes settings on as numbered variables, and their count', () => {
     const env = gitEnvironment({}, ['/a', '/b']);
     const count = Number(env['GIT_CONFIG_COUNT']);
     const keys = Array.from({ length: count }, (_, index) => env[`GIT_CONFIG_KEY_${index}`]);
@@ -158,7 +158,7 @@ describe('gitEnvironment', () => {
     expect(env[`GIT_CONFIG_VALUE_${count - 1}`]).toBe('/b');
   });
 
-  it('holds for every setting that it names, as git itself reads it', async () => {
+  it('overrides the settings of the repository, as git itself reads them', async () => {
     const { folder, git } = await testRepository();
     await setTraps({ folder, git } as TestRepository, join(folder, 'trap'));
     const env = gitEnvironment({ PATH }, []);
@@ -171,8 +171,8 @@ describe('gitEnvironment', () => {
   });
 });
 
-describe('a hostile machine and repository', () => {
-  it('have no effect on reading and writing, and none of their programs runs', async () => {
+describe('a hostile environment and repository', () => {
+  it('do not affect reads and writes, and none of their programs runs', async () => {
     const repository = await testRepository();
     const trap = join(await temporaryFolder(), 'trap');
     const files = {
@@ -194,10 +194,10 @@ describe('a hostile machine and repository', () => {
     expect([...seen.history.paths].sort()).toEqual(['apps/new.yaml', 'apps/old.yaml', 'apps/web.yaml']);
     expect(seen.history.isComplete).toBe(true);
     expect(existsSync(trap)).toBe(false);
-    // The traps work: a person's own command runs into them.
+    // Proof that the traps work: a user's own command runs them.
     await repository.git('update-ref', 'refs/heads/other', 'HEAD');
     expect(existsSync(trap)).toBe(true);
-    // Afterwards a person looks, with the traps out of the way.
+    // Without the traps, to check the result as a user.
     for (const key of [
       'core.hooksPath',
       'core.fsmonitor',
@@ -214,7 +214,7 @@ describe('a hostile machine and repository', () => {
     expect(await repository.git('rev-parse', 'HEAD~2')).toBe(first);
   });
 
-  it('have no effect on making a repository', async () => {
+  it('do not affect the creation of a repository', async () => {
     const folder = await temporaryFolder();
     const trap = join(await temporaryFolder(), 'trap');
     await writeFiles(folder, { 'apps/web.yaml': 'container_image: nginx:1\r\n' });

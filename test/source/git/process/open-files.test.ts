@@ -7,7 +7,7 @@ import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 
 const run = promisify(execFile);
 
-it('is refused by a machine that has no descriptor left, and goes on when there are some', async () => {
+it('every way to run git rejects with a GitFailure while no file descriptor is left, and works again afterwards', async () => {
   const script = fileURLToPath(new URL('run-out-of-files.ts', import.meta.url));
   const command = 'ulimit -n 256; exec "$0" --import tsx "$1"';
   const { stdout } = await run('sh', ['-c', command, process.execPath, script]);
@@ -18,7 +18,7 @@ it('is refused by a machine that has no descriptor left, and goes on when there 
   });
 });
 
-it('syncs any number of files with few descriptors at once', async () => {
+it('syncFiles needs few file descriptors for any number of files, and skips missing ones', async () => {
   const folder = await temporaryFolder();
   const paths = Array.from({ length: 300 }, (_, index) => `apps/${index % 30}/${index}.yaml`);
   await writeFiles(folder, Object.fromEntries(paths.map((path) => [path, 'x\n'])));

@@ -5,10 +5,10 @@ import { gitEnvironment } from '../../../../src/source/git/process/environment.t
 import { runGit } from '../../../../src/source/git/process/run.ts';
 import { createTransfers } from '../../../../src/source/git/process/transfer.ts';
 
-/** Asks git in every way while no file can be opened, and again when it can. Says what came of it, as JSON. */
+/** Runs git in every way while no file can be opened, and again when it can. Prints the outcomes as JSON. */
 const context = { folder: '/', env: gitEnvironment({ PATH: process.env['PATH'] }, ['*']), timeLimit: 20_000 };
 const git = new Conversation(context, commands.fastImport());
-const asks: Record<string, () => Promise<unknown>> = {
+const calls: Record<string, () => Promise<unknown>> = {
   run: () => runGit(context, commands.version()),
   transfer: () => createTransfers(context).run(commands.version(), { total: 20_000, silence: 20_000 }),
   conversation: () => git.ask('', async () => 'started'),
@@ -19,15 +19,15 @@ try {
 } catch {
   // None is left.
 }
-const told: Record<string, string[]> = {};
-for (const [name, ask] of Object.entries(asks)) {
-  const refused = await ask().catch((error: unknown) => String((error as Error).name));
-  told[name] = [String(refused)];
+const outcomes: Record<string, string[]> = {};
+for (const [name, call] of Object.entries(calls)) {
+  const refused = await call().catch((error: unknown) => String((error as Error).name));
+  outcomes[name] = [String(refused)];
 }
 for (const descriptor of taken) closeSync(descriptor);
-for (const [name, ask] of Object.entries(asks)) {
-  const answer = await ask().catch((error: unknown) => String(error));
-  told[name]?.push(String(answer).replace(/ version.*/s, ' version'));
+for (const [name, call] of Object.entries(calls)) {
+  const answer = await call().catch((error: unknown) => String(error));
+  outcomes[name]?.push(String(answer).replace(/ version.*/s, ' version'));
 }
-process.stdout.write(`${JSON.stringify(told)}\n`);
+process.stdout.write(`${JSON.stringify(outcomes)}\n`);
 process.exit(0);

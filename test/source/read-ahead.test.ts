@@ -7,24 +7,27 @@ import type { Reader, Source } from '../../src/source/source.ts';
 import { testRepository } from '../support/git.ts';
 import { draftOf, MACHINE } from './git/support.ts';
 
-const ASKED = ['folderTree', 'changes', 'blob', 'commonAncestor', 'isAncestor'] as const;
+const METHODS = ['folderTree', 'changes', 'blob', 'commonAncestor', 'isAncestor'] as const;
 
-/** A source that reads ahead, and which questions its repository was asked. */
-async function start(change: (reader: Reader) => Reader = (reader) => reader) {
+/**
+ * A source that reads ahead, the same source `plain`, and the requests that have reached the repository. `change` wraps
+ * the reader of the repository.
+ */
+async function openAhead(change: (reader: Reader) => Reader = (reader) => reader) {
   const repository = await testRepository();
   const base = await repository.commit({ 'ds/apps/a.yaml': 'one\n', 'ds/apps/b.yaml': 'two\n' });
   const plain = await openCheckout(join(repository.folder, 'ds'), null, MACHINE);
   onTestFinished(() => plain.close());
-  const asked: string[] = [];
+  const requests: string[] = [];
   const reader = change(plain.reader);
-  const noting = (name: (typeof ASKED)[number]) => ({
+  const recorded = (name: (typeof METHODS)[number]) => ({
     [name]: (...args: string[]) => {
-      asked.push([name, ...args].join(' '));
+      requests.push([name, ...args].join(' '));
       return (reader[name] as (...all: string[]) => Promise<unknown>)(...args);
     },
   });
-  const noted: Reader = Object.assign({ ...reader }, ...ASKED.map(noting));
-  return { plain, base, asked, ahead: withReadAhead({ ...plain, reader: noted }) };
+  const recordingReader: Reader = Object.assign({ ...reader }, ...METHODS.map(recorded));
+  return { plain, base, requests, ahead: withReadAhead({ ...plain, reader: recordingReader }) };
 }
 
 async function publish(source: Source, edits: Record<string, string | null>): Promise<string> {
@@ -32,7 +35,7 @@ async function publish(source: Source, edits: Record<string, string | null>): Pr
   return commit ?? '';
 }
 
-/** What a pass asks, and what it is told. */
+/** Makes the requests of a pass that do not read files; returns the answers. */
 async function passOf({ reader }: Source, base: string, commit: string) {
   const common = await reader.commonAncestor(base, commit);
   const isAncestor = await reader.isAncestor(base, commit);
@@ -40,7 +43,8 @@ async function passOf({ reader }: Source, base: string, commit: string) {
   return { common, isAncestor, folder };
 }
 
-async function bytesOf({ reader }: Source, from: string, to: string): Promise<string[]> {
+/** The texts of all files that differ between two trees; empty for a deleted one. */
+async function changedTexts({ reader }: Source, from: string, to: string): Promise<string[]> {
   const changes = (await reader.changes(from, to)) ?? [];
   const blobs = changes.map(async ({ entry }) => {
     const found = entry === null ? null : await reader.blob(entry.blob, 1000);
@@ -50,69 +54,69 @@ async function bytesOf({ reader }: Source, from: string, to: string): Promise<st
 }
 
 describe('a source that reads ahead', () => {
-  it('knows what a pass on its own commit asks, as the repository would answer it', async () => {
-    const { plain, base, asked, ahead } = await start();
+  it('answers a pass on its own commit as the repository would, without further requests to it', async () => {
+    const { plain, base, requests, ahead } = await openAhead();
     const before = (await plain.reader.folderTree(base)) ?? '';
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n', 'apps/b.yaml': null });
-    await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true), 60_000);
-    const read = asked.length;
+    await vi.waitFor(() => expect(requests.some((request) => request.startsWith('blob'))).toBe(true), 60_000);
+    const count = requests.length;
     const pass = await passOf(ahead, base, commit);
-    const texts = await bytesOf(ahead, before, pass.folder ?? '');
-    expect(asked.length).toBe(read);
+    const texts = await changedTexts(ahead, before, pass.folder ?? '');
+    expect(requests.length).toBe(count);
     expect(pass).toEqual(await passOf(plain, base, commit));
     expect(texts.sort()).toEqual(['', 'more\n']);
   });
 
-  it('gives each answer once', async () => {
-    const { base, asked, ahead } = await start();
+  it('uses each answer only once', async () => {
+    const { base, requests, ahead } = await openAhead();
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n' });
-    await vi.waitFor(() => expect(asked.some((question) => question.startsWith('blob'))).toBe(true), 60_000);
+    await vi.waitFor(() => expect(requests.some((request) => request.startsWith('blob'))).toBe(true), 60_000);
     const first = await passOf(ahead, base, commit);
-    const read = asked.length;
+    const count = requests.length;
     expect(await passOf(ahead, base, commit)).toEqual(first);
-    expect(asked.length).toBe(read + 3);
+    expect(requests.length).toBe(count + 3);
   });
 
   it.each([
-    { name: 'failed', answer: () => Promise.reject(new Error('git ended')) },
-    { name: 'found nothing', answer: () => Promise.resolve({ missing: true } as const) },
-  ])('asks again where the look ahead $name', async ({ answer }) => {
-    let looks = 0;
-    const { plain, base, ahead } = await start((reader) => ({
+    ['failed', () => Promise.reject(new Error('git ended'))],
+    ['found nothing', () => Promise.resolve({ missing: true } as const)],
+  ])('repeats a request if reading ahead %s', async (_, answer) => {
+    let blobReads = 0;
+    const { plain, base, ahead } = await openAhead((reader) => ({
       ...reader,
       blob: (id, maxBytes) => {
-        looks += 1;
-        return looks === 1 ? answer() : reader.blob(id, maxBytes);
+        blobReads += 1;
+        return blobReads === 1 ? answer() : reader.blob(id, maxBytes);
       },
     }));
     const before = (await plain.reader.folderTree(base)) ?? '';
     const commit = await publish(ahead, { 'apps/a.yaml': 'more\n' });
-    await vi.waitFor(() => expect(looks).toBe(1), 60_000);
+    await vi.waitFor(() => expect(blobReads).toBe(1), 60_000);
     const after = (await ahead.reader.folderTree(commit)) ?? '';
-    expect(await bytesOf(ahead, before, after)).toEqual(['more\n']);
-    expect(looks).toBe(2);
+    expect(await changedTexts(ahead, before, after)).toEqual(['more\n']);
+    expect(blobReads).toBe(2);
   });
 
-  it('asks nothing more once it is closed', async () => {
-    const { asked, ahead } = await start();
+  it('makes no more requests once it is closed', async () => {
+    const { requests, ahead } = await openAhead();
     let isClosed = false;
     const commit = publish(ahead, { 'apps/a.yaml': 'more\n' });
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0), { interval: 1, timeout: 60_000 });
+    await vi.waitFor(() => expect(requests.length).toBeGreaterThan(0), { interval: 1, timeout: 60_000 });
     const closing = ahead.close().then(() => {
       isClosed = true;
     });
     await Promise.allSettled([commit, closing]);
-    const read = asked.length;
+    const count = requests.length;
     await sleep(100);
-    expect([isClosed, asked.length]).toEqual([true, read]);
+    expect([isClosed, requests.length]).toEqual([true, count]);
   });
 
   it('reads nothing ahead of a write that makes no commit', async () => {
-    const { asked, ahead, plain } = await start();
+    const { requests, ahead, plain } = await openAhead();
     const head = await plain.reader.head();
     await expect(
       ahead.publisher.publish({ ...head, branch: null }, [draftOf({ 'apps/a.yaml': 'more\n' })]),
     ).rejects.toMatchObject({ kind: 'conflict' });
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });

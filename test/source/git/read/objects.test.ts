@@ -26,50 +26,48 @@ describe('info', () => {
     { name: 'the top tree', expression: `${revision}^{tree}`, type: 'tree' },
     { name: 'a file', expression: 'HEAD:a.txt', type: 'blob' },
     { name: 'a file with a space in its name', expression: 'HEAD:folder/with space.txt', type: 'blob' },
-    { name: 'a file with letters of several bytes', expression: 'HEAD:größe.txt', type: 'blob' },
+    { name: 'a file with a name in UTF-8', expression: 'HEAD:größe.txt', type: 'blob' },
   ])('finds $name', async ({ expression, type }) => {
     const id = await repository.git('rev-parse', expression);
     expect(await objects.info(expression)).toEqual({ id, type, size: expect.any(Number) });
   });
 
   it.each([
-    { name: 'a path that is not there', expression: 'HEAD:none' },
-    { name: 'a branch that is not there', expression: 'refs/heads/none^{commit}' },
-    { name: 'an object that is not there', expression: '1'.repeat(40) },
-    { name: 'a file asked for as a commit', expression: 'HEAD:a.txt^{commit}' },
-    { name: 'a shortened id of nothing', expression: 'dead' },
-    { name: 'an option', expression: '--help' },
-    { name: 'nothing but a peel', expression: '^{commit}' },
-    { name: 'a search that finds nothing', expression: ':/nothing of the kind' },
-    { name: 'text of a format', expression: '%(objectname) %s' },
-    { name: 'a line break, which would be a second request', expression: 'HEAD\ncontents HEAD' },
-    { name: 'a carriage return', expression: 'HEAD\r' },
-  ])('has null for $name', async ({ expression }) => {
+    ['a missing path', 'HEAD:none'],
+    ['a missing branch', 'refs/heads/none^{commit}'],
+    ['a missing object', '1'.repeat(40)],
+    ['a file that is requested as a commit', 'HEAD:a.txt^{commit}'],
+    ['a shortened id of no object', 'dead'],
+    ['an option', '--help'],
+    ['a suffix without an object', '^{commit}'],
+    ['a search without a match', ':/nothing of the kind'],
+    ['the placeholders of a format', '%(objectname) %s'],
+    ['a line break, which would start a second request', 'HEAD\ncontents HEAD'],
+    ['a carriage return', 'HEAD\r'],
+  ])('resolves to null for %s', async (_, expression) => {
     expect(await objects.info(expression)).toBeNull();
   });
 
-  it('goes on answering after all of these', async () => {
+  it('still answers after requests for missing objects', async () => {
     expect(await objects.info('HEAD')).toMatchObject({ id: revision });
   });
 });
 
 describe('contents', () => {
-  it('are the bytes as they are', async () => {
+  it('returns the unchanged bytes of an object', async () => {
     expect([...((await objects.contents(await idOf('binary.bin'))) ?? [])]).toEqual([0, 1, 10, 255, 10, 0]);
     expect(await objects.contents(await idOf('empty.txt'))).toHaveLength(0);
   });
 
-  it('are null for an object that is missing', async () => {
+  it('resolves to null for a missing object', async () => {
     expect(await objects.contents('1'.repeat(40))).toBeNull();
   });
 
-  it.each(['HEAD', 'a\nb', ''])('are asked for by object id only, never by %j', async (text) => {
+  it.each(['HEAD', 'a\nb', ''])('rejects %j, which is not an object id', async (text) => {
     await expect(async () => objects.contents(text)).rejects.toMatchObject({ kind: 'internal' });
   });
-});
 
-describe('contents of an object that is made to fill the memory', () => {
-  it('are not read, and the next question is answered', async () => {
+  it('rejects an object that is too large for memory, and still answers the next request', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/huge`, Buffer.alloc(2 ** 26 + 1, ' '));
     const huge = await repository.git('hash-object', '-w', `${folder}/huge`);
@@ -83,29 +81,29 @@ describe('contents of an object that is made to fill the memory', () => {
 
 describe('blob', () => {
   it.each([
-    { name: 'the exact size allowed', max: 4 },
-    { name: 'more allowed', max: 1000 },
-  ])('has its bytes with $name', async ({ max }) => {
+    ['just as large as allowed', 4],
+    ['smaller than allowed', 1000],
+  ])('returns the bytes of a blob that is %s', async (_, max) => {
     expect(await objects.blob(await idOf('a.txt'), max)).toEqual({ bytes: Buffer.from('one\n') });
   });
 
-  it('that is larger than allowed is not read', async () => {
+  it('returns only the size of a blob that is larger than allowed', async () => {
     expect(await objects.blob(await idOf('a.txt'), 3)).toEqual({ tooLarge: 4 });
   });
 
-  it('without content is no missing one', async () => {
+  it('returns the bytes of an empty blob', async () => {
     expect(await objects.blob(await idOf('empty.txt'), 0)).toEqual({ bytes: Buffer.alloc(0) });
   });
 
   it.each([
-    { name: 'nothing at all', id: '1'.repeat(40) },
-    { name: 'a commit', id: revision },
-    { name: 'a tree', id: tree },
-  ])('is missing where its id is that of $name', async ({ id }) => {
+    ['no object', '1'.repeat(40)],
+    ['a commit', revision],
+    ['a tree', tree],
+  ])('reports a blob as missing if the id is that of %s', async (_, id) => {
     expect(await objects.blob(id, 1000)).toEqual({ missing: true });
   });
 
-  it('is found when it came after the process was started, loose or packed', async () => {
+  it('finds blobs that were added or packed after the process started', async () => {
     await objects.info('HEAD');
     await repository.commit({ 'later.txt': 'later\n' });
     const id = await idOf('later.txt');
@@ -115,7 +113,7 @@ describe('blob', () => {
     expect(await objects.blob(await idOf('a.txt'), 100)).toEqual({ bytes: Buffer.from('one\n') });
   });
 
-  it('can be read many at a time', async () => {
+  it('reads many blobs concurrently', async () => {
     const ids = await Promise.all(['a.txt', 'empty.txt', 'binary.bin'].map(idOf));
     const all = Array.from({ length: 300 }, (_, index) => ids[index % 3] as string);
     const sizes = (await Promise.all(all.map((id) => objects.blob(id, 100)))).map((blob) =>
@@ -125,17 +123,17 @@ describe('blob', () => {
   });
 });
 
-describe('the process', () => {
-  it('that is ended while it reads is replaced, and nobody notices', async () => {
-    const noting = await notingGit();
-    const reader = openObjects(noting.use(contextAt(repository.folder)));
+describe('openObjects', () => {
+  it('repeats requests in a new process if something kills git meanwhile', async () => {
+    const recorder = await notingGit();
+    const reader = openObjects(recorder.use(contextAt(repository.folder)));
     onTestFinished(() => reader.close());
     const file = await idOf('a.txt');
     await reader.info('HEAD');
-    const id = (await noting.last()) as number;
-    process.kill(id, 'SIGSTOP');
+    const pid = (await recorder.last()) as number;
+    process.kill(pid, 'SIGSTOP');
     const answers = Promise.all([reader.info(revision), reader.contents(file)]);
-    process.kill(id, 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
     const [head, text] = await answers;
     expect([head?.id, text?.toString()]).toEqual([revision, 'one\n']);
   });

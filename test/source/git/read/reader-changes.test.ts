@@ -6,17 +6,17 @@ import type { TreeEntry } from '../../../../src/desired/entry.ts';
 import { openCheckout } from '../../../../src/source/git/checkout.ts';
 import type { TreeChange } from '../../../../src/source/source.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
-import { MACHINE, newRepository, openSource, repositoryOfFile } from '../support.ts';
+import { draftOf, MACHINE, newRepository, openSource, repositoryOfFile } from '../support.ts';
 
 const repository = await repositoryOfFile();
 await mkdir(join(repository.folder, 'ds'));
 const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE);
 afterAll(() => source.reader.close());
 
-/** A submodule that is never shown as changed. */
+/** Settings of a submodule whose changes git does not show. */
 const MODULES = '[submodule "sub"]\n\tpath = apps/sub.yaml\n\turl = /nowhere\n\tignore = all\n';
 
-/** What a random folder holds: contents by path, or where a link points to. */
+/** The files of a random folder by path; `text` is the content, or the target of a link. */
 type Files = Readonly<Record<string, { kind: 'file' | 'link' | 'program'; text: string }>>;
 
 const segment = fc.constantFrom('apps', 'a', 'b', 'web.yaml', 'größe', 'x y', '-d', 'n\nl');
@@ -33,11 +33,12 @@ const files: fc.Arbitrary<Files> = fc
   )
   .map((entries) => Object.fromEntries(withoutCollisions(entries)));
 
-/** A path that is a file cannot be a folder too. */
+/** Drops files whose path is a folder of another file. */
 function withoutCollisions<T>(entries: [string, T][]): [string, T][] {
   return entries.filter(([path]) => !entries.some(([other]) => other.startsWith(`${path}/`)));
 }
 
+/** Replaces the folder's files by these and commits; resolves to the commit. */
 async function commitFiles(wanted: Files): Promise<string> {
   const folder = join(repository.folder, 'ds');
   await rm(folder, { recursive: true, force: true });
@@ -51,6 +52,7 @@ async function commitFiles(wanted: Files): Promise<string> {
   return repository.commit({}, 'random');
 }
 
+/** The entries of a tree after changes. */
 function apply(before: readonly TreeEntry[], changes: readonly TreeChange[]): TreeEntry[] {
   const entries = new Map(before.map((entry) => [entry.path, entry]));
   for (const { path, entry } of changes) {
@@ -68,7 +70,7 @@ async function treeOf(revision: string): Promise<string> {
 }
 
 describe('changes', () => {
-  it('lead from the entries of one tree to those of the other', async () => {
+  it('lead from the entries of one tree to those of the other (random trees)', async () => {
     await fc.assert(
       fc.asyncProperty(files, files, async (one, other) => {
         const [from, to] = [await treeOf(await commitFiles(one)), await treeOf(await commitFiles(other))];
@@ -81,12 +83,12 @@ describe('changes', () => {
     );
   });
 
-  it('are none between a tree and itself', async () => {
+  it('are empty between a tree and itself', async () => {
     const tree = await treeOf(await commitFiles({ a: { kind: 'file', text: 'one' } }));
     expect(await source.reader.changes(tree, tree)).toEqual([]);
   });
 
-  it('can be asked for many at a time', async () => {
+  it('of many pairs of trees can be requested concurrently', async () => {
     const trees: string[] = [];
     for (const text of ['1', '2', '3'])
       trees.push(await treeOf(await commitFiles({ a: { kind: 'file', text } })));
@@ -103,7 +105,7 @@ describe('changes', () => {
     );
   });
 
-  it('of many files come whole', async () => {
+  it('of thousands of files are all returned', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 2000 }, (_, index) => [
         `apps/${index}.yaml`,
@@ -116,9 +118,9 @@ describe('changes', () => {
   });
 
   it.each([
-    { who: 'the commit', config: [], files: { '.gitmodules': MODULES } },
-    { who: 'the repository', config: ['diff.ignoreSubmodules', 'all'], files: {} },
-  ])('name a submodule that $who has people not see', async ({ config, files }) => {
+    ['the commit', [], { '.gitmodules': MODULES }],
+    ['the repository', ['diff.ignoreSubmodules', 'all'], {}],
+  ])('include a submodule that settings of %s tell git to ignore', async (_, config, files) => {
     const { folder, git, commit } = await newRepository();
     const first = await commit({ 'apps/web.yaml': 'a\n' });
     if (config.length > 0) await git('config', ...config);
@@ -135,7 +137,7 @@ describe('changes', () => {
     expect(await reader.changes(after, before)).toContainEqual({ path: added.path, entry: null });
   });
 
-  it('cannot be told from a tree that is gone, and the next question is answered', async () => {
+  it('are null if one of the trees is missing, and the next request is answered', async () => {
     const rewritten = await newRepository();
     const { reader } = await openSource(rewritten.folder);
     const old = (await reader.folderTree(await rewritten.commit({ a: 'one', 'b/c': 'two' }))) as string;
@@ -147,34 +149,35 @@ describe('changes', () => {
     expect(await reader.changes(old, now)).toBeNull();
     expect(await reader.changes(now, now)).toEqual([]);
   });
-});
 
-describe('trees whose paths are longer than memory should hold', () => {
-  it('are not compared, and the next ones are', async () => {
+  it('are null for trees with more paths than fit into memory, and the next request is answered', async () => {
     const hostile = await newRepository();
-    const git = plumbingOf(hostile);
-    const file = { mode: '100644', name: 'a', id: git.blob('') };
+    const plumbing = plumbingOf(hostile);
+    const file = { mode: '100644', name: 'a', id: plumbing.blob('') };
     const longNames = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(1_000_000, 'a'));
-    const id = git.tree(longNames.map((name) => ({ ...file, name })));
-    const large = git.tree(
+    const id = plumbing.tree(longNames.map((name) => ({ ...file, name })));
+    const large = plumbing.tree(
       Array.from({ length: 7 }, (_, index) => ({ mode: '40000', name: `${index}`, id })),
     );
     const { reader } = await openSource(hostile.folder);
-    const [empty, small] = [git.tree([]), git.tree([file])];
-    expect((await reader.changes(empty, large))?.length).toBeUndefined();
+    const [empty, small] = [plumbing.tree([]), plumbing.tree([file])];
+    expect(await reader.changes(empty, large)).toBeNull();
     expect(await reader.changes(empty, small)).toHaveLength(1);
   });
 });
 
 describe('list', () => {
-  it('of a tree that is not there cannot be read', async () => {
+  it('rejects as unavailable if the tree is missing', async () => {
     await expect(source.reader.list('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
   });
 
-  it.each(['HEAD', '', '--all'])('takes no name (%j)', async (name) => {
-    await expect(source.reader.list(name)).rejects.toMatchObject({ kind: 'internal' });
-    await expect(source.reader.changes(name, name)).rejects.toMatchObject({ kind: 'internal' });
-  });
+  it.each(['HEAD', '', '--all'])(
+    'rejects %j, which is not the id of a tree, and so does changes',
+    async (name) => {
+      await expect(source.reader.list(name)).rejects.toMatchObject({ kind: 'internal' });
+      await expect(source.reader.changes(name, name)).rejects.toMatchObject({ kind: 'internal' });
+    },
+  );
 });
 
 describe('a repository with the sha256 format', () => {
@@ -184,13 +187,9 @@ describe('a repository with the sha256 format', () => {
     const { reader, publisher } = await openSource(join(sha256.folder, 'ds'));
     const head = await reader.head();
     expect(head.revision).toBe(first);
-    const draft = {
-      edits: [{ path: 'apps/new.yaml', text: 'container_image: b\n' }],
-      message: 'new\n',
-      author: { name: 'a', email: 'a@b' },
-      at: 0,
-    };
-    const [second = ''] = await publisher.publish(head, [draft]);
+    const [second = ''] = await publisher.publish(head, [
+      draftOf({ 'apps/new.yaml': 'container_image: b\n' }),
+    ]);
     expect(second).toHaveLength(64);
     const [from, to] = [await reader.folderTree(first), await reader.folderTree(second)] as [string, string];
     const [change] = (await reader.changes(from, to)) ?? [];
@@ -203,16 +202,10 @@ describe('a repository with the sha256 format', () => {
     expect(await sha256.git('status', '--porcelain')).toBe('');
   });
 
-  it('without a commit gets its first one', async () => {
+  it('takes its first commit', async () => {
     const sha256 = await newRepository('--object-format=sha256');
     const { reader, publisher } = await openSource(sha256.folder);
-    const draft = {
-      edits: [{ path: 'a', text: 'b' }],
-      message: 'm\n',
-      author: { name: 'a', email: 'a@b' },
-      at: 0,
-    };
-    const [only] = await publisher.publish(await reader.head(), [draft]);
+    const [only] = await publisher.publish(await reader.head(), [draftOf({ a: 'b' })]);
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision: only });
     expect(await sha256.git('status', '--porcelain')).toBe('');
   });

@@ -1,22 +1,25 @@
 import { mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
-import { MACHINE, newRepository, openSource, publishOne } from '../support.ts';
+import { machineWithGit } from '../machine-with-git.ts';
+import { newRepository, openSource, publishOne } from '../support.ts';
 
+/** A repository whose folder `ds` has one commit. */
 async function repositoryWithCommit(): Promise<{ repository: TestRepository; revision: string }> {
   const repository = await testRepository();
   return { repository, revision: await repository.commit({ 'ds/apps/web.yaml': 'container_image: a\n' }) };
 }
 
+/** The path of a loose object. */
 function objectFile(folder: string, id: string): string {
   return join(folder, '.git/objects', id.slice(0, 2), id.slice(2));
 }
 
 describe('head', () => {
-  it('is the branch that is checked out, and follows it to another one', async () => {
+  it('is the branch that is checked out, and changes with it', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
@@ -27,7 +30,7 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
   });
 
-  it('has no branch while it is detached', async () => {
+  it('has no branch while HEAD is detached', async () => {
     const { repository, revision } = await repositoryWithCommit();
     await repository.commit({ 'ds/a': '' });
     const { reader } = await openSource(join(repository.folder, 'ds'));
@@ -35,7 +38,7 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: null, revision });
   });
 
-  it('has no revision on a branch without a commit', async () => {
+  it('has no revision while the branch has no commit', async () => {
     const repository = await testRepository();
     await mkdir(join(repository.folder, 'ds'));
     const { reader } = await openSource(join(repository.folder, 'ds'));
@@ -46,18 +49,24 @@ describe('head', () => {
 
   it.each<[string, (repository: TestRepository, revision: string) => Promise<unknown>]>([
     ['is missing', ({ folder }, revision) => rm(objectFile(folder, revision))],
-    ['was emptied by a loss of power', ({ folder }) => writeFile(join(folder, '.git/refs/heads/main'), '')],
-  ])('of a branch whose commit %s cannot be told, and is no branch without a commit', async (_, damage) => {
-    const { repository, revision } = await repositoryWithCommit();
-    await damage(repository, revision);
-    const { reader } = await openSource(join(repository.folder, 'ds'));
-    await expect(reader.head()).rejects.toMatchObject({
-      kind: 'unavailable',
-      message: 'the commit of the branch "main" cannot be read: it is missing or damaged; see git fsck',
-    });
-  });
+    [
+      'is unknown since a loss of power emptied the ref',
+      ({ folder }) => writeFile(join(folder, '.git/refs/heads/main'), ''),
+    ],
+  ])(
+    'rejects as unavailable if the commit of the branch %s, instead of having no revision',
+    async (_, damage) => {
+      const { repository, revision } = await repositoryWithCommit();
+      await damage(repository, revision);
+      const { reader } = await openSource(join(repository.folder, 'ds'));
+      await expect(reader.head()).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: 'the commit of the branch "main" cannot be read: it is missing or damaged; see git fsck',
+      });
+    },
+  );
 
-  it('of a branch whose commit is damaged cannot be told', async () => {
+  it('rejects as unavailable if the commit of the branch is damaged', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const file = objectFile(repository.folder, revision);
     await rm(file);
@@ -66,7 +75,7 @@ describe('head', () => {
     await expect(reader.head()).rejects.toMatchObject({ kind: 'unavailable' });
   });
 
-  it('is there again with the objects that another repository keeps for this one', async () => {
+  it('rejects as unavailable while the repository with the shared objects of a clone is missing, and recovers with it', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const clone = repositoryAt(join(await temporaryFolder(), 'clone'));
     await repository.git('clone', '--quiet', '--shared', repository.folder, clone.folder);
@@ -77,14 +86,14 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
   });
 
-  it('of another name for a branch without a commit has no revision', async () => {
+  it('has no revision if the branch is a symbolic ref to one without a commit', async () => {
     const repository = await newRepository();
     await repository.git('symbolic-ref', 'refs/heads/main', 'refs/heads/trunk');
     const { reader } = await openSource(repository.folder);
     expect((await reader.head()).revision).toBeNull();
   });
 
-  it('of another name for a branch is that of the branch, also where a space that is not ASCII ends its name', async () => {
+  it('is the branch to which a symbolic ref leads, even if its name ends with a space that is not ASCII', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const branch = 'refs/heads/line\u2028separator\u00a0';
     await repository.git('update-ref', branch, revision);
@@ -96,7 +105,7 @@ describe('head', () => {
     expect(await followsHead.head()).toEqual({ branch, revision });
   });
 
-  it('is a fixed branch whatever is checked out', async () => {
+  it('stays on the branch of GIT_BRANCH while others are checked out', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'), 'main');
     await repository.git('switch', '--quiet', '-c', 'other');
@@ -106,13 +115,13 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
   });
 
-  it('of a fixed branch that is not there has no revision while there is no branch at all', async () => {
+  it('has no revision if the branch of GIT_BRANCH is missing and there are no other branches', async () => {
     const repository = await newRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'), 'none');
     expect(await reader.head()).toEqual({ branch: 'refs/heads/none', revision: null });
   });
 
-  it('of a fixed branch that is not there, beside others, cannot be told', async () => {
+  it('rejects as unavailable if the branch of GIT_BRANCH is missing while others exist', async () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'), 'none');
     await expect(reader.head()).rejects.toMatchObject({
@@ -121,7 +130,7 @@ describe('head', () => {
     });
   });
 
-  it('of a linked work tree is that of its own branch', async () => {
+  it('is that of its own branch in a linked work tree', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const linked = repositoryAt(join(await temporaryFolder(), 'linked'));
     await repository.git('worktree', 'add', '--quiet', '-b', 'side', linked.folder);
@@ -134,28 +143,24 @@ describe('head', () => {
     expect((await reader.head()).branch).toBeNull();
   });
 
-  it('of a packed branch is read without a process for each look, also with wide spaces in its name', async () => {
+  it('is read from packed-refs without a git process for each read, even if the name has spaces that are not ASCII', async () => {
     const { repository } = await repositoryWithCommit();
     await repository.git('branch', '--move', 'main', 'wide\u3000space\u00a0');
     const revision = await repository.commit({ 'ds/a': '' });
     await repository.git('pack-refs', '--all', '--prune');
-    const noted = join(await temporaryFolder(), 'git');
-    const path = process.env['PATH'];
-    await writeFile(noted, `#!/bin/sh\necho "$1" >> "${noted}.calls"\nPATH='${path}' exec git "$@"\n`, {
-      mode: 0o755,
-    });
-    const machine = { ...MACHINE, env: { PATH: `${dirname(noted)}:${path}` } };
+    const log = join(await temporaryFolder(), 'log');
+    const machine = await machineWithGit(`echo "$1" >> '${log}'`);
     const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
     onTestFinished(() => source.close());
     const head = { branch: 'refs/heads/wide\u3000space\u00a0', revision };
     expect(await source.reader.head()).toEqual(head);
     expect(await source.reader.head()).toEqual(head);
-    expect(await readFile(`${noted}.calls`, 'utf8')).not.toContain('for-each-ref');
+    expect(await readFile(log, 'utf8')).not.toContain('for-each-ref');
     const written = await publishOne(source, { 'apps/web.yaml': 'container_image: b\n' });
     expect(await source.reader.head()).toEqual({ ...head, revision: written });
   });
 
-  it('of a packed branch is not that of one whose name begins or ends with its name', async () => {
+  it('is not confused with packed branches whose names begin or end with that of the branch', async () => {
     const { repository, revision } = await repositoryWithCommit();
     for (const name of ['x/main', 'main2', 'refs/heads/main']) {
       await repository.git('switch', '--quiet', '-c', name);
@@ -168,7 +173,7 @@ describe('head', () => {
     expect(await reader.head()).toEqual({ branch: 'refs/heads/main', revision });
   });
 
-  it('is found again after the refs were packed and the objects with them', async () => {
+  it('is still found after refs and objects were packed', async () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await reader.head();
@@ -181,7 +186,7 @@ describe('head', () => {
     expect((await reader.head()).revision).toBe(next);
   });
 
-  it('cannot be read when the repository is gone', async () => {
+  it('rejects as unavailable if the repository is missing', async () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await reader.head();
@@ -190,8 +195,8 @@ describe('head', () => {
   });
 });
 
-describe('folder', () => {
-  it('is its tree', async () => {
+describe('folderTree', () => {
+  it('is the id of the folder as a tree', async () => {
     const { repository, revision } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     expect(await reader.folderTree(revision)).toBe(await repository.git('rev-parse', `${revision}:ds`));
@@ -216,14 +221,14 @@ describe('folder', () => {
         await inner.commit({ a: '' });
       },
     },
-  ])('that $name at a revision is not there', async ({ prepare }) => {
+  ])('is null if the folder $name at the revision', async ({ prepare }) => {
     const repository = await testRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await prepare(repository.folder);
     expect(await reader.folderTree(await repository.commit({ 'other.txt': '' }))).toBeNull();
   });
 
-  it('below a symlink is not there', async () => {
+  it('is null for a folder below a symlink of the commit', async () => {
     const repository = await testRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await writeFiles(repository.folder, { 'real/ds/a': '' });
@@ -231,15 +236,15 @@ describe('folder', () => {
     const revision = await repository.commit({});
     expect(await reader.folderTree(revision)).toBeNull();
     const through = await openSource(join(repository.folder, 'link/ds'));
-    // The folder of the disk is meant: behind the link lies `real/ds`.
+    // On disk, the link leads to `real/ds`.
     expect(through.repository.prefix).toBe('real/ds');
     expect(await through.reader.folderTree(revision)).not.toBeNull();
   });
 
   it.each([
-    { name: 'at the top', below: '', prefix: '' },
-    { name: 'deep down', below: 'a/b c/größe "x"', prefix: 'a/b c/größe "x"' },
-  ])('$name has only what is in it', async ({ below, prefix }) => {
+    ['at the top', ''],
+    ['deep in the repository', 'a/b c/größe "x"'],
+  ])('has only what is in the folder, which is %s', async (_, below) => {
     const repository = await testRepository();
     const path = (name: string): string => (below === '' ? name : `${below}/${name}`);
     const revision = await repository.commit({
@@ -248,7 +253,7 @@ describe('folder', () => {
     });
     await repository.commit({ 'else/y': '' });
     const source = await openSource(join(repository.folder, below));
-    expect(source.repository.prefix).toBe(prefix);
+    expect(source.repository.prefix).toBe(below);
     const tree = await source.reader.folderTree(revision);
     expect((await source.reader.list(tree as string)).map((entry) => entry.path)).toEqual([
       'apps/web.yaml',
@@ -256,7 +261,7 @@ describe('folder', () => {
     ]);
   });
 
-  it('of a revision that is gone cannot be read, which is something else than not there', async () => {
+  it('rejects as unavailable if the revision is missing, instead of being null', async () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await expect(reader.folderTree('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
@@ -265,9 +270,9 @@ describe('folder', () => {
 
 describe('commit', () => {
   it.each([
-    { name: 'a subject', message: 'one line', has: 'one line\n' },
+    { name: 'only a subject', message: 'one line', has: 'one line\n' },
     {
-      name: 'body and trailers',
+      name: 'a body and trailers',
       message: 'one\n\ntwo\n\nAllow-Empty: true',
       has: 'one\n\ntwo\n\nAllow-Empty: true\n',
     },
@@ -276,8 +281,8 @@ describe('commit', () => {
       message: 'x\n\ncommitter A <a@b> 5 +0000',
       has: 'x\n\ncommitter A <a@b> 5 +0000\n',
     },
-    { name: 'letters of several bytes', message: 'größe 😀', has: 'größe 😀\n' },
-  ])('has its message with $name', async ({ message, has }) => {
+    { name: 'characters that are not ASCII', message: 'größe 😀', has: 'größe 😀\n' },
+  ])('has the whole message, with $name', async ({ message, has }) => {
     const repository = await testRepository();
     const revision = await repository.commit({ a: '' }, message);
     const { reader } = await openSource(repository.folder);
@@ -285,7 +290,7 @@ describe('commit', () => {
     expect(await reader.commit(revision)).toEqual({ time, authored: time, parents: [], message: has });
   });
 
-  it('has its parents, and keeps the time of its author when it is made again', async () => {
+  it('has its parents, and keeps its author time when it is amended', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ a: '' });
     await repository.commit({ a: 'x' });
@@ -296,7 +301,7 @@ describe('commit', () => {
     expect(time).toBeGreaterThan(authored);
   });
 
-  it('without a message has an empty one', async () => {
+  it('has an empty message if it was made without one', async () => {
     const repository = await testRepository();
     await repository.commit({ a: '' });
     await repository.git('commit', '--quiet', '--allow-empty', '--allow-empty-message', '-m', '');
@@ -304,7 +309,7 @@ describe('commit', () => {
     expect(await reader.commit(await repository.git('rev-parse', 'HEAD'))).toMatchObject({ message: '' });
   });
 
-  it('that is not there cannot be read', async () => {
+  it('rejects as unavailable if it is missing', async () => {
     const { repository } = await repositoryWithCommit();
     const { reader } = await openSource(repository.folder);
     await expect(reader.commit('1'.repeat(40))).rejects.toMatchObject({ kind: 'unavailable' });
@@ -312,7 +317,7 @@ describe('commit', () => {
 });
 
 describe('commonAncestor', () => {
-  it('is the newest commit of both, in every relation that two can have', async () => {
+  it('is the newest commit in the histories of both, however two commits are related', async () => {
     const repository = await testRepository();
     const { git } = repository;
     const first = await repository.commit({ a: '1' });
@@ -330,7 +335,7 @@ describe('commonAncestor', () => {
       ['a descendant', third, first, first],
       ['diverged', third, side, first],
       ['unrelated', third, other, null],
-      ['not here', 'a'.repeat(40), third, null],
+      ['missing', 'a'.repeat(40), third, null],
     ];
     for (const [name, one, two, expected] of rows)
       expect([name, await reader.commonAncestor(one, two)]).toEqual([name, expected]);

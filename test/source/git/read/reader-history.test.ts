@@ -7,10 +7,10 @@ import { plumbingOf } from '../../../support/plumbing.ts';
 import { draftOf, newRepository, openSource, publishOne } from '../support.ts';
 
 const APP = 'container_image: a\n';
-/** What a git that came later writes into its repositories. */
-const NEWER = '[core]\nrepositoryformatversion = 1\n[extensions]\nfromTheFuture = true\n';
+/** Settings of a repository that only a newer git can use. */
+const NEEDS_NEWER_GIT = '[core]\nrepositoryformatversion = 1\n[extensions]\nfromTheFuture = true\n';
 
-/** Forgets everything that no branch reaches. */
+/** Drops all objects that no ref reaches. */
 async function prune({ git }: TestRepository): Promise<void> {
   await git('reflog', 'expire', '--expire=now', '--all');
   await git('gc', '--quiet', '--prune=now');
@@ -20,7 +20,7 @@ async function prune({ git }: TestRepository): Promise<void> {
  *   a - b - c - m    main
  *        \     /
  *         s --     side
- *   x            another root
+ *   x            root, without a common ancestor
  */
 async function branchyRepository() {
   const repository = await testRepository();
@@ -40,39 +40,39 @@ async function branchyRepository() {
 
 describe('isAncestor', () => {
   const rows = [
-    { ancestor: 'a', revision: 'b', is: true, why: 'its parent' },
-    { ancestor: 'a', revision: 'm', is: true, why: 'far before it' },
+    { ancestor: 'a', revision: 'b', is: true, why: 'the parent' },
+    { ancestor: 'a', revision: 'm', is: true, why: 'an older ancestor' },
     { ancestor: 's', revision: 'm', is: true, why: 'the second parent of a merge' },
     { ancestor: 'c', revision: 'm', is: true, why: 'the first parent of a merge' },
-    { ancestor: 'b', revision: 'b', is: true, why: 'itself' },
-    { ancestor: 'b', revision: 'a', is: false, why: 'its child' },
-    { ancestor: 'c', revision: 's', is: false, why: 'on another branch' },
-    { ancestor: 'x', revision: 'm', is: false, why: 'of another root' },
+    { ancestor: 'b', revision: 'b', is: true, why: 'the same commit' },
+    { ancestor: 'b', revision: 'a', is: false, why: 'the child' },
+    { ancestor: 'c', revision: 's', is: false, why: 'a commit of another branch' },
+    { ancestor: 'x', revision: 'm', is: false, why: 'a commit of another root' },
   ] as const;
 
-  it('is told of every pair', async () => {
+  it('is true for the commit itself and its ancestors, and false for all others', async () => {
     const { repository, revisions } = await branchyRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'));
-    const told = await Promise.all(
+    const answers = await Promise.all(
       rows.map(({ ancestor, revision }) => reader.isAncestor(revisions[ancestor], revisions[revision])),
     );
-    expect(rows.map((row, index) => ({ ...row, is: told[index] }))).toEqual(rows);
+    expect(rows.map((row, index) => ({ ...row, is: answers[index] }))).toEqual(rows);
   });
 
-  it('is false of a revision that was pruned, or never was', async () => {
+  it('is false for a commit that was reset away, was pruned, or never existed', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ a: '1' });
-    const gone = await repository.commit({ a: '2' });
+    const resetAway = await repository.commit({ a: '2' });
     await repository.git('reset', '--quiet', '--hard', first);
     const now = await repository.commit({ a: '3' });
     const { reader } = await openSource(repository.folder);
-    expect(await reader.isAncestor(gone, now)).toBe(false);
+    expect(await reader.isAncestor(resetAway, now)).toBe(false);
     await prune(repository);
-    expect(await reader.isAncestor(gone, now)).toBe(false);
+    expect(await reader.isAncestor(resetAway, now)).toBe(false);
     expect(await reader.isAncestor('1'.repeat(40), now)).toBe(false);
   });
 
-  it('does not take a text of the message for a parent', async () => {
+  it('does not mistake a line of the message for a parent', async () => {
     const repository = await testRepository();
     const other = await repository.commit({ a: '1' });
     await repository.git('switch', '--quiet', '--orphan', 'root');
@@ -81,7 +81,7 @@ describe('isAncestor', () => {
     expect(await reader.isAncestor(other, now)).toBe(false);
   });
 
-  it('cannot be told of a descendant that is not there', async () => {
+  it('rejects as unavailable if the descendant is missing', async () => {
     const repository = await testRepository();
     const revision = await repository.commit({ a: '1' });
     const { reader } = await openSource(repository.folder);
@@ -90,7 +90,7 @@ describe('isAncestor', () => {
 });
 
 describe('lastChange', () => {
-  it('is the newest commit that changed the folder, also one that emptied it', async () => {
+  it('is the newest commit that changed the folder, even by deleting its last file', async () => {
     const repository = await testRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     const before = await repository.commit({ 'else.txt': '0' });
@@ -103,7 +103,7 @@ describe('lastChange', () => {
     expect(await reader.lastChange(after)).toBe(emptied);
   });
 
-  it('of a folder at the top is every commit that changes anything', async () => {
+  it('ignores empty commits if the folder is the whole repository', async () => {
     const repository = await testRepository();
     const { reader } = await openSource(repository.folder);
     const revision = await repository.commit({ a: '' });
@@ -111,7 +111,7 @@ describe('lastChange', () => {
     expect(await reader.lastChange(await repository.git('rev-parse', 'HEAD'))).toBe(revision);
   });
 
-  it('takes the folder for a name, not for a pattern', async () => {
+  it('does not treat the name of the folder as a pattern', async () => {
     const repository = await testRepository();
     const revision = await repository.commit({ 'd*s/a': '' });
     const { reader } = await openSource(join(repository.folder, 'd*s'));
@@ -126,17 +126,17 @@ describe('history', () => {
     return [...(await reader.history()).paths].sort();
   };
 
-  it('of a repository without a commit is empty', async () => {
+  it('is empty, but complete, in a repository without a commit', async () => {
     const { reader } = await openSource((await testRepository()).folder);
     expect(await reader.history()).toEqual({ paths: new Set(), newestCommit: 0, isComplete: true });
   });
 
-  it('has the names of every branch and every root, and of merges', async () => {
+  it('has the paths of all branches, roots and merges', async () => {
     const { repository } = await branchyRepository();
     expect(await pathsOf(repository)).toEqual(['a', 'b', 's', 'x'].map((name) => `apps/${name}.yaml`));
   });
 
-  it('has names that were deleted, renamed, or only there for one commit', async () => {
+  it('has paths that were deleted, renamed, or existed in only one commit', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/deleted.yaml': APP, 'ds/apps/old.yaml': APP, 'else.yaml': APP });
     await repository.git('mv', 'ds/apps/old.yaml', 'ds/apps/new.yaml');
@@ -147,7 +147,7 @@ describe('history', () => {
     );
   });
 
-  it('has names from before a graft, which cuts off what people see', async () => {
+  it('has paths from before a graft, which hides older commits from users', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/old.yaml': APP });
     await repository.commit({ 'ds/apps/old.yaml': null });
@@ -158,12 +158,12 @@ describe('history', () => {
     expect(await repository.git('rev-list', '--count', 'HEAD')).toBe('1');
     expect(await pathsOf(repository)).toEqual(['apps/new.yaml', 'apps/old.yaml']);
     const { reader } = await openSource(join(repository.folder, 'ds'));
-    // What git says of the deprecated file must not stand before what it complains about.
-    const complaint = await reader.touchedPaths('f'.repeat(40), last).catch((error: Error) => error.cause);
-    expect(String(complaint)).toMatch(/^GitFailure: git log failed: fatal: bad object/);
+    // git's hint that grafts are deprecated must not hide the error.
+    const failure = await reader.touchedPaths('f'.repeat(40), last).catch((error: Error) => error.cause);
+    expect(String(failure)).toMatch(/^GitFailure: git log failed: fatal: bad object/);
   });
 
-  it('has a name that only a merge commit brought', async () => {
+  it('has a path that only a merge commit added', async () => {
     const { repository } = await branchyRepository();
     await repository.git('switch', '--quiet', '-c', 'evil', 'side');
     await repository.commit({ 'else2.txt': '1' });
@@ -174,7 +174,7 @@ describe('history', () => {
     expect(await pathsOf(repository)).toContain('apps/evil.yaml');
   });
 
-  it('has names of a side branch whose merge took nothing from it', async () => {
+  it('has paths of a side branch whose merge took nothing from it', async () => {
     const { repository } = await branchyRepository();
     await repository.git('switch', '--quiet', '-c', 'ours');
     await repository.commit({ 'ds/apps/dropped.yaml': APP });
@@ -184,7 +184,7 @@ describe('history', () => {
     expect(await pathsOf(repository)).toContain('apps/dropped.yaml');
   });
 
-  it('has names of commits that were reset away, as long as git has them', async () => {
+  it('has paths of commits that were reset away or amended, until git prunes them', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ 'ds/apps/a.yaml': APP });
     await repository.commit({ 'ds/apps/reset.yaml': APP });
@@ -197,7 +197,7 @@ describe('history', () => {
     expect(await pathsOf(repository)).toEqual(['apps/a.yaml']);
   });
 
-  it('has names that only a tag, a stash, or another work tree reaches', async () => {
+  it('has paths that only a tag or another work tree reaches', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/a.yaml': APP });
     const linked = repositoryAt(join(await temporaryFolder(), 'linked'));
@@ -211,7 +211,7 @@ describe('history', () => {
     expect(await pathsOf(repository)).toEqual(['a', 'linked', 'tagged'].map((name) => `apps/${name}.yaml`));
   });
 
-  it('has odd names, and none from beside the folder', async () => {
+  it('has paths with odd names, and none from outside the folder', async () => {
     const repository = await testRepository();
     const odd = ['apps/größe.yaml', 'apps/with space', 'apps/"q"', '-dash', 'a\nb'];
     await repository.commit(
@@ -221,7 +221,7 @@ describe('history', () => {
     expect(await pathsOf(repository, '')).toContain('dsx/beside');
   });
 
-  it('has names that the manager itself committed', async () => {
+  it('has paths that the manager itself committed', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/a.yaml': APP });
     const source = await openSource(join(repository.folder, 'ds'));
@@ -229,7 +229,7 @@ describe('history', () => {
     expect([...(await source.reader.history()).paths].sort()).toEqual(['apps/a.yaml', 'apps/api.yaml']);
   });
 
-  it('knows the newest commit of all branches', async () => {
+  it('has the time of the newest commit, even after it was reset away', async () => {
     const repository = await testRepository();
     await repository.commit({ a: '' });
     const source = await openSource(repository.folder);
@@ -240,9 +240,9 @@ describe('history', () => {
   });
 
   it.each([
-    { name: 'a clone', options: [], isComplete: true },
-    { name: 'a clone made with a depth', options: ['--depth=1'], isComplete: false },
-  ])('of $name is complete: $isComplete', async ({ options, isComplete }) => {
+    ['complete in a full clone', [], true],
+    ['incomplete in a shallow clone', ['--depth=1'], false],
+  ])('is %s', async (_, options, isComplete) => {
     const origin = await testRepository();
     await origin.commit({ 'ds/apps/old.yaml': APP, 'ds/apps/a.yaml': APP });
     await origin.commit({ 'ds/apps/old.yaml': null });
@@ -255,19 +255,19 @@ describe('history', () => {
   });
 });
 
-describe('a history that git tells at length', () => {
+describe('a history with very much output of git', () => {
   const FOLDERS = Array.from({ length: 11 }, (_, index) => `${index % 10}`.repeat(240 + index));
 
   /** A commit of one folder `ds` in which one file stands under `11 ** levels` names. */
   function publishMany(repository: TestRepository, levels: number, text = APP): string {
-    const git = plumbingOf(repository);
-    let [mode, id] = ['100644', git.blob(text)];
+    const plumbing = plumbingOf(repository);
+    let [mode, id] = ['100644', plumbing.blob(text)];
     for (let level = 0; level < levels; level++)
-      [mode, id] = ['40000', git.tree(FOLDERS.map((name) => ({ mode, name, id })))];
-    return git.publish(git.tree([{ mode: '40000', name: 'ds', id }]));
+      [mode, id] = ['40000', plumbing.tree(FOLDERS.map((name) => ({ mode, name, id })))];
+    return plumbing.publish(plumbing.tree([{ mode: '40000', name: 'ds', id }]));
   }
 
-  it('is whole where the same names come again and again', async () => {
+  it('is complete if the same paths are listed again and again', async () => {
     const repository = await testRepository();
     const from = await repository.commit({ 'ds/apps/a.yaml': APP });
     let to = from;
@@ -278,7 +278,7 @@ describe('a history that git tells at length', () => {
     expect((await reader.touchedPaths(from, to))?.size).toBe(1332);
   });
 
-  it('with more names than memory should hold is not whole, and what was touched cannot be told, also after the next commit', async () => {
+  it('is incomplete with more paths than fit into memory, and touchedPaths is then null, even after later commits', async () => {
     const repository = await testRepository();
     const from = await repository.commit({ 'ds/apps/a.yaml': APP });
     publishMany(repository, 5);
@@ -289,8 +289,8 @@ describe('a history that git tells at length', () => {
   });
 });
 
-describe('a clone that is made shallow, or whole, while the manager runs', () => {
-  it('is known as what it is now', async () => {
+describe('a clone', () => {
+  it('counts as shallow only while it is, even if a fetch changes that while the manager runs', async () => {
     const origin = await testRepository();
     await origin.commit({ 'ds/apps/old.yaml': APP, 'ds/apps/a.yaml': APP });
     const from = await origin.git('rev-parse', 'HEAD');
@@ -310,8 +310,8 @@ describe('a clone that is made shallow, or whole, while the manager runs', () =>
   });
 });
 
-describe('a ref that names an object which is not there', () => {
-  it('makes the history incomplete, and no failure', async () => {
+describe('a ref that names a missing object', () => {
+  it('makes the history incomplete, but does not make it fail', async () => {
     const repository = await newRepository();
     await repository.commit({ 'ds/apps/web.yaml': 'a' });
     await mkdir(join(repository.folder, '.git/refs/remotes/origin'), { recursive: true });
@@ -321,21 +321,21 @@ describe('a ref that names an object which is not there', () => {
   });
 });
 
-describe('a repository that git cannot work in', () => {
+describe('a repository that git cannot read', () => {
   it.each([
-    { name: 'its settings', setting: '[broken\n', means: 'git cannot parse its configuration' },
-    { name: 'how it is made', setting: NEWER, means: 'the repository needs a newer git' },
-  ])('says why: $name', async ({ setting, means }) => {
+    ['git cannot parse its configuration', '[broken\n'],
+    ['the repository needs a newer git', NEEDS_NEWER_GIT],
+  ])('rejects reads with the reason: %s', async (reason, setting) => {
     const { repository, revisions } = await branchyRepository();
     const { reader } = await openSource(repository.folder);
     await appendFile(join(repository.folder, '.git/config'), setting);
     await expect(reader.isAncestor(revisions.a, revisions.c)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringContaining(means),
+      message: expect.stringContaining(reason),
     });
   });
 
-  it('as a partial clone lacks what it cannot have now: says that', async () => {
+  it('rejects reads of missing objects with the reason that it is a partial clone', async () => {
     const { repository, revisions } = await branchyRepository();
     await repository.git('config', 'uploadpack.allowFilter', 'true');
     const folder = await temporaryFolder();

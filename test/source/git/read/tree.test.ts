@@ -10,7 +10,7 @@ const source = await openCheckout(repository.folder, null, MACHINE);
 afterAll(() => source.reader.close());
 const blob = await repository.git('rev-parse', 'HEAD:file');
 
-/** Makes a tree of these entries, `<mode> <type> <id>\t<path>`, as no checkout could. */
+/** Makes a tree of these entries (`<mode> <type> <id>\t<path>`), including those that no checkout could have. */
 function makeTree(entries: readonly string[]): string {
   const input = entries.map((entry) => `${entry}\0`).join('');
   return execFileSync('git', ['mktree', '-z', '--missing'], {
@@ -44,21 +44,24 @@ const ODD_NAMES = [
 ] as const;
 
 describe('an odd name', () => {
-  it.each(ODD_NAMES)('%j is listed as it is', async (name) => {
+  it.each(ODD_NAMES)('%j is listed unchanged', async (name) => {
     const tree = makeTree([`100644 blob ${blob}\t${name}`]);
     expect(await source.reader.list(tree)).toEqual([{ path: name, type: 'file', blob }]);
   });
 
-  it.each(ODD_NAMES)('%j is told as it is when it comes and when it goes', async (name) => {
-    const none = makeTree([]);
-    const tree = makeTree([`100644 blob ${blob}\t${name}`]);
-    expect(await source.reader.changes(none, tree)).toEqual([
-      { path: name, entry: { path: name, type: 'file', blob } },
-    ]);
-    expect(await source.reader.changes(tree, none)).toEqual([{ path: name, entry: null }]);
-  });
+  it.each(ODD_NAMES)(
+    '%j is reported unchanged when the file is added and when it is deleted',
+    async (name) => {
+      const none = makeTree([]);
+      const tree = makeTree([`100644 blob ${blob}\t${name}`]);
+      expect(await source.reader.changes(none, tree)).toEqual([
+        { path: name, entry: { path: name, type: 'file', blob } },
+      ]);
+      expect(await source.reader.changes(tree, none)).toEqual([{ path: name, entry: null }]);
+    },
+  );
 
-  it('in a folder of an odd name is told with its folder', async () => {
+  it('in a folder with an odd name is reported with its folder', async () => {
     const inner = makeTree([`100644 blob ${blob}\tb "c"\n`]);
     const tree = makeTree([`040000 tree ${inner}\ta\td`]);
     const path = 'a\td/b "c"\n';
@@ -66,14 +69,14 @@ describe('an odd name', () => {
     expect(await source.reader.changes(makeTree([]), tree)).toMatchObject([{ path }]);
   });
 
-  it('is told among all others', async () => {
+  it('is reported among many others', async () => {
     const tree = makeTree(ODD_NAMES.map((name) => `100644 blob ${blob}\t${name}`));
     const paths = ((await source.reader.changes(makeTree([]), tree)) ?? []).map(({ path }) => path);
     expect(paths.sort()).toEqual([...ODD_NAMES].sort());
   });
 });
 
-describe('a mode', () => {
+describe('a file mode', () => {
   const commit = '1'.repeat(40);
 
   it.each([
@@ -81,7 +84,7 @@ describe('a mode', () => {
     { mode: '100755', kind: 'blob', id: blob, type: 'file' },
     { mode: '120000', kind: 'blob', id: blob, type: 'symlink' },
     { mode: '160000', kind: 'commit', id: commit, type: 'submodule' },
-  ])('$mode is a $type', async ({ mode, kind, id, type }) => {
+  ])('$mode is listed as a $type', async ({ mode, kind, id, type }) => {
     const entry = { path: 'x', type, blob: id };
     const tree = makeTree([`${mode} ${kind} ${id}\tx`]);
     expect(await source.reader.list(tree)).toEqual([entry]);
@@ -92,16 +95,19 @@ describe('a mode', () => {
     { from: '100644', to: '120000', type: 'symlink' },
     { from: '120000', to: '100644', type: 'file' },
     { from: '100644', to: '100755', type: 'file' },
-  ])('that goes from $from to $to with the same bytes is a change to a $type', async ({ from, to, type }) => {
-    const [before, after] = [makeTree([`${from} blob ${blob}\tx`]), makeTree([`${to} blob ${blob}\tx`])];
-    expect(await source.reader.changes(before, after)).toEqual([
-      { path: 'x', entry: { path: 'x', type, blob } },
-    ]);
-  });
+  ])(
+    'that changes from $from to $to with the same bytes is reported as a change to a $type',
+    async ({ from, to, type }) => {
+      const [before, after] = [makeTree([`${from} blob ${blob}\tx`]), makeTree([`${to} blob ${blob}\tx`])];
+      expect(await source.reader.changes(before, after)).toEqual([
+        { path: 'x', entry: { path: 'x', type, blob } },
+      ]);
+    },
+  );
 });
 
-describe('a file in the place of a folder', () => {
-  it('is told, with all that was in the folder as gone', async () => {
+describe('a file that replaces a folder', () => {
+  it('is reported as added, and all files of the folder as deleted', async () => {
     const inner = makeTree([`100644 blob ${blob}\ta`, `100644 blob ${blob}\tb`]);
     const before = makeTree([`040000 tree ${inner}\tx`]);
     const after = makeTree([`100644 blob ${blob}\tx`]);
@@ -111,12 +117,14 @@ describe('a file in the place of a folder', () => {
   });
 });
 
-describe('parsing', () => {
-  it('of nothing gives nothing', () => {
+describe('parseTreeList', () => {
+  it('returns an empty list for empty output', () => {
     expect(parseTreeList('')).toEqual([]);
   });
+});
 
-  it('tells a delete from everything else', () => {
+describe('parseTreeChange', () => {
+  it('returns no entry for a deleted file', () => {
     const meta = `:100644 000000 ${blob} ${'0'.repeat(40)} D`;
     expect(parseTreeChange(meta, 'x')).toEqual({ path: 'x', entry: null });
   });

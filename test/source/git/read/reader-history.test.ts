@@ -89,37 +89,6 @@ describe('isAncestor', () => {
   });
 });
 
-describe('lastChange', () => {
-  it('is the newest commit that changed the folder, even by deleting its last file', async () => {
-    const repository = await testRepository();
-    const { reader } = await openSource(join(repository.folder, 'ds'));
-    const before = await repository.commit({ 'else.txt': '0' });
-    expect(await reader.lastChange(before)).toBeNull();
-    const first = await repository.commit({ 'ds/apps/a.yaml': APP });
-    const second = await repository.commit({ 'else.txt': '1' });
-    expect(await reader.lastChange(second)).toBe(first);
-    const emptied = await repository.commit({ 'ds/apps/a.yaml': null });
-    const after = await repository.commit({ 'else.txt': '2', 'dsx/a': '' });
-    expect(await reader.lastChange(after)).toBe(emptied);
-  });
-
-  it('ignores empty commits if the folder is the whole repository', async () => {
-    const repository = await testRepository();
-    const { reader } = await openSource(repository.folder);
-    const revision = await repository.commit({ a: '' });
-    await repository.git('commit', '--quiet', '--allow-empty', '-m', 'nothing');
-    expect(await reader.lastChange(await repository.git('rev-parse', 'HEAD'))).toBe(revision);
-  });
-
-  it('does not treat the name of the folder as a pattern', async () => {
-    const repository = await testRepository();
-    const revision = await repository.commit({ 'd*s/a': '' });
-    const { reader } = await openSource(join(repository.folder, 'd*s'));
-    const other = await repository.commit({ 'dxs/a': '' });
-    expect(await reader.lastChange(other)).toBe(revision);
-  });
-});
-
 describe('history', () => {
   const pathsOf = async (repository: TestRepository, below = 'ds'): Promise<string[]> => {
     const { reader } = await openSource(join(repository.folder, below));

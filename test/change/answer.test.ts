@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import { buildWriterEngine, CONTEXT, failure, setImage } from '../support/writer-engine.ts';
 
-describe('the answer to a write', () => {
-  it('has the object as that write made it, whatever comes right behind', async () => {
+describe('the result of a write', () => {
+  it('has the object as this write made it, even if further writes follow at once', async () => {
     const { writer } = await buildWriterEngine();
     const name = 'new';
     const [created, stopped, same, deleted, again] = await Promise.all([
@@ -24,7 +24,7 @@ describe('the answer to a write', () => {
     expect(again.object.value).toMatchObject({ appId: 3, content: { container_image: 'new:2' } });
   });
 
-  it('is a conflict with the revision where a person has deleted the object meanwhile', async () => {
+  it('is a conflict that names the revision if a user has deleted the object meanwhile', async () => {
     let revision = '';
     const { writer } = await buildWriterEngine({
       afterPublish: async ({ repository, commit }) => {
@@ -38,7 +38,7 @@ describe('the answer to a write', () => {
     });
   });
 
-  it('has no object where nothing had to change, and a commit has deleted the object meanwhile', async () => {
+  it('has no object if nothing had to change and a commit has deleted the object meanwhile', async () => {
     const { writer } = await buildWriterEngine({
       store: ({ store, commit, reconciler }) => ({
         app: async (name) => {
@@ -52,7 +52,7 @@ describe('the answer to a write', () => {
     expect(written).toMatchObject({ revision: null, object: { value: null } });
   });
 
-  it('names the revision where the store fails once it is applied', async () => {
+  it('is an error that names the revision if the store fails after it has applied it', async () => {
     let isApplied = false;
     const { writer, repository } = await buildWriterEngine({
       afterPublish: async () => {

@@ -44,7 +44,7 @@ const anyWrite: fc.Arbitrary<Write> = fc.oneof(
   group.map((name): Write => ({ kind: 'device_group', op: 'delete', name })),
 );
 
-/** Commits of people, and writes of the API. */
+/** Commits of users, and writes through the API. */
 const histories = fc.array(fc.oneof(anyCommit, anyWrite, anyWrite), { minLength: 1, maxLength: 14 });
 
 /** A manager without store and git. */
@@ -61,7 +61,7 @@ class Fleet {
     this.strict = strict;
   }
 
-  /** Takes a commit; false where it is refused whole. */
+  /** Reads and applies a commit. Returns false if it is refused. */
   take(commit: Files, allowEmpty = false): boolean {
     for (const [path, text] of Object.entries(commit)) {
       if (text === null) this.files.delete(path);
@@ -91,7 +91,7 @@ class Fleet {
     return this.faulty.size > 0 || this.desired.problems().some(({ severity }) => severity === 'error');
   }
 
-  /** The draft, or why there is none. */
+  /** The draft; null if nothing has to change, or the reason for the refusal. */
   draft(write: Write): Draft | HoldfastError | null {
     const { desired, applied, faulty } = this;
     const texts = new Map(filesOf(write, desired).map((path) => [path, this.files.get(path) ?? '']));
@@ -106,7 +106,7 @@ class Fleet {
   }
 }
 
-/** What the reply to a write promises that devices are told. */
+/** The content of the object of a write, for devices, that its reply promises. */
 function promised(write: Write, before: Content | undefined): Content | undefined {
   if (write.op === 'delete') return undefined;
   if (write.kind === 'device_group') return write.fields;
@@ -114,18 +114,18 @@ function promised(write: Write, before: Content | undefined): Content | undefine
   return completeApp(write.fields, DEFAULTS);
 }
 
-/** Takes the commit of a draft. With STRICT it may mend one of several files: then the head is still refused. */
+/** Applies the commit of a draft. Returns false if, with STRICT, it repairs one of several files: then it is refused. */
 function isTaken(fleet: Fleet, { commit: { edits, message } }: Draft): boolean {
   expect(new Set(edits.map(({ path }) => path)).size).toBe(edits.length);
   for (const { path, text } of edits) expect(text).not.toBe(fleet.files.get(path) ?? null);
-  const wasSound = !fleet.hasErrors;
+  const wasValid = !fleet.hasErrors;
   const files = Object.fromEntries(edits.map(({ path, text }) => [path, text]));
   const taken = fleet.take(files, message.includes(ALLOW_EMPTY));
-  if (!taken) expect([fleet.strict, wasSound]).toEqual([true, false]);
+  if (!taken) expect([fleet.strict, wasValid]).toEqual([true, false]);
   return taken;
 }
 
-function expectKept(fleet: Fleet, write: Write): void {
+function expectPromiseKept(fleet: Fleet, write: Write): void {
   const { kind, name } = write;
   const before = fleet.applied.content(kind, name);
   const draft = fleet.draft(write);
@@ -138,14 +138,14 @@ function expectKept(fleet: Fleet, write: Write): void {
   if (write.op === 'delete' && kind === 'app') expect([...fleet.applied.groupsListing(name)]).toEqual([]);
 }
 
-describe.each([false, true])('writes among commits of people, STRICT: %s', (strict) => {
-  it('do what their reply says, by edits that each change something; only problems or names refuse them', () => {
+describe.each([false, true])('random writes between random commits, with STRICT=%s', (strict) => {
+  it('do what their replies promise, without idle edits, and are refused only for problems or names', () => {
     fc.assert(
       fc.property(histories, (events) => {
         const fleet = new Fleet(strict);
         for (const event of events) {
-          if ('op' in event) expectKept(fleet, event as Write);
-          // A folder that was emptied stalls everything, and the writer drafts nothing then.
+          if ('op' in event) expectPromiseKept(fleet, event as Write);
+          // The writer drafts nothing on a head that is refused because its folder is empty.
           else if (!fleet.take(event as Files) && fleet.isEmptied) return;
         }
       }),

@@ -6,34 +6,46 @@ import { DEFAULTS } from '../support/fleet.ts';
 
 const IMAGE = { container_image: 'web:1' };
 
-describe('the fields that a file is to have', () => {
+describe('targetFields', () => {
   it.each<[string, object, AppChange, WriteMode, object]>([
     [
-      'a change keeps what it does not name',
+      'keeps the fields that a change does not name',
       { ...IMAGE, running: false },
       { privileged: true },
       'change',
       { ...IMAGE, running: false, privileged: true },
     ],
-    ['the default of a field that is left out stays left out', IMAGE, { running: true }, 'change', IMAGE],
     [
-      'the default of a field that is there is written',
+      'leaves out a field that the file lacks if a change sets it to its default',
+      IMAGE,
+      { running: true },
+      'change',
+      IMAGE,
+    ],
+    [
+      'writes the default of a field that the file has',
       { ...IMAGE, running: false },
       { running: true },
       'change',
       { ...IMAGE, running: true },
     ],
-    ['a replacement takes away what it does not name', { ...IMAGE, running: false }, IMAGE, 'replace', IMAGE],
     [
-      'a replacement keeps a default that was written down',
+      'removes fields that a full update does not name',
+      { ...IMAGE, running: false },
+      IMAGE,
+      'replace',
+      IMAGE,
+    ],
+    [
+      'keeps a default that the file has at a full update that does not name it',
       { ...IMAGE, running: true },
       IMAGE,
       'replace',
       { ...IMAGE, running: true },
     ],
-    ['a replacement takes away what is no field', { ...IMAGE, runnin: true }, IMAGE, 'replace', IMAGE],
+    ['removes unknown fields at a full update', { ...IMAGE, runnin: true }, IMAGE, 'replace', IMAGE],
     [
-      'a list of the same items stays',
+      'keeps a list to which a change assigns the same items',
       { ...IMAGE, networks: ['bridge'] },
       { networks: ['bridge'] },
       'change',
@@ -57,7 +69,7 @@ describe('the fields that a file is to have', () => {
       AppFields.parse(Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))),
     );
 
-  it('mean, with the defaults, what a replacement names', () => {
+  it('yields, completed with the defaults, exactly the app of a full update', () => {
     fc.assert(
       fc.property(fields, fields, (file, requested) => {
         const target = targetFields(file, requested, DEFAULTS, 'replace');
@@ -66,13 +78,12 @@ describe('the fields that a file is to have', () => {
     );
   });
 
-  it('mean, with the defaults, what a change names, and otherwise what they meant', () => {
+  it('yields, completed with the defaults, the former app with the fields of a change, and is idempotent', () => {
     fc.assert(
       fc.property(fields, fields, (file, requested) => {
         const target = targetFields(file, requested, DEFAULTS, 'change');
-        const meant = completeApp({ ...file, ...requested }, DEFAULTS);
-        expect(completeApp(AppFields.parse(target), DEFAULTS)).toEqual(meant);
-        // The same again changes nothing.
+        const changed = completeApp({ ...file, ...requested }, DEFAULTS);
+        expect(completeApp(AppFields.parse(target), DEFAULTS)).toEqual(changed);
         expect(targetFields(target, requested, DEFAULTS, 'change')).toEqual(target);
       }),
     );

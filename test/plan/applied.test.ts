@@ -17,7 +17,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('AppliedState', () => {
-  it('begins empty', () => {
+  it('is empty at first', () => {
     const applied = new AppliedState();
     expect([applied.isEmpty, applied.keys(), applied.app('a'), applied.group('g')]).toEqual([
       true,
@@ -28,14 +28,14 @@ describe('AppliedState', () => {
     expect([...applied.groupsListing('a')]).toEqual([]);
   });
 
-  it('is not empty with a group alone, or an app alone', () => {
+  it('is not empty with only an app, or only a group', () => {
     const [apps, groups] = [new AppliedState(), new AppliedState()];
     apps.set('app', 'a', appOf());
     groups.set('device_group', 'g', { apps: [] });
     expect([apps.isEmpty, groups.isEmpty]).toEqual([false, false]);
   });
 
-  it('keeps an app and a group of one name apart', () => {
+  it('distinguishes an app and a group with the same name', () => {
     const applied = new AppliedState();
     applied.set('app', 'x', appOf());
     applied.set('device_group', 'x', { apps: ['x'] });
@@ -45,7 +45,7 @@ describe('AppliedState', () => {
     expect([...applied.groupsListing('x')]).toEqual(['x']);
   });
 
-  it('holds after any steps what the last step of each name said', () => {
+  it('has the content of the last step of each object after any steps', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 20 }), (steps) => {
         const applied = new AppliedState();

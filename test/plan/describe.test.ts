@@ -22,7 +22,7 @@ function imageStep(before: string, after: string): Step {
   return appStep({ container_image: before }, { container_image: after });
 }
 
-it('changedFields names the fields that differ, in the order in which they are shown', () => {
+it('changedFields returns the names of the fields that differ, in the order in which they are shown', () => {
   const before = appOf({ env_vars: { A: '1', B: '2' } });
   const after = appOf({ env_vars: { B: '2', A: '1' }, running: false, container_image: 'web:2' });
   expect(changedFields(before, after)).toEqual(['container_image', 'running']);
@@ -36,62 +36,70 @@ describe('summarizeStep', () => {
     ['a deleted app', appStep({}, null), 'app web: delete'],
     ['a new group', groupStep(null, ['a']), 'device group edge: create'],
     ['a deleted group', groupStep(['a'], null), 'device group edge: delete'],
-    ['a tag', imageStep('web:1.0', 'web:1.1'), 'app web: container_image 1.0 -> 1.1'],
+    ['a new tag of an image', imageStep('web:1.0', 'web:1.1'), 'app web: container_image 1.0 -> 1.1'],
     [
-      'a tag behind a port',
+      'a new tag of an image in a registry with a port',
       imageStep('r.example:5000/a/web:1', 'r.example:5000/a/web:2'),
       'app web: container_image 1 -> 2',
     ],
     [
-      'a port and no tag',
+      'a new registry port of an image without a tag',
       imageStep('r.example:5000/web', 'r.example:5001/web'),
       'app web: container_image r.example:5000/web -> r.example:5001/web',
     ],
-    ['a first tag', imageStep('web', 'web:2'), 'app web: container_image web -> web:2'],
-    ['a tag that goes', imageStep('web:1', 'web'), 'app web: container_image web:1 -> web'],
-    ['another image', imageStep('web:1', 'shop:1'), 'app web: container_image web:1 -> shop:1'],
+    ['a tag on an image that had none', imageStep('web', 'web:2'), 'app web: container_image web -> web:2'],
+    ['an image that loses its tag', imageStep('web:1', 'web'), 'app web: container_image web:1 -> web'],
+    ['an image of another name', imageStep('web:1', 'shop:1'), 'app web: container_image web:1 -> shop:1'],
     [
-      'digests, which are too long',
+      'a new digest, without the values that are too long',
       imageStep(`web@${DIGEST}`, `web@${DIGEST.slice(0, -1)}0`),
       'app web: container_image',
     ],
     [
-      'a digest after a tag',
+      'a digest added to a tag',
       imageStep('web:1', 'web:1@sha256:00'),
       'app web: container_image web:1 -> web:1@sha256:00',
     ],
     [
-      'control characters',
+      'control characters in an image, which are escaped',
       imageStep('web:1', 'web:\u001b[31m2\u009b\u202e'),
       'app web: container_image 1 -> "\\u001b[31m2\\u009b\\u202e"',
     ],
-    ['a switch', appStep({}, { running: false }), 'app web: running true -> false'],
+    ['a boolean field', appStep({}, { running: false }), 'app web: running true -> false'],
     [
       'several fields',
       appStep({}, { container_image: 'web:2', privileged: true }),
       'app web: container_image 1 -> 2, privileged false -> true',
     ],
     [
-      'values of maps and lists are left out',
+      'maps and lists, without their values',
       appStep({}, { env_vars: { PASSWORD: 'hunter2' }, networks: ['a'] }),
       'app web: env_vars, networks',
     ],
     [
-      'three fields that are too long with their values',
+      'three fields without values that are too long together',
       appStep({}, { container_image: 'a-rather-long-name-of-an-image:1', running: false, privileged: true }),
       'app web: container_image, running, privileged',
     ],
     [
-      'more than three fields that are too long',
+      'more than three fields that are too long together, by their number',
       appStep({}, { container_image: 'shop:1', running: false, privileged: true, rolling_restart: true }),
       'app web: 4 fields',
     ],
-    ['members that join', groupStep(['a'], ['b', 'a', 'c']), 'device group edge: add b, c'],
-    ['members that leave', groupStep(['a', 'b'], ['b']), 'device group edge: remove a'],
-    ['members that join and leave', groupStep(['a', 'b'], ['b', 'c']), 'device group edge: add c; remove a'],
-    ['another order', groupStep(['a', 'b'], ['b', 'a']), 'device group edge: reorder apps'],
+    ['apps that join a group', groupStep(['a'], ['b', 'a', 'c']), 'device group edge: add b, c'],
+    ['apps that leave a group', groupStep(['a', 'b'], ['b']), 'device group edge: remove a'],
     [
-      'too many members',
+      'apps that join and leave a group',
+      groupStep(['a', 'b'], ['b', 'c']),
+      'device group edge: add c; remove a',
+    ],
+    [
+      'a new order of the apps of a group',
+      groupStep(['a', 'b'], ['b', 'a']),
+      'device group edge: reorder apps',
+    ],
+    [
+      'a group with too many new apps to name',
       groupStep(
         [],
         Array.from({ length: 40 }, (_, i) => `app${i}`),
@@ -99,31 +107,31 @@ describe('summarizeStep', () => {
       'device group edge: apps',
     ],
     [
-      'a name that is too long',
+      'an object whose name is too long, with a shortened name',
       groupStep(['a'], null, 'g'.repeat(128)),
       `device group ${'g'.repeat(50)}…: delete`,
     ],
     [
-      'a name that is too long for the fields',
+      'fields by their number if the name leaves no space for them',
       appStep({}, { starting_ports: [1], env_vars: { A: '1' }, rolling_restart: true }, 'a'.repeat(60)),
       `app ${'a'.repeat(57)}…: 3 fields`,
     ],
     [
-      'a name that just fits',
+      'a change that just fits into 72 characters',
       appStep({}, { running: false }, 'a'.repeat(45)),
       `app ${'a'.repeat(45)}: running true -> false`,
     ],
     [
-      'a name that is too long for the one field',
+      'the only changed field, after a shortened name',
       appStep({}, { env_vars: { A: '1' } }, 'a'.repeat(128)),
       `app ${'a'.repeat(57)}…: env_vars`,
     ],
-  ])('%s', (_name, step, expected) => {
+  ])('summarizes %s', (_name, step, expected) => {
     expect(summarizeStep(step)).toBe(expected);
     expect(expected.length).toBeLessThanOrEqual(72);
   });
 
-  it('is one line of at most 72 characters without any value of env_vars, whatever changes', () => {
+  it('returns one line of at most 72 characters without values of env_vars for any change of an app', () => {
     const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
     const fields = fc.record(
       {
@@ -145,7 +153,7 @@ describe('summarizeStep', () => {
   });
 });
 
-/** Lines of a plan as they are shown, without colour. */
+/** The lines of a step as a terminal shows them, without colour. */
 function linesOf(step: Step): string[] {
   return describeStep(step).map(({ mark, indent, text }) => `${mark}${'  '.repeat(indent)}${text}`);
 }
@@ -190,7 +198,7 @@ describe('describeStep', () => {
       ],
     ],
     ['a deleted group', groupStep(['a', 'b'], null), ['-  apps:', '-    - a', '-    - b']],
-    ['a new group without apps', groupStep(null, []), []],
+    ['no lines for a new group without apps', groupStep(null, []), []],
     ['a changed scalar', appStep({}, { running: false }), ['-  running: true', '+  running: false']],
     [
       'changed entries of a map',
@@ -203,28 +211,28 @@ describe('describeStep', () => {
       ['   volumes:', '-    - /a:/a', '+    - /c:/c:ro'],
     ],
     [
-      'another order of a list',
+      'a new order of a list',
       groupStep(['a', 'b'], ['b', 'a']),
       ['   apps:', '-    - a', '-    - b', '+    - b', '+    - a'],
     ],
     [
-      'another order of a list, beside an item that is new',
+      'a new order of a list together with a new item',
       groupStep(['a', 'b'], ['b', 'a', 'c']),
       ['   apps:', '-    - a', '-    - b', '+    - b', '+    - a', '+    - c'],
     ],
     [
-      'items that are replaced, among others that stay in order',
+      'replaced items of a list whose other items stay in order',
       groupStep(['a', 'b', 'c'], ['x', 'a', 'c']),
       ['   apps:', '-    - b', '+    - x'],
     ],
     [
-      'a list in which something is twice',
+      'a list that gets the same item twice',
       appStep({ networks: ['n'] }, { networks: ['n', 'n'] }),
       ['   networks:', '-    - n', '+    - n', '+    - n'],
     ],
-    ['a list that is empty afterwards', groupStep(['a'], []), ['   apps:', '-    - a']],
+    ['a list that becomes empty', groupStep(['a'], []), ['   apps:', '-    - a']],
     [
-      'text that could be misread, or that moves a cursor',
+      'quotes around text that could be misread or contains control characters',
       appStep(
         {},
         { env_vars: { A: ' x', B: 'a\nb', C: '\u001b[2J\u009b', D: 'a: b', E: '\u202eabc', F: 'true' } },
@@ -239,22 +247,26 @@ describe('describeStep', () => {
         '+    F: true',
       ],
     ],
-  ])('%s', (_name, step, expected) => {
+  ])('shows %s', (_name, step, expected) => {
     expect(linesOf(step)).toEqual(expected);
   });
 });
 
 describe('printable', () => {
   it.each([
-    ['plain text', 'Grüße, 世界 😀', 'Grüße, 世界 😀'],
-    ['control characters', 'a\u0000\t\n\u001b\u007f\u0085', 'a\\u0000\\u0009\\u000a\\u001b\\u007f\\u0085'],
+    ['leaves plain text unchanged', 'Grüße, 世界 😀', 'Grüße, 世界 😀'],
     [
-      'what turns the direction or breaks a line',
+      'escapes control characters',
+      'a\u0000\t\n\u001b\u007f\u0085',
+      'a\\u0000\\u0009\\u000a\\u001b\\u007f\\u0085',
+    ],
+    [
+      'escapes characters that change the direction of text or break a line',
       '\u202e\u2066\u061c\u2028\u2029',
       '\\u202e\\u2066\\u061c\\u2028\\u2029',
     ],
     [
-      'what a workflow takes for a command',
+      'escapes ## and #[, which a workflow could take for a command',
       '# a ##b #[c] ##[d]##vso[e]',
       '# a ##b #[c] \\u0023#[d]\\u0023#vso[e]',
     ],

@@ -8,7 +8,7 @@ const ON_2 = 'container_image: i:2\n';
 const OFF = 'container_image: i:1\nrunning: false\n';
 const OFF_2 = 'container_image: i:2\nrunning: false\n';
 
-/** A fleet in short: texts of apps, and lists of groups. */
+/** The texts of the apps, and the lists of the groups. */
 interface Fleet {
   apps: Record<string, string>;
   groups: Record<string, string[]>;
@@ -26,43 +26,43 @@ function filesOf({ apps, groups }: Fleet): Files {
 
 const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
   {
-    name: 'a first fleet starts what runs',
+    name: 'a new fleet starts the apps that are to run',
     was: { apps: {}, groups: {} },
     now: { apps: { a: ON, b: OFF }, groups: { g: ['a', 'b'], h: ['a'] } },
     effects: [{ app: 'a', action: 'start', groups: ['g', 'h'] }],
   },
   {
-    name: 'an app that no group lists does nothing anywhere',
+    name: 'an app that no group lists has no effect',
     was: { apps: { a: ON }, groups: {} },
     now: { apps: { a: ON_2, b: ON }, groups: {} },
     effects: [],
   },
   {
-    name: 'a change of a running app restarts it wherever it is listed',
+    name: 'a change of a running app restarts it in every group that lists it',
     was: { apps: { a: ON }, groups: { h: ['a'], g: ['a'], i: [] } },
     now: { apps: { a: ON_2 }, groups: { h: ['a'], g: ['a'], i: [] } },
     effects: [{ app: 'a', action: 'restart', groups: ['g', 'h'] }],
   },
   {
-    name: 'a change of an app that stands still does nothing',
+    name: 'a change of a stopped app has no effect',
     was: { apps: { a: OFF }, groups: { g: ['a'] } },
     now: { apps: { a: OFF_2 }, groups: { g: ['a'] } },
     effects: [],
   },
   {
-    name: 'running: false stops',
+    name: 'a change to running: false stops the app',
     was: { apps: { a: ON }, groups: { g: ['a'] } },
     now: { apps: { a: OFF_2 }, groups: { g: ['a'] } },
     effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
   },
   {
-    name: 'running: true starts',
+    name: 'a change to running: true starts the app',
     was: { apps: { a: OFF }, groups: { g: ['a'] } },
     now: { apps: { a: ON_2 }, groups: { g: ['a'] } },
     effects: [{ app: 'a', action: 'start', groups: ['g'] }],
   },
   {
-    name: 'joining and leaving groups',
+    name: 'an app starts in a group that it joins and stops in one that it leaves',
     was: { apps: { a: ON, b: ON, c: OFF }, groups: { g: ['a'], h: ['c'] } },
     now: { apps: { a: ON, b: ON, c: OFF }, groups: { g: ['b', 'c'], h: [] } },
     effects: [
@@ -71,7 +71,7 @@ const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
     ],
   },
   {
-    name: 'a change, a join and a leave of one app at once',
+    name: 'a changed app restarts in groups that keep it, stops in one that it leaves and starts in one that it joins',
     was: { apps: { a: ON }, groups: { g: ['a'], h: ['a'], i: [] } },
     now: { apps: { a: ON_2 }, groups: { g: ['a'], h: [], i: ['a'] } },
     effects: [
@@ -81,19 +81,19 @@ const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
     ],
   },
   {
-    name: 'an app that is stopped in the commit in which it joins is never started',
+    name: 'an app that is stopped in the same commit in which it joins a group has no effect',
     was: { apps: { a: ON }, groups: { g: [] } },
     now: { apps: { a: OFF }, groups: { g: ['a'] } },
     effects: [],
   },
   {
-    name: 'an app that is stopped in the commit in which it leaves is stopped once',
+    name: 'an app that is stopped in the same commit in which it leaves a group stops only once',
     was: { apps: { a: ON }, groups: { g: ['a'] } },
     now: { apps: { a: OFF }, groups: { g: [] } },
     effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
   },
   {
-    name: 'a deleted app stops in the groups that let it go',
+    name: 'a deleted app stops in its groups',
     was: { apps: { a: ON, b: ON }, groups: { g: ['a', 'b'] } },
     now: { apps: { b: ON }, groups: { g: ['b'] } },
     effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
@@ -105,13 +105,13 @@ const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
     effects: [{ app: 'a', action: 'stop', groups: ['g'] }],
   },
   {
-    name: 'groups are told by name, also when one of them is deleted and the other lets the app go',
+    name: 'groups are sorted by name, even if one is deleted and the other drops the app',
     was: { apps: { a: ON }, groups: { deleted: ['a'], emptied: ['a'] } },
     now: { apps: { a: ON }, groups: { emptied: [] } },
     effects: [{ app: 'a', action: 'stop', groups: ['deleted', 'emptied'] }],
   },
   {
-    name: 'another order of apps does nothing',
+    name: 'a new order of the apps in a group has no effect',
     was: { apps: { a: ON, b: ON }, groups: { g: ['a', 'b'] } },
     now: { apps: { a: ON, b: ON }, groups: { g: ['b', 'a'] } },
     effects: [],
@@ -119,7 +119,7 @@ const rows: { name: string; was: Fleet; now: Fleet; effects: Effect[] }[] = [
 ];
 
 describe('effectsOf', () => {
-  it.each(rows)('$name', ({ was, now, effects }) => {
+  it.each(rows.map((row) => [row.name, row] as const))('%s', (_, { was, now, effects }) => {
     const applied = appliedOf(filesOf(was));
     const desired = stateOf(filesOf(now));
     const { steps } = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);

@@ -8,7 +8,7 @@ import { makePlan, type Plan } from '../../src/plan/plan.ts';
 import type { Step } from '../../src/plan/step.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files, stateOf } from '../support/fleet.ts';
 
-/** Many short histories find more than few long ones. */
+/** Many short histories find more bugs than few long ones. */
 const RUNS = { numRuns: 2000 };
 const histories = fc.array(anyCommit, { minLength: 1, maxLength: 12 });
 
@@ -20,8 +20,8 @@ class Fleet {
   readonly pending = new Set<string>();
   readonly files = new Map<string, string>();
 
-  /** Takes a commit and plans what is pending, without applying it. */
-  look(commit: Files): Plan {
+  /** Reads a commit and plans the pending objects, without applying the plan. */
+  plan(commit: Files): Plan {
     for (const [path, text] of Object.entries(commit)) {
       if (text === null) this.files.delete(path);
       else this.files.set(path, text);
@@ -35,7 +35,7 @@ class Fleet {
     return plan;
   }
 
-  follow(plan: Plan): void {
+  apply(plan: Plan): void {
     this.applied.applySteps(plan.steps);
     this.pending.clear();
   }
@@ -54,15 +54,15 @@ function sorted(problems: Iterable<readonly Problem[]>): string[] {
     .sort();
 }
 
-/** Plays random histories: `check` sees each commit's plan before it is applied. */
+/** Applies random histories; calls `check` with the plan of each commit before it is applied. */
 function forEachPlan(check: (fleet: Fleet, plan: Plan) => void): void {
   fc.assert(
     fc.property(histories, (commits) => {
       const fleet = new Fleet();
       for (const commit of commits) {
-        const plan = fleet.look(commit);
+        const plan = fleet.plan(commit);
         check(fleet, plan);
-        fleet.follow(plan);
+        fleet.apply(plan);
       }
     }),
     RUNS,
@@ -88,34 +88,30 @@ function danglingNames(applied: AppliedState): string[] {
   return members.filter((app) => applied.app(app) === undefined);
 }
 
-describe('makePlan, over random histories', () => {
-  it('finds by the touched objects alone what it finds by looking at all of them', () => {
-    forEachPlan(expectComplete);
-  });
-
-  it('does so too when passes in between were refused or failed', () => {
+describe('makePlan over random histories', () => {
+  it('finds the same steps and problems for the touched objects as for all, even after refused or failed passes', () => {
     const attempts = fc.array(fc.tuple(anyCommit, fc.boolean()), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(attempts, (commits) => {
         const fleet = new Fleet();
         for (const [commit, isApplied] of commits) {
-          const plan = fleet.look(commit);
+          const plan = fleet.plan(commit);
           expectComplete(fleet, plan);
-          if (isApplied) fleet.follow(plan);
+          if (isApplied) fleet.apply(plan);
         }
       }),
       RUNS,
     );
   });
 
-  it('has nothing left to do, and the same problems, once its plan is applied', () => {
+  it('has no more steps, and the same problems, once its plan is applied', () => {
     forEachPlan((fleet, plan) => {
-      fleet.follow(plan);
+      fleet.apply(plan);
       expectComplete(fleet, { steps: [], problems: new Map() });
     });
   });
 
-  it('never leaves a group with an app that is not there, at no step', () => {
+  it('never leaves a group that lists a missing app, not even between steps', () => {
     forEachPlan(({ applied }, { steps }) => {
       for (const step of steps) {
         applied.applySteps([step]);
@@ -124,7 +120,7 @@ describe('makePlan, over random histories', () => {
     });
   });
 
-  it('deletes only what has no file, writes only what a valid file says, and always changes something', () => {
+  it('deletes only objects without a file, writes only the content of valid files, and has no idle step', () => {
     forEachPlan((fleet, { steps }) => {
       for (const step of steps) {
         const file = objectOf(fleet.desired, step) as DesiredObject | undefined;
@@ -136,11 +132,11 @@ describe('makePlan, over random histories', () => {
     });
   });
 
-  it('applies everything, or tells why not', () => {
+  it('applies every file, or reports a problem', () => {
     forEachPlan((fleet, plan) => {
-      fleet.follow(plan);
-      const told = [...fleet.desired.problems(), ...[...fleet.problems.values()].flat()];
-      if (told.some(({ severity }) => severity === 'error')) return;
+      fleet.apply(plan);
+      const reported = [...fleet.desired.problems(), ...[...fleet.problems.values()].flat()];
+      if (reported.some(({ severity }) => severity === 'error')) return;
       expect(fleet.applied.keys().sort()).toEqual([...fleet.desired.keys()].sort());
       for (const key of fleet.applied.keys()) {
         const file = objectOf(fleet.desired, parseKey(key)) as DesiredObject;
@@ -167,7 +163,7 @@ const anyFields = fc.record(
   { requiredKeys: ['container_image'] },
 );
 
-/** The same fields as a person might write them: other order, comments, defaults written out. */
+/** The same fields as a user might write them: in another order, with comments and with defaults written out. */
 function rewritten(
   fields: Record<string, unknown>,
   order: readonly string[],
@@ -181,8 +177,8 @@ function rewritten(
   return `---\n\n${lines.join('\r\n')}\n...\n`;
 }
 
-describe('makePlan, over random contents', () => {
-  it('looks at what devices see: comments, order of keys and written-out defaults change nothing', () => {
+describe('makePlan over random contents', () => {
+  it('plans nothing for changed comments, another order of keys or defaults that are written out', () => {
     const names = ['container_image', ...Object.keys(DEFAULTS)];
     fc.assert(
       fc.property(

@@ -5,48 +5,53 @@ import { appliedOf, type Files, placeOf, stateOf } from '../support/fleet.ts';
 
 const A = { 'apps/a.yaml': 'container_image: a:1\n' };
 const A2 = { 'apps/a.yaml': 'container_image: a:2\n' };
-const BROKEN_A = { 'apps/a.yaml': 'container_image: [\n' };
+const INVALID_A = { 'apps/a.yaml': 'container_image: [\n' };
 const B = { 'apps/b.yaml': 'container_image: b:1\n' };
-const BROKEN_B = { 'apps/b.yaml': 'image: b\n' };
+const INVALID_B = { 'apps/b.yaml': 'image: b\n' };
 const G = { 'device-groups/g.yaml': 'apps:\n  - a\n' };
 const G_B = { 'device-groups/g.yaml': 'apps:\n  - b\n' };
 const G_AB = { 'device-groups/g.yaml': 'apps:\n  - a\n  - b\n' };
 const G_BA = { 'device-groups/g.yaml': 'apps:\n  - b\n  - a\n' };
 const G_NONE = { 'device-groups/g.yaml': 'apps: []\n' };
-const BROKEN_G = { 'device-groups/g.yaml': 'apps: a\n' };
+const INVALID_G = { 'device-groups/g.yaml': 'apps: a\n' };
 const H = { 'device-groups/h.yaml': 'apps: [a]\n' };
 
 interface Row {
   name: string;
-  /** The files whose plan was applied before. */
+  /** The files that are applied. */
   was: Files;
   now: Files;
   steps: string[];
-  /** Places of the problems between objects, by the key at which they are kept. */
+  /** Positions of the problems between objects, by the key of the object that has them. */
   problems?: Record<string, string[]>;
 }
 
 const rows: Row[] = [
-  { name: 'nothing to nothing', was: {}, now: {}, steps: [] },
-  { name: 'the same files', was: { ...A, ...G }, now: { ...A, ...G }, steps: [] },
-  { name: 'a first app', was: {}, now: A, steps: ['create app a'] },
-  { name: 'a changed app', was: A, now: A2, steps: ['update app a'] },
-  { name: 'an app without its file', was: A, now: {}, steps: ['delete app a'] },
-  { name: 'a file that moved', was: A, now: { 'apps/team/a.yml': A['apps/a.yaml'] }, steps: [] },
+  { name: 'plans nothing for an empty fleet', was: {}, now: {}, steps: [] },
+  { name: 'plans nothing for unchanged files', was: { ...A, ...G }, now: { ...A, ...G }, steps: [] },
+  { name: 'creates a new app', was: {}, now: A, steps: ['create app a'] },
+  { name: 'updates a changed app', was: A, now: A2, steps: ['update app a'] },
+  { name: 'deletes an app whose file is gone', was: A, now: {}, steps: ['delete app a'] },
   {
-    name: 'a first fleet: apps come before the group that lists them',
+    name: 'plans nothing for a file that moved',
+    was: A,
+    now: { 'apps/team/a.yml': A['apps/a.yaml'] },
+    steps: [],
+  },
+  {
+    name: 'creates apps before the group that lists them',
     was: {},
     now: { ...G_AB, ...A, ...B },
     steps: ['create app a', 'create app b', 'create device_group g'],
   },
   {
-    name: 'an end of everything: groups go before the apps that they list',
+    name: 'deletes groups before the apps that they list',
     was: { ...G_AB, ...A, ...B },
     now: {},
     steps: ['delete device_group g', 'delete app a', 'delete app b'],
   },
   {
-    name: 'everything at once, in the order of the table',
+    name: 'changes apps, then groups, and then deletes groups, then apps',
     was: { ...A, ...G, 'device-groups/old.yaml': 'apps: [a]\n' },
     now: { ...B, ...G_B, 'device-groups/new.yaml': 'apps: []\n' },
     steps: [
@@ -57,51 +62,56 @@ const rows: Row[] = [
       'delete app a',
     ],
   },
-  { name: 'a group without apps', was: {}, now: G_NONE, steps: ['create device_group g'] },
+  { name: 'creates a group without apps', was: {}, now: G_NONE, steps: ['create device_group g'] },
   {
-    name: 'another order of apps is a change of the group',
+    name: 'updates a group that lists its apps in another order',
     was: { ...A, ...B, ...G_AB },
     now: { ...A, ...B, ...G_BA },
     steps: ['update device_group g'],
   },
   {
-    name: 'a change of a member leaves its group alone',
+    name: 'does not update the group of a changed app',
     was: { ...A, ...G },
     now: { ...A2, ...G },
     steps: ['update app a'],
   },
 
-  { name: 'quarantine: a broken new app', was: {}, now: BROKEN_A, steps: [] },
-  { name: 'quarantine: an applied app that broke stays', was: A, now: BROKEN_A, steps: [] },
+  { name: 'does not create an app whose file is invalid', was: {}, now: INVALID_A, steps: [] },
+  { name: 'keeps an app whose file became invalid', was: A, now: INVALID_A, steps: [] },
   {
-    name: 'quarantine: its group is changed all the same',
+    name: 'updates a group that lists an app whose file became invalid',
     was: { ...A, ...B, ...G },
-    now: { ...BROKEN_A, ...B, ...G_AB },
+    now: { ...INVALID_A, ...B, ...G_AB },
     steps: ['update device_group g'],
   },
-  { name: 'quarantine: a broken group stays', was: { ...A, ...G }, now: { ...A, ...BROKEN_G }, steps: [] },
   {
-    name: 'quarantine: a broken group does not keep its apps back',
+    name: 'keeps a group whose file became invalid',
     was: { ...A, ...G },
-    now: { ...A2, ...BROKEN_G },
+    now: { ...A, ...INVALID_G },
+    steps: [],
+  },
+  {
+    name: 'updates the app of a group whose file became invalid',
+    was: { ...A, ...G },
+    now: { ...A2, ...INVALID_G },
     steps: ['update app a'],
   },
   {
-    name: 'quarantine: two files of one name',
+    name: 'keeps an app that two files define',
     was: A,
     now: { ...A2, 'apps/team/a.yaml': A2['apps/a.yaml'] },
     steps: [],
   },
 
   {
-    name: 'unknown: a group that names no app',
+    name: 'does not create a group that lists an unknown app',
     was: {},
     now: { ...A, ...G_AB },
     steps: ['create app a'],
     problems: { 'device_group/g': ['device-groups/g.yaml:3:5 app-unknown'] },
   },
   {
-    name: 'unknown: each missing name has its own place',
+    name: 'reports each unknown app of a list at its own position',
     was: {},
     now: { 'device-groups/g.yaml': 'apps: [x, y]\n' },
     steps: [],
@@ -110,57 +120,57 @@ const rows: Row[] = [
     },
   },
   {
-    name: 'unknown: the group keeps its last good content',
+    name: 'keeps the last good content of a group that lists an unknown app',
     was: { ...A, ...G },
     now: { ...A, ...G_AB },
     steps: [],
     problems: { 'device_group/g': ['device-groups/g.yaml:3:5 app-unknown'] },
   },
   {
-    name: 'waiting: a new group with an app that was never valid',
+    name: 'does not create a group that lists an app which was never valid',
     was: {},
-    now: { ...A, ...BROKEN_B, ...G_AB },
+    now: { ...A, ...INVALID_B, ...G_AB },
     steps: ['create app a'],
     problems: { 'device_group/g': ['device-groups/g.yaml:3:5 app-waiting'] },
   },
   {
-    name: 'waiting: over once the app is valid',
-    was: { ...A, ...BROKEN_B, ...G_AB },
+    name: 'creates a group that waited for an app once that app is valid',
+    was: { ...A, ...INVALID_B, ...G_AB },
     now: { ...A, ...B, ...G_AB },
     steps: ['create app b', 'create device_group g'],
     problems: {},
   },
 
   {
-    name: 'removed while a valid group lists it: the app stays, and the group has the problem',
+    name: 'keeps a removed app that a valid group lists, and reports the problem at the group',
     was: { ...A, ...G },
     now: G,
     steps: [],
     problems: { 'device_group/g': ['device-groups/g.yaml:2:5 app-unknown'] },
   },
   {
-    name: 'removed together with its name in the group',
+    name: 'deletes an app that is removed from its group in the same commit',
     was: { ...A, ...B, ...G_AB },
     now: { ...B, ...G_B },
     steps: ['update device_group g', 'delete app a'],
   },
   {
-    name: 'removed together with the group',
+    name: 'deletes an app together with its group',
     was: { ...A, ...G },
     now: {},
     steps: ['delete device_group g', 'delete app a'],
   },
   {
-    name: 'retained by a broken group',
+    name: 'retains a removed app that an invalid group listed',
     was: { ...A, ...G },
-    now: BROKEN_G,
+    now: INVALID_G,
     steps: [],
     problems: { 'app/a': ['device-groups/g.yaml:1:1 app-retained'] },
   },
   {
-    name: 'retained by a group that waits for another app, though its file lists it no longer',
+    name: 'retains a removed app in the last good list of a group that waits for another app',
     was: { ...A, ...G },
-    now: { ...BROKEN_B, ...G_B },
+    now: { ...INVALID_B, ...G_B },
     steps: [],
     problems: {
       'app/a': ['device-groups/g.yaml:1:1 app-retained'],
@@ -168,23 +178,23 @@ const rows: Row[] = [
     },
   },
   {
-    name: 'retained by one group while another one lets go',
+    name: 'retains a removed app that one of two groups still lists',
     was: { ...A, ...G, ...H },
-    now: { ...BROKEN_G, 'device-groups/h.yaml': 'apps: []\n' },
+    now: { ...INVALID_G, 'device-groups/h.yaml': 'apps: []\n' },
     steps: ['update device_group h'],
     problems: { 'app/a': ['device-groups/g.yaml:1:1 app-retained'] },
   },
   {
-    name: 'retained by several groups: one problem each',
+    name: 'reports each group that retains a removed app',
     was: { ...A, ...G, ...H },
-    now: { ...BROKEN_G, 'device-groups/h.yaml': '{' },
+    now: { ...INVALID_G, 'device-groups/h.yaml': '{' },
     steps: [],
     problems: { 'app/a': ['device-groups/g.yaml:1:1 app-retained', 'device-groups/h.yaml:1:1 app-retained'] },
   },
 ];
 
 describe('makePlan', () => {
-  it.each(rows)('$name', ({ was, now, steps, problems = {} }) => {
+  it.each(rows.map((row) => [row.name, row] as const))('%s', (_, { was, now, steps, problems = {} }) => {
     const desired = stateOf(now);
     const applied = appliedOf(was);
     const plan = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
@@ -193,14 +203,14 @@ describe('makePlan', () => {
     expect(Object.fromEntries(found.map(([key, list]) => [key, list.map(placeOf)]))).toEqual(problems);
   });
 
-  it('looks at the given objects and at what depends on them, and reports on just these', () => {
+  it('plans the given objects and those that depend on them, and reports on no others', () => {
     const desired = stateOf({ ...A, ...B, ...G, ...H });
     const plan = makePlan(['app/a'], desired, appliedOf({}));
     expect([...plan.problems.keys()]).toEqual(['app/a', 'device_group/g', 'device_group/h']);
     expect(plan.steps.map(({ name }) => name)).toEqual(['a', 'g', 'h']);
   });
 
-  it('looks at the apps that a group listed and that have no file, and at none that has its name', () => {
+  it('plans the removed apps that a given group listed, but not an app with the name of the group', () => {
     const now = { ...A, 'device-groups/a.yaml': 'apps: [a]\n', ...H };
     const applied = appliedOf({ ...now, ...B, 'device-groups/a.yaml': 'apps: [a, b]\n' });
     const plan = makePlan(['device_group/a'], stateOf(now), applied);
@@ -208,7 +218,7 @@ describe('makePlan', () => {
     expect(plan.steps.map((step) => `${changeTypeOf(step)} ${step.name}`)).toEqual(['update a', 'delete b']);
   });
 
-  it('takes a name that was never heard of for nothing', () => {
+  it('plans nothing for unknown names', () => {
     const plan = makePlan(['app/x', 'device_group/y'], stateOf({}), appliedOf({}));
     expect(plan).toEqual({
       steps: [],
@@ -219,9 +229,9 @@ describe('makePlan', () => {
     });
   });
 
-  it('says what to do', () => {
+  it('says in each message how to fix the problem', () => {
     const applied = appliedOf({ ...A, 'device-groups/k.yaml': 'apps: [a]\n' });
-    const now = { ...BROKEN_B, ...G_B, 'device-groups/h.yaml': 'apps: [x]\n', 'device-groups/k.yaml': '{' };
+    const now = { ...INVALID_B, ...G_B, 'device-groups/h.yaml': 'apps: [x]\n', 'device-groups/k.yaml': '{' };
     const plan = makePlan(
       ['app/a', 'device_group/g', 'device_group/h', 'device_group/k'],
       stateOf(now),
@@ -258,13 +268,13 @@ describe('makePlan', () => {
     ['a.yaml.b', 'there is no app "a.yaml.b"; add apps/a.yaml.b.yaml, or remove the name from this list'],
     ['a b', 'there is no app "a b", and that is not a valid name; remove it from this list'],
     ['b.yaml', 'there is no app "b.yaml"; add apps/b.yaml.yaml, or remove the name from this list'],
-  ])('tells what to write instead of %s', (name, expected) => {
+  ])('advises what to write instead of the unknown app %s', (name, expected) => {
     const desired = stateOf({ ...A, 'device-groups/g.yaml': `apps: ["${name}"]\n` });
     const { problems } = makePlan(desired.keys(), desired, appliedOf({}));
     expect([...problems.values()].flat().map(({ message }) => message)).toEqual([expected]);
   });
 
-  it('carries what was before, what comes after, and the file that it is written in', () => {
+  it('returns each step with the content before and after, and the file that it was read from', () => {
     const keys = ['app/a', 'app/b', 'device_group/g', 'device_group/h'];
     const { steps } = makePlan(keys, stateOf({ ...A2, ...G }), appliedOf({ ...A, ...B, ...G_AB, ...H }));
     expect(steps).toMatchObject([
@@ -286,40 +296,40 @@ describe('makePlan', () => {
       { kind: 'app', name: 'b', before: { container_image: 'b:1' }, after: null, origin: null },
     ]);
   });
+
+  it('reads the apps of a group only once even if many of them are removed', () => {
+    const names = Array.from({ length: 400 }, (_, index) => `app-${index}`);
+    const filesOf = (kept: readonly string[]): Files => ({
+      ...Object.fromEntries(kept.map((name) => [`apps/${name}.yaml`, 'container_image: a\n'])),
+      'device-groups/g.yaml': `apps: [${kept.join(', ')}]\n`,
+    });
+    const applied = appliedOf(filesOf(names));
+    const desired = stateOf(filesOf(names.slice(200)));
+    let reads = 0;
+    const countingView = {
+      app: (name: string) => {
+        reads += 1;
+        return desired.app(name);
+      },
+      group: (name: string) => desired.group(name),
+      groupsListing: (name: string) => desired.groupsListing(name),
+    };
+    const keys = [...names.slice(0, 200).map((name) => `app/${name}`), 'device_group/g'];
+    const { steps, problems } = makePlan(keys, countingView, applied);
+    expect(steps).toHaveLength(201);
+    expect([...problems.values()].flat()).toEqual([]);
+    expect(reads).toBeLessThan(5 * names.length);
+  });
 });
 
 describe('isAvailable', () => {
   it.each([
-    ['a valid file', A, {}, true],
-    ['a broken file of an app that was valid before', BROKEN_A, A, true],
-    ['a broken file of an app that never was valid', BROKEN_A, {}, false],
-    ['no file, though the app is still applied', {}, A, false],
-    ['nothing', {}, {}, false],
+    ['is true for an app with a valid file', A, {}, true],
+    ['is true for an app with an invalid file that was valid before', INVALID_A, A, true],
+    ['is false for an app that was never valid', INVALID_A, {}, false],
+    ['is false for an applied app without a file', {}, A, false],
+    ['is false for an unknown app', {}, {}, false],
   ])('%s', (_name, now, was, expected) => {
     expect(isAvailable('a', stateOf(now), appliedOf(was))).toBe(expected);
   });
-});
-
-it('looks once at the apps of a group that loses many', () => {
-  const names = Array.from({ length: 400 }, (_, index) => `app-${index}`);
-  const filesOf = (kept: readonly string[]): Files => ({
-    ...Object.fromEntries(kept.map((name) => [`apps/${name}.yaml`, 'container_image: a\n'])),
-    'device-groups/g.yaml': `apps: [${kept.join(', ')}]\n`,
-  });
-  const applied = appliedOf(filesOf(names));
-  const desired = stateOf(filesOf(names.slice(200)));
-  let looks = 0;
-  const counting = {
-    app: (name: string) => {
-      looks += 1;
-      return desired.app(name);
-    },
-    group: (name: string) => desired.group(name),
-    groupsListing: (name: string) => desired.groupsListing(name),
-  };
-  const keys = [...names.slice(0, 200).map((name) => `app/${name}`), 'device_group/g'];
-  const { steps, problems } = makePlan(keys, counting, applied);
-  expect(steps).toHaveLength(201);
-  expect([...problems.values()].flat()).toEqual([]);
-  expect(looks).toBeLessThan(5 * names.length);
 });

@@ -26,7 +26,7 @@ describe('changeTypeOf', () => {
     ['create', { before: null, after: app }],
     ['update', { before: app, after: appOf({ running: false }) }],
     ['delete', { before: app, after: null }],
-  ])('%s', (operation, sides) => {
+  ])('returns %s', (operation, sides) => {
     expect(changeTypeOf({ ...appStep('a'), ...sides } as Step)).toBe(operation);
   });
 });
@@ -43,7 +43,7 @@ describe('orderSteps', () => {
     appStep('z', true),
   ];
 
-  it('makes apps before groups, deletes groups before apps, and sorts by name within', () => {
+  it('changes apps before groups, deletes groups before apps, and sorts each kind by name', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(ordered, { minLength: ordered.length }), (steps) => {
         expect(orderSteps(steps)).toEqual(ordered);
@@ -51,7 +51,7 @@ describe('orderSteps', () => {
     );
   });
 
-  it('leaves its argument as it is', () => {
+  it('does not change its argument', () => {
     const steps = Object.freeze([groupStep('g'), appStep('a')]);
     expect(orderSteps(steps)).toEqual([steps[1], steps[0]]);
   });

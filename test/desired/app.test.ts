@@ -11,7 +11,7 @@ import {
 import { parseObjectText } from '../../src/desired/parse.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
 
-/** The content of an app whose file has an image and these lines. */
+/** Parses the file of an app that has an image and these lines. */
 function read(lines: string) {
   return parseObjectText('app', `container_image: web:1\n${lines}\n`, DEFAULTS);
 }
@@ -30,7 +30,7 @@ const MOUNT_RULE = 'must be "source:target" or "source:target:mode"';
 const DEVICE_RULE = 'must be "host:container" or "host:container:permissions" (of r, w, m)';
 const TEXT_RULE = 'must be Unicode text without NUL characters';
 
-describe('accepted values', () => {
+describe('reading an app', () => {
   it.each<[string, Partial<App>]>([
     ['starting_ports: []', { starting_ports: [] }],
     ['starting_ports: [1, 65535]', { starting_ports: [1, 65535] }],
@@ -63,16 +63,17 @@ describe('accepted values', () => {
     ['devices: [/dev/a:/dev/b, /dev/a:/dev/b:rwm]', { devices: ['/dev/a:/dev/b', '/dev/a:/dev/b:rwm'] }],
     ['privileged: true', { privileged: true }],
     ['rolling_restart: true', { rolling_restart: true }],
-  ])('%s', (lines, fields) => {
+  ])('accepts %s', (lines, fields) => {
     expect(read(lines)).toEqual({ ok: true, content: appOf(fields), memberPositions: [] });
   });
 
-  it.each(['web', 'web:1.0', 'r.example:5000/a/b:1@sha256:00', 'Ünï'])('container_image: %s', (image) => {
-    expect(problemsOf(`container_image: "${image}"`)).toEqual([]);
-  });
-});
+  it.each(['web', 'web:1.0', 'r.example:5000/a/b:1@sha256:00', 'Ünï'])(
+    'accepts container_image: %s',
+    (image) => {
+      expect(problemsOf(`container_image: "${image}"`)).toEqual([]);
+    },
+  );
 
-describe('refused values', () => {
   it.each<[string, string[]]>([
     ['container_image:', ['1:1 field-invalid container_image must be a string, not null (empty)']],
     [
@@ -97,7 +98,7 @@ describe('refused values', () => {
         '1:1 field-unknown docker_image is called container_image here',
       ],
     ],
-  ])('%s', (text, problems) => {
+  ])('refuses %s', (text, problems) => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
@@ -200,11 +201,11 @@ describe('refused values', () => {
       'command: x',
       [`2:1 field-unknown command is not a known field; known fields are ${APP_FIELDS.join(', ')}`],
     ],
-  ])('%s', (lines, problems) => {
+  ])('refuses %s', (lines, problems) => {
     expect(problemsOf(`container_image: web:1\n${lines}`)).toEqual(problems);
   });
 
-  it('tells all of them at once', () => {
+  it('reports all problems of a file at once', () => {
     const text = 'running: 1\nports: []\nvolumes: [x]\n';
     expect(problemsOf(text).map((problem) => problem.split(' ')[0])).toEqual(['1:1', '1:1', '3:11', '2:1']);
   });
@@ -220,21 +221,21 @@ describe('completeApp', () => {
     expect(App.parse(app)).toEqual(app);
   });
 
-  it('keeps what is given, false and empty too', () => {
+  it('keeps given values, even if they are false or empty', () => {
     const fields = { container_image: 'web', running: false, networks: [] };
     expect(completeApp(fields, DEFAULTS)).toMatchObject(fields);
   });
 });
 
 describe('readingRulesId', () => {
-  it('is the same for the same defaults and differs with them', () => {
+  it('is equal for equal defaults and different for different ones', () => {
     expect(readingRulesId(appDefaults(['a']))).toBe(readingRulesId(appDefaults(['a'])));
     expect(readingRulesId(appDefaults(['a']))).not.toBe(readingRulesId(appDefaults(['b'])));
   });
 });
 
-describe('schemas', () => {
-  it('a change needs no field, a file needs the image, and neither takes an unknown one', () => {
+describe('schemas of app fields', () => {
+  it('require the image in a file but no field in a change, and refuse unknown fields', () => {
     expect(AppChange.safeParse({}).success).toBe(true);
     expect(AppFields.safeParse({}).success).toBe(false);
     expect(AppChange.safeParse({ app_name: 'a' }).success).toBe(false);

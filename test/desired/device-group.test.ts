@@ -7,22 +7,20 @@ function read(text: string) {
   return parseObjectText('device_group', text, DEFAULTS);
 }
 
-describe('accepted device groups', () => {
+describe('reading a device group', () => {
   it.each<[string, string[], string[]]>([
     ['apps: []', [], []],
     ['apps: [b, a]', ['b', 'a'], ['1:8', '1:11']],
     ['apps:\n- a\n-   b # second\n', ['a', 'b'], ['2:3', '3:5']],
     ['{"apps": ["a"]}', ['a'], ['1:11']],
     ['# first\napps: [\n  a,\n  "b"\n]\n', ['a', 'b'], ['3:3', '4:3']],
-  ])('%s', (text, apps, places) => {
+  ])('accepts %j', (text, apps, positions) => {
     const parsed = read(text);
     expect(parsed).toMatchObject({ ok: true, content: { apps } });
     const memberPositions = parsed.ok ? parsed.memberPositions : [];
-    expect(memberPositions.map(({ line, column }) => `${line}:${column}`)).toEqual(places);
+    expect(memberPositions.map(({ line, column }) => `${line}:${column}`)).toEqual(positions);
   });
-});
 
-describe('refused device groups', () => {
   it.each<[string, string[]]>([
     ['', ['1:1 field-missing apps is required']],
     ['apps:', ['1:1 field-invalid apps must be a list, not null (empty); for an empty one write []']],
@@ -53,15 +51,15 @@ describe('refused device groups', () => {
       ],
     ],
     ['- a', ['1:1 field-invalid the file must be a map of fields, not a list']],
-  ])('%s', (text, problems) => {
+  ])('refuses %j', (text, problems) => {
     const parsed = read(text);
     const found = parsed.ok ? [] : parsed.problems;
     expect(found.map((each) => `${each.line}:${each.column} ${each.code} ${each.message}`)).toEqual(problems);
   });
 });
 
-describe('schemas', () => {
-  it('a change needs no field, a group needs its apps', () => {
+describe('schemas of device groups', () => {
+  it('require apps in a group but not in a change, and refuse an app that is listed twice', () => {
     expect(DeviceGroupChange.safeParse({}).success).toBe(true);
     expect(DeviceGroup.safeParse({}).success).toBe(false);
     expect(DeviceGroupChange.safeParse({ apps: ['a', 'a'] }).success).toBe(false);

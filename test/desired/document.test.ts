@@ -28,11 +28,11 @@ describe('decodeText', () => {
   const NOT_TEXT = 'is not UTF-8 text; save it as UTF-8';
 
   it.each<[string, Uint8Array, string]>([
-    ['nothing', Buffer.from(''), ''],
+    ['an empty file', Buffer.from(''), ''],
     ['text beyond ASCII', Buffer.from('é世😀'), 'é世😀'],
-    ['a byte order mark, which stays', Buffer.from('\ufeffa: 1'), '\ufeffa: 1'],
-    ['as much as is read', Buffer.alloc(MAX_FILE_BYTES, 'a'), 'a'.repeat(MAX_FILE_BYTES)],
-  ])('%s', (_name, bytes, text) => {
+    ['a byte order mark, which is kept', Buffer.from('\ufeffa: 1'), '\ufeffa: 1'],
+    ['a file of the maximum size', Buffer.alloc(MAX_FILE_BYTES, 'a'), 'a'.repeat(MAX_FILE_BYTES)],
+  ])('decodes %s', (_name, bytes, text) => {
     expect(decodeText(bytes)).toEqual({ ok: true, value: text });
   });
 
@@ -41,10 +41,10 @@ describe('decodeText', () => {
     ['UTF-16 without a mark', Buffer.from('a: 1', 'utf16le'), 'file-not-text', NOT_TEXT],
     ['Latin-1', Buffer.from('a: é', 'latin1'), 'file-not-text', NOT_TEXT],
     ['a surrogate in UTF-8', Buffer.from([0xed, 0xa0, 0x80]), 'file-not-text', NOT_TEXT],
-    ['a NUL', Buffer.from('a: \0'), 'file-not-text', NOT_TEXT],
+    ['a NUL character', Buffer.from('a: \0'), 'file-not-text', NOT_TEXT],
     ['an executable', Buffer.from('7f454c4602010100', 'hex'), 'file-not-text', NOT_TEXT],
     [
-      'one byte too many',
+      'a file that is one byte too large',
       Buffer.alloc(MAX_FILE_BYTES + 1, 'a'),
       'file-too-large',
       'has 262145 bytes; at most 262144 are read: split or shorten it',
@@ -64,23 +64,23 @@ describe('readYaml reads', () => {
     ['a byte order mark', '\ufeffa: 1', { a: 1 }],
     ['a byte order mark alone', '\ufeff', null],
     ['CRLF', 'a: 1\r\nb:\r\n  - c # d\r\n', { a: 1, b: ['c'] }],
-    ['a lone CR, which is no line break', 'a: b\rc', { a: 'b\rc' }],
+    ['a lone CR, which does not break the line', 'a: b\rc', { a: 'b\rc' }],
     ['no line break at the end', 'a: 1', { a: 1 }],
-    ['an end of the document', 'a: 1\n...\n', { a: 1 }],
-    ['what only YAML 1.1 takes for booleans', '[yes, No, on, OFF, y]', ['yes', 'No', 'on', 'OFF', 'y']],
+    ['an end marker of the document', 'a: 1\n...\n', { a: 1 }],
+    ['booleans of YAML 1.1, as text', '[yes, No, on, OFF, y]', ['yes', 'No', 'on', 'OFF', 'y']],
     ['dates, as text', '[2001-12-14, 2001-12-14T21:59:43Z]', ['2001-12-14', '2001-12-14T21:59:43Z']],
-    ['what only YAML 1.1 takes for numbers', '[1_000, 0b11, 1:30, 010]', ['1_000', '0b11', '1:30', 10]],
+    ['numbers of YAML 1.1, as text or decimal', '[1_000, 0b11, 1:30, 010]', ['1_000', '0b11', '1:30', 10]],
     ['numbers', '[0x1F, 0o17, 1e3, -0.5, 9007199254740991]', [31, 15, 1000, -0.5, 9_007_199_254_740_991]],
-    ['numbers that are none', '[.inf, -.INF, .nan]', [Infinity, -Infinity, Number.NaN]],
-    ['nothing', '[null, ~, Null, ""]', [null, null, null, '']],
+    ['infinities and NaN', '[.inf, -.INF, .nan]', [Infinity, -Infinity, Number.NaN]],
+    ['spellings of null, and an empty string', '[null, ~, Null, ""]', [null, null, null, '']],
     [
-      'keys that look like other things',
+      'keys that look like numbers, booleans or null, as text',
       '{1: a, true: b, null: c, 1.50: d}',
       { 1: 'a', true: 'b', null: 'c', '1.50': 'd' },
     ],
     ['an empty key', ': a', { '': 'a' }],
     ['<< as a plain key', '<<: {a: 1}', { '<<': { a: 1 } }],
-    ['anchors that nobody uses', 'a: &x 1\nb: &y [c]', { a: 1, b: ['c'] }],
+    ['anchors without aliases', 'a: &x 1\nb: &y [c]', { a: 1, b: ['c'] }],
     ['core tags that fit', '!!map {a: !!str 1, b: !!int "2"}', { a: '1', b: 2 }],
     ['block texts', 'a: |\n  b\n   c\nd: >-\n  e\n  f\n', { a: 'b\n c\n', d: 'e f' }],
     ['#comments above a value', 'a:\n#c\n  1\nb:\n  -\n #d\n    x\n  - y\n', { a: 1, b: ['x', 'y'] }],
@@ -90,7 +90,11 @@ describe('readYaml reads', () => {
     ['#comments above an anchor, and below it', 'a:\n#c\n  &x\n#d\n  1\nb: 2\n', { a: 1, b: 2 }],
     ['#comments between a key and its colon', '? a\n#c\n:\n#d\n  x\nb: 1\n', { a: 'x', b: 1 }],
     ['block texts that look like such comments', 'a: |\n  b:\n  #c\n    d\n', { a: 'b:\n#c\n  d\n' }],
-    ['harmless words of JavaScript', 'toString: 1\nhasOwnProperty: 2', { toString: 1, hasOwnProperty: 2 }],
+    [
+      'names of harmless JavaScript properties',
+      'toString: 1\nhasOwnProperty: 2',
+      { toString: 1, hasOwnProperty: 2 },
+    ],
     ['32 levels', `${'['.repeat(32)}${']'.repeat(32)}`, JSON.parse(`${'['.repeat(32)}${']'.repeat(32)}`)],
   ])('%s', (_name, text, value) => {
     expect(read(text)).toEqual({ value });
@@ -105,19 +109,19 @@ describe('readYaml refuses', () => {
     ['an unclosed list', 'a: [b, c\nd: 1', [`2:1 ${INDENT}`]],
     ['two documents', 'a: 1\n---\nb: 1', [`2:1 ${SECOND}`]],
     ['two documents with an end between them', 'a: 1\n...\nb: 1', [`3:1 ${SECOND}`]],
-    ['a key twice', 'a: 1\nb: 2\n"a": 3', [`3:1 ${TWICE}`]],
-    ['a key twice further down', 'a: {b: 1, c: 2, b: 3, b: 4}', [`1:17 ${TWICE}`, `1:23 ${TWICE}`]],
-    ['an empty key twice', '{: a, "": b}', [`1:7 ${TWICE}`]],
+    ['a duplicate key', 'a: 1\nb: 2\n"a": 3', [`3:1 ${TWICE}`]],
+    ['each duplicate key of a nested map', 'a: {b: 1, c: 2, b: 3, b: 4}', [`1:17 ${TWICE}`, `1:23 ${TWICE}`]],
+    ['a duplicate empty key', '{: a, "": b}', [`1:7 ${TWICE}`]],
     ['a list as key', '? [a]\n: b', [`1:3 ${KEY}`]],
     ['an alias', 'a: &x 1\nb: *x', [`2:4 ${ALIAS}`]],
-    ['an alias of nothing', 'a: *x', [`1:4 ${ALIAS}`]],
+    ['an alias without an anchor', 'a: *x', [`1:4 ${ALIAS}`]],
     ['a merge key', 'a: &x {b: 1}\nc:\n  <<: *x\n', [`3:7 ${ALIAS}`]],
-    ['a tag of its own', 'a: !secret x', [`1:4 ${TAG}`]],
+    ['a private tag', 'a: !secret x', [`1:4 ${TAG}`]],
     ['a tag for a date', 'a: !!timestamp 2001-12-14', [`1:16 ${TAG}`]],
     ['a tag for binary', 'a: !!binary aGk=', [`1:13 ${TAG}`]],
     ['a tag for a set', 'a: !!set {b}', [`1:10 ${TAG}`]],
-    ['a tag that asks for a function', 'a: !!js/function "x"', [`1:4 ${TAG}`]],
-    ['a core tag that does not fit', 'a: !!int x', [`1:4 ${TAG}`]],
+    ['a tag for a JavaScript function', 'a: !!js/function "x"', [`1:4 ${TAG}`]],
+    ['a core tag that does not fit its value', 'a: !!int x', [`1:4 ${TAG}`]],
     ['%YAML 1.1', '%YAML 1.1\n---\na: yes', [`1:1 ${DIRECTIVE}`]],
     ['%YAML 1.2', '%YAML 1.2\n---\na: yes', [`1:1 ${DIRECTIVE}`]],
     ['%TAG', '%TAG ! tag:example.com,2000:\n---\na: b', [`1:1 ${DIRECTIVE}`]],
@@ -135,9 +139,9 @@ describe('readYaml refuses', () => {
     ],
     ['prototype', '? prototype', ['1:3 yaml-key "prototype" cannot be a key; choose another name']],
     ['a whole number beyond 2^53', 'a: 9007199254740993', [`1:4 ${INTEGER}`]],
-    ['a negative one', 'a: -9007199254740993', [`1:4 ${INTEGER}`]],
-    ['one in hexadecimal', 'a: 0x20000000000001', [`1:4 ${INTEGER}`]],
-    ['one with an exponent', 'a: 1e300', [`1:4 ${INTEGER}`]],
+    ['a negative whole number beyond 2^53', 'a: -9007199254740993', [`1:4 ${INTEGER}`]],
+    ['a hexadecimal number beyond 2^53', 'a: 0x20000000000001', [`1:4 ${INTEGER}`]],
+    ['a whole number with an exponent beyond 2^53', 'a: 1e300', [`1:4 ${INTEGER}`]],
     ['33 levels of lists', `a: ${'['.repeat(32)}`, [`1:35 ${DEPTH}`]],
     [
       '33 levels of maps',
@@ -145,7 +149,7 @@ describe('readYaml refuses', () => {
       [`33:33 ${DEPTH}`],
     ],
     [
-      'several things at once',
+      'a text for several reasons at once',
       'a: *x\nb: 9007199254740993\nb: 1\nconstructor: 1\n',
       [
         `3:1 ${TWICE}`,
@@ -158,19 +162,20 @@ describe('readYaml refuses', () => {
     expect(read(text)).toEqual(problems);
   });
 
-  it('more comments above values than can be told from the values', () => {
+  it('more comments above values than it can distinguish from the values', () => {
     expect(read(`a:\n${'-\n#c\n  x\n'.repeat(20)}`)).toEqual([
       expect.stringMatching(/^\d+:1 yaml-syntax move this comment above its key or dash; /),
     ]);
   });
 
-  it('with the sentence of the parser where there is no better one, and never more than 20 at a time', () => {
+  it('with the message of the parser if there is no better one', () => {
     expect(read('a: @b')).toEqual([
       '1:4 yaml-syntax Plain value cannot start with reserved character @; put it in quotes',
     ]);
-    for (const line of ['a: @b\n', '- *x\n']) {
-      expect(read(line.repeat(50))).toHaveLength(MAX_PROBLEMS);
-    }
+  });
+
+  it.each(['a: @b\n', '- *x\n'])('with at most 20 problems: many lines %j', (line) => {
+    expect(read(line.repeat(50))).toHaveLength(MAX_PROBLEMS);
   });
 });
 
@@ -180,29 +185,29 @@ describe('positionOf', () => {
   const positionOf = result.ok ? result.value.positionOf : undefined;
 
   it.each<[string, (string | number)[], string]>([
-    ['the whole', [], '2:1'],
+    ['the start of the content', [], '2:1'],
     ['a field', ['env'], '2:1'],
     ['a key in quotes', ['env', 'A B'], '3:3'],
-    ['a part of a part', ['env', 'C', 'd'], '4:7'],
-    ['an item on one line', ['env', 'C', 'd', 1], '4:16'],
+    ['a key of a nested map', ['env', 'C', 'd'], '4:7'],
+    ['an item of a list in brackets', ['env', 'C', 'd', 1], '4:16'],
     ['an item on its own line', ['ports', 0], '6:5'],
     ['a key in an item', ['ports', 1, '8080'], '7:6'],
-    ['nothing, so its parent', ['env', 'X'], '2:1'],
-    ['nothing far below, so the nearest parent', ['env', 'C', 'x', 3, 'y'], '4:3'],
-    ['an item beyond the end', ['ports', 2], '5:1'],
-    ['below a scalar', ['env', 'A B', 'x'], '3:3'],
-    ['nothing at all', ['x', 0], '2:1'],
-  ])('%s', (_name, path, expected) => {
+    ['the parent of a missing key', ['env', 'X'], '2:1'],
+    ['the nearest existing parent of a missing path', ['env', 'C', 'x', 3, 'y'], '4:3'],
+    ['the list of an item beyond its end', ['ports', 2], '5:1'],
+    ['the scalar of a path that goes below it', ['env', 'A B', 'x'], '3:3'],
+    ['the start of the content for a missing top-level key', ['x', 0], '2:1'],
+  ])('finds %s', (_name, path, expected) => {
     const { line, column } = positionOf?.(path) ?? { line: 0, column: 0 };
     expect(`${line}:${column}`).toBe(expected);
   });
 
-  it('is the beginning where there is nothing', () => {
+  it('returns the first position for an empty text', () => {
     const empty = readYaml('');
     expect(empty.ok && empty.value.positionOf(['a'])).toEqual({ line: 1, column: 1 });
   });
 
-  it('leads to each key and item of a random text', () => {
+  it('finds each key and item of a random text', () => {
     const word = fc.stringMatching(/^[a-z]{1,3}$/);
     fc.assert(
       fc.property(fc.dictionary(word, fc.array(word, { maxLength: 3 })), (value) => {

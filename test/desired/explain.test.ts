@@ -13,7 +13,7 @@ const Schema = z.strictObject({
   own: z.string({ error: 'must be something of its own' }),
 });
 
-const GOOD = { text: '', count: 1, ratio: 1, flag: true, list: [], map: {}, part: { name: '' }, own: '' };
+const VALID = { text: '', count: 1, ratio: 1, flag: true, list: [], map: {}, part: { name: '' }, own: '' };
 
 function explained(value: unknown, known: readonly string[] = []): string[] {
   const parsed = check(Schema, value);
@@ -24,7 +24,7 @@ function explained(value: unknown, known: readonly string[] = []): string[] {
 
 describe('explain', () => {
   it.each<[string, object, string[]]>([
-    ['nothing wrong', {}, []],
+    ['a valid value, by no problem', {}, []],
     [
       'a number for a string',
       { text: 1.5 },
@@ -65,25 +65,29 @@ describe('explain', () => {
       { map: { a: null } },
       ['map/a invalid: must be a string, not null (empty); for an empty one write ""'],
     ],
-    ['a text for a part', { part: 'x' }, ['part invalid: must be a map of fields, not a string']],
-    ['a field that a part lacks', { part: {} }, ['part/name invalid: is required']],
+    ['a string for a map of fields', { part: 'x' }, ['part invalid: must be a map of fields, not a string']],
+    ['a missing field of a nested map', { part: {} }, ['part/name invalid: is required']],
     [
-      'a field that a part does not know',
+      'an unknown field of a nested map',
       { part: { name: '', other: 1 } },
       ['part/other unknown: is not a known field'],
     ],
-    ['a sentence of the schema', { own: [] }, ['own invalid: must be something of its own']],
-  ])('%s', (_name, change, expected) => {
-    expect(explained({ ...GOOD, ...change })).toEqual(expected);
+    [
+      'a wrong value with the message of its schema',
+      { own: [] },
+      ['own invalid: must be something of its own'],
+    ],
+  ])('explains %s', (_name, change, expected) => {
+    expect(explained({ ...VALID, ...change })).toEqual(expected);
   });
 
-  it('tells missing fields of the top from wrong ones', () => {
-    const { text: _text, own: _own, ...rest } = GOOD;
+  it('distinguishes missing top-level fields from invalid ones', () => {
+    const { text: _text, own: _own, ...rest } = VALID;
     expect(explained(rest)).toEqual(['text missing: is required', 'own missing: is required']);
   });
 
-  it('names each unknown field, the known ones, and what a field of the former API is called now', () => {
-    const value = { ...GOOD, extra: 1, docker_image: 2 };
+  it('names each unknown field, the known fields, and the current name of a field of the former API', () => {
+    const value = { ...VALID, extra: 1, docker_image: 2 };
     expect(explained(value)).toEqual([
       'extra unknown: is not a known field',
       'docker_image unknown: is not a known field',
@@ -94,19 +98,19 @@ describe('explain', () => {
     ]);
   });
 
-  it('speaks of the whole where the whole is wrong', () => {
+  it('reports a wrong value as a whole', () => {
     expect(explained('x')).toEqual([' invalid: must be a map of fields, not a string']);
     expect(explained(undefined)).toEqual([' invalid: is required']);
   });
 
-  it('never shows a value, which can be a secret', () => {
+  it('does not show values, which can be secrets', () => {
     const parsed = check(Schema, { text: 12_345 });
     expect(JSON.stringify(explain(parsed.error?.issues ?? []))).not.toContain('12345');
   });
 
-  it('looks at no more than are wanted', () => {
+  it('explains at most the requested number of problems', () => {
     const many = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`k${index}`, index]));
-    const parsed = check(Schema, { ...GOOD, ...many });
+    const parsed = check(Schema, { ...VALID, ...many });
     expect(explain(parsed.error?.issues ?? [], [], 2).map(({ path }) => path)).toEqual([['k0'], ['k1']]);
   });
 });

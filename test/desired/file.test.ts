@@ -35,7 +35,7 @@ describe('classifyPath', () => {
     'LICENSE',
     'LICENSE.txt',
     'docs/how.md',
-  ])('%s is left alone', (path) => {
+  ])('%s is ignored', (path) => {
     expect(classifyPath(path)).toEqual({ role: 'ignored' });
   });
 
@@ -47,7 +47,7 @@ describe('classifyPath', () => {
     'apps/./web.yaml',
     'apps//web.yaml',
     '',
-  ])('%j can be in no tree that git made, and is a problem', (path) => {
+  ])('%j is an error, because git makes no tree with such a path', (path) => {
     expect(classifyPath(path)).toMatchObject({
       role: 'problem',
       severity: 'error',
@@ -56,7 +56,7 @@ describe('classifyPath', () => {
   });
 
   it.each(['web.yaml', 'apps.yaml', 'apps/web.json', 'apps/web', 'apps/web.yaml~', 'x/apps/web.yaml'])(
-    '%s is unexpected',
+    '%s is an unexpected file',
     (path) => {
       expect(classifyPath(path)).toMatchObject({
         role: 'problem',
@@ -79,7 +79,7 @@ describe('classifyPath', () => {
     ['groups/edge.yaml', 'is not read: it must be in device-groups/; move it there'],
     ['apps/web.YAML', 'is not read: its name must end in .yaml or .yml, in lower case; rename it'],
     ['device-groups/edge.Yml', 'is not read: its name must end in .yaml or .yml, in lower case; rename it'],
-  ])('%s is unexpected, and told what it has to be', (path, message) => {
+  ])('%s is an unexpected file, with advice on where it belongs', (path, message) => {
     expect(classifyPath(path)).toMatchObject({
       severity: 'warning',
       problem: { code: 'file-unexpected', message },
@@ -94,7 +94,7 @@ describe('classifyPath', () => {
     'apps/web\n.yaml',
     `apps/${'a'.repeat(129)}.yaml`,
     'device-groups/a+b.yml',
-  ])('%j has no valid name', (path) => {
+  ])('%j is an error, because its name is invalid', (path) => {
     const role = classifyPath(path);
     expect(role).toMatchObject({ role: 'problem', severity: 'error', problem: { code: 'name-invalid' } });
     expect(role.role === 'problem' && role.problem.message).toMatch(
@@ -102,8 +102,11 @@ describe('classifyPath', () => {
     );
   });
 
-  it('takes any path without throwing, and finds every new file again', () => {
+  it('accepts any path without throwing', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (path) => void classifyPath(path)));
+  });
+
+  it('recognizes the path of every new file as its object', () => {
     fc.assert(
       fc.property(fc.constantFrom('app', 'device_group'), fc.stringMatching(NAME_PATTERN), (kind, name) => {
         expect(classifyPath(newFilePath(kind, name))).toEqual({ role: 'object', kind, name });
@@ -113,24 +116,15 @@ describe('classifyPath', () => {
 });
 
 describe('names', () => {
-  it.each([
-    ['a', true],
-    ['9', true],
-    ['A.b_c-d', true],
-    ['a'.repeat(128), true],
-    ['', false],
-    ['a'.repeat(129), false],
-    ['.a', false],
-    ['-a', false],
-    ['a/b', false],
-    ['a b', false],
-    ['a\n', false],
-    ['é', false],
-  ])('%j: %s', (name, expected) => {
-    expect(Name.safeParse(name).success).toBe(expected);
+  it.each(['a', '9', 'A.b_c-d', 'a'.repeat(128)])('%j is valid', (name) => {
+    expect(Name.safeParse(name).success).toBe(true);
   });
 
-  it('become keys and are read back from them', () => {
+  it.each(['', 'a'.repeat(129), '.a', '-a', 'a/b', 'a b', 'a\n', 'é'])('%j is invalid', (name) => {
+    expect(Name.safeParse(name).success).toBe(false);
+  });
+
+  it('are read back from their keys', () => {
     fc.assert(
       fc.property(fc.constantFrom('app', 'device_group'), fc.string(), (kind, name) => {
         expect(parseKey(keyOf(kind, name))).toEqual({ kind, name });

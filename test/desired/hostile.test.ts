@@ -12,7 +12,7 @@ function many(part: string): string {
   return part.repeat(Math.floor(MAX_FILE_BYTES / 16 / part.length));
 }
 
-/** Short texts that all differ, as many as fit. */
+/** Different short texts, as many as fit into a file. */
 function numbered(write: (id: string) => string): string {
   const parts: string[] = [];
   for (let size = 0, count = 0; size < MAX_FILE_BYTES - 40; count++) {
@@ -31,8 +31,8 @@ const BOMB = Array.from({ length: 12 }, (_, i) =>
         .join(', ')}]`,
 ).join('\n');
 
-describe('texts that are made to hurt', () => {
-  // Each of these once took minutes, memory without end, or the whole process in some parser of YAML.
+describe('a hostile text', () => {
+  // Each of these has made some YAML parser run for minutes, use unlimited memory or crash.
   it.each<[string, string, string]>([
     ['an alias bomb', BOMB, 'yaml-alias'],
     ['many aliases', `a: &a x\nb: [${many('*a,')}x]`, 'yaml-alias'],
@@ -57,13 +57,13 @@ describe('texts that are made to hurt', () => {
     ['only tabs', many('\t\n'), 'field-missing'],
     ['only line breaks', many('\n'), 'field-missing'],
     ['only comments', many('#\n'), 'field-missing'],
-    ['one key as often as it fits', many('a:\n'), 'yaml-syntax'],
+    ['one key as often as fits', many('a:\n'), 'yaml-syntax'],
     ['as many keys as fit', `{${numbered((id) => `${id},`)}}`, 'field-unknown'],
     ['as many bad variables as fit', `env_vars:\n${numbered((id) => ` ${id}: 1\n`)}`, 'field-invalid'],
     ['many bad ports', `starting_ports:\n${many('- x\n')}`, 'field-invalid'],
     ['one long word', many('x'), 'field-invalid'],
     ['one long text', `a: "${many('\\n').slice(0, -10)}`, 'yaml-syntax'],
-  ])('%s', (_name, text, code) => {
+  ])('is refused quickly, with few problems: %s', (_name, text, code) => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_FILE_BYTES);
     const parsed = parseObjectText('app', text, DEFAULTS);
     const problems = parsed.ok ? [] : parsed.problems;
@@ -72,8 +72,8 @@ describe('texts that are made to hurt', () => {
   });
 });
 
-/** Whether a problem has a place in its text (or just behind its end), a code and a sentence. */
-function expectSound({ line, column, code, message }: TextProblem, text: string): void {
+/** Expects a problem to have a position in its text (or just behind its end), a code and a message. */
+function expectComplete({ line, column, code, message }: TextProblem, text: string): void {
   const lines = text.split('\n');
   expect(line).toBeGreaterThanOrEqual(1);
   expect(line).toBeLessThanOrEqual(lines.length);
@@ -83,8 +83,8 @@ function expectSound({ line, column, code, message }: TextProblem, text: string)
   expect(message.length).toBeGreaterThan(5);
 }
 
-/** Pieces of which YAML is made, and what has a meaning of its own somewhere in it. */
-const piece = fc.oneof(
+/** Tokens of YAML, and texts with a special meaning in it. */
+const token = fc.oneof(
   fc.constantFrom(
     ...[
       'a',
@@ -143,7 +143,7 @@ const piece = fc.oneof(
   ),
   fc.string({ unit: 'binary', maxLength: 4 }),
 );
-const yamlLike = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''));
+const yamlLike = fc.array(token, { maxLength: 30 }).map((tokens) => tokens.join(''));
 const anyText = fc.oneof(
   { weight: 4, arbitrary: yamlLike },
   { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
@@ -168,26 +168,26 @@ const anyBytes = fc.oneof(
     }),
 );
 
-describe('any text and any bytes', () => {
-  it('readYaml never throws, and every place lies within the text', () => {
+describe('random texts and bytes', () => {
+  it('do not make readYaml throw, and every reported position lies within the text', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const result = readYaml(text);
         if (!result.ok) {
           expect(result.problems.length).toBeGreaterThan(0);
-          for (const problem of result.problems) expectSound(problem, text);
+          for (const problem of result.problems) expectComplete(problem, text);
           return;
         }
         for (const path of [[], ['apps', 0], ['a', 'b', 1]]) {
-          const place = result.value.positionOf(path);
-          expectSound({ ...place, code: 'field-invalid', message: 'no problem' }, text);
+          const position = result.value.positionOf(path);
+          expectComplete({ ...position, code: 'field-invalid', message: 'a message' }, text);
         }
       }),
       { numRuns: 1500 },
     );
   });
 
-  it('parseObject never throws, and a valid object holds only text that can be written again', () => {
+  it('do not make parseObject throw, and a valid object contains only text that can be written again', () => {
     fc.assert(
       fc.property(fc.constantFrom(...KINDS), fc.oneof(anyBytes, anyText.map(Buffer.from)), (kind, bytes) => {
         const parsed = parseObject(kind, bytes, DEFAULTS);
@@ -199,7 +199,7 @@ describe('any text and any bytes', () => {
         }
         expect(parsed.problems.length).toBeGreaterThan(0);
         const text = Buffer.from(bytes).toString('utf8');
-        for (const problem of parsed.problems) expectSound(problem, text);
+        for (const problem of parsed.problems) expectComplete(problem, text);
       }),
       { numRuns: 1500 },
     );

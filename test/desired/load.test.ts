@@ -4,14 +4,14 @@ import { loadFile } from '../../src/desired/load.ts';
 import { MAX_FILE_BYTES } from '../../src/desired/yaml/document.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
 
-/** Blobs by name; remembers which were asked for, and with which limit. */
+/** Reads blobs by name, and records which were read with which limit. */
 function blobs(contents: Readonly<Record<string, BlobContent>>) {
-  const asked: [string, number][] = [];
+  const reads: [string, number][] = [];
   const read = async (blob: string, maxBytes: number): Promise<BlobContent> => {
-    asked.push([blob, maxBytes]);
+    reads.push([blob, maxBytes]);
     return contents[blob] ?? { missing: true };
   };
-  return { asked, read };
+  return { reads, read };
 }
 
 function entry(path: string, type: EntryType = 'file'): TreeEntry {
@@ -33,7 +33,7 @@ describe('loadFile', () => {
     });
   });
 
-  it('reads a device group with the places of its apps', async () => {
+  it('reads a device group with the positions of its apps', async () => {
     expect(await load(entry('device-groups/edge.yml'), { bytes: Buffer.from('apps: [a]') })).toEqual({
       path: 'device-groups/edge.yml',
       blob: 'blob',
@@ -43,23 +43,20 @@ describe('loadFile', () => {
     });
   });
 
-  it.each(['README.md', '.gitignore', 'apps/.swp/web.yaml'])(
-    'leaves %s alone, whatever it is',
-    async (path) => {
-      const { asked, read } = blobs({});
-      for (const type of ['file', 'symlink', 'submodule', 'special'] as const) {
-        expect(await loadFile(entry(path, type), read, DEFAULTS)).toBeNull();
-      }
-      expect(asked).toEqual([]);
-    },
-  );
+  it.each(['README.md', '.gitignore', 'apps/.swp/web.yaml'])('ignores %s, of any type', async (path) => {
+    const { reads, read } = blobs({});
+    for (const type of ['file', 'symlink', 'submodule', 'special'] as const) {
+      expect(await loadFile(entry(path, type), read, DEFAULTS)).toBeNull();
+    }
+    expect(reads).toEqual([]);
+  });
 
   it.each<[EntryType, string, string]>([
     ['symlink', 'file-symlink', 'is a symbolic link, which is never followed; commit the file itself'],
     ['submodule', 'file-submodule', 'is a submodule, which is never read; commit the files themselves'],
     ['special', 'file-unreadable', 'is not a plain file; remove it'],
   ])('never reads a %s', async (type, code, message) => {
-    const { asked, read } = blobs({});
+    const { reads, read } = blobs({});
     const problem = { line: 1, column: 1, code, message };
     expect(await loadFile(entry('apps/web.yaml', type), read, DEFAULTS)).toMatchObject({
       kind: 'app',
@@ -71,52 +68,52 @@ describe('loadFile', () => {
       severity: 'error',
       problem,
     });
-    expect(asked).toEqual([]);
+    expect(reads).toEqual([]);
   });
 
   it.each<[string, string, 'warning' | 'error']>([
     ['notes.txt', 'file-unexpected', 'warning'],
     ['apps/a b.yaml', 'name-invalid', 'error'],
   ])('does not read %s', async (path, code, severity) => {
-    const { asked, read } = blobs({});
+    const { reads, read } = blobs({});
     expect(await loadFile(entry(path), read, DEFAULTS)).toMatchObject({
       path,
       kind: null,
       severity,
       problem: { code },
     });
-    expect(asked).toEqual([]);
+    expect(reads).toEqual([]);
   });
 
   it.each<[string, BlobContent, string, string]>([
     [
-      'a blob that is too large',
+      'a too large blob',
       { tooLarge: 1_000_000 },
       'file-too-large',
       'has 1000000 bytes; at most 262144 are read: split or shorten it',
     ],
     [
-      'a blob that is not there',
+      'a missing blob',
       { missing: true },
       'file-unreadable',
       'cannot be read; check its permissions, and the repository (git fsck)',
     ],
     [
-      'a blob that is no text',
+      'a blob that is not text',
       { bytes: Buffer.from([0xff]) },
       'file-not-text',
       'is not UTF-8 text; save it as UTF-8',
     ],
-  ])('has a problem with %s', async (_name, blob, code, message) => {
+  ])('reports %s', async (_name, blob, code, message) => {
     expect(await load(entry('apps/web.yaml'), blob)).toMatchObject({
       name: 'web',
       parsed: { ok: false, problems: [{ line: 1, column: 1, code, message }] },
     });
   });
 
-  it('asks for no more bytes than are read', async () => {
-    const { asked, read } = blobs({});
+  it('reads at most the maximum size of a file', async () => {
+    const { reads, read } = blobs({});
     await loadFile(entry('apps/web.yaml'), read, DEFAULTS);
-    expect(asked).toEqual([['blob', MAX_FILE_BYTES]]);
+    expect(reads).toEqual([['blob', MAX_FILE_BYTES]]);
   });
 });

@@ -18,22 +18,22 @@ function problemsOf(env: Record<string, string | undefined>, argv: readonly stri
   return result.ok ? [] : result.problems;
 }
 
-/** Of every setting: its default, texts that it takes with their values, and texts that it refuses with the reason. */
+/** For every setting: its default, accepted texts with their values, and refused texts with the reason. */
 const TABLE: Record<
   SettingName,
-  { fallback: unknown; takes: [string, unknown][]; refuses: [string, string][] }
+  { byDefault: unknown; accepts: [string, unknown][]; refuses: [string, string][] }
 > = {
   HOST: {
-    fallback: '127.0.0.1',
-    takes: [
+    byDefault: '127.0.0.1',
+    accepts: [
       ['::', '::'],
       ['fleet.example', 'fleet.example'],
     ],
     refuses: [],
   },
   PORT: {
-    fallback: 8080,
-    takes: [
+    byDefault: 8080,
+    accepts: [
       ['0', 0],
       ['65535', 65_535],
       ['080', 80],
@@ -43,10 +43,10 @@ const TABLE: Record<
       'must be a whole number from 0 to 65535',
     ]),
   },
-  DESIRED_STATE: { fallback: './desired-state', takes: [['/srv/fleet', '/srv/fleet']], refuses: [] },
+  DESIRED_STATE: { byDefault: './desired-state', accepts: [['/srv/fleet', '/srv/fleet']], refuses: [] },
   GIT_BRANCH: {
-    fallback: null,
-    takes: [
+    byDefault: null,
+    accepts: [
       ['release/1', 'release/1'],
       ['refs/heads/release/1', 'release/1'],
     ],
@@ -70,8 +70,8 @@ const TABLE: Record<
     ],
   },
   GIT_REMOTE: {
-    fallback: null,
-    takes: [
+    byDefault: null,
+    accepts: [
       'https://forge.example/team/fleet.git',
       'https://forge.example:8443/fleet',
       'ssh://git@forge.example:2222/fleet.git',
@@ -103,46 +103,46 @@ const TABLE: Record<
     ],
   },
   GIT_USERNAME: {
-    fallback: null,
-    takes: [['robot', 'robot']],
+    byDefault: null,
+    accepts: [['robot', 'robot']],
     refuses: [['a:b', 'must not be empty or contain a colon']],
   },
-  GIT_TOKEN: { fallback: null, takes: [['t0ken', 't0ken']], refuses: [] },
+  GIT_TOKEN: { byDefault: null, accepts: [['t0ken', 't0ken']], refuses: [] },
   GIT_TOKEN_FILE: {
-    fallback: null,
-    takes: [['/run/secrets/token', '/run/secrets/token']],
+    byDefault: null,
+    accepts: [['/run/secrets/token', '/run/secrets/token']],
     refuses: [['secrets/token', 'must be an absolute path']],
   },
   GIT_SSH_KEY: {
-    fallback: null,
-    takes: [['/run/secrets/key', '/run/secrets/key']],
+    byDefault: null,
+    accepts: [['/run/secrets/key', '/run/secrets/key']],
     refuses: [
       ['key', 'must be an absolute path'],
       ['/a"b', 'must be an absolute path'],
     ],
   },
   GIT_KNOWN_HOSTS: {
-    fallback: null,
-    takes: [['/etc/known', '/etc/known']],
+    byDefault: null,
+    accepts: [['/etc/known', '/etc/known']],
     refuses: [['~/x', 'must be an absolute path']],
   },
   GIT_CA_FILE: {
-    fallback: null,
-    takes: [['/etc/ca.pem', '/etc/ca.pem']],
+    byDefault: null,
+    accepts: [['/etc/ca.pem', '/etc/ca.pem']],
     refuses: [['ca.pem', 'must be an absolute path']],
   },
   GIT_TIMEOUT: {
-    fallback: 20,
-    takes: [['1', 1]],
+    byDefault: 20,
+    accepts: [['1', 1]],
     refuses: [
       ['0', 'must be a whole number from 1 to 3600'],
       ['3601', 'must be a whole number from 1 to 3600'],
     ],
   },
-  WEBHOOK_SECRET: { fallback: null, takes: [['s', 's']], refuses: [] },
+  WEBHOOK_SECRET: { byDefault: null, accepts: [['s', 's']], refuses: [] },
   GIT_POLL_INTERVAL: {
-    fallback: 30,
-    takes: [
+    byDefault: 30,
+    accepts: [
       ['0', 0],
       ['86400', 86_400],
     ],
@@ -151,10 +151,10 @@ const TABLE: Record<
       ['off', 'must be a whole number from 0 to 86400'],
     ],
   },
-  DATA_DIR: { fallback: './data', takes: [['/var/lib/holdfast', '/var/lib/holdfast']], refuses: [] },
+  DATA_DIR: { byDefault: './data', accepts: [['/var/lib/holdfast', '/var/lib/holdfast']], refuses: [] },
   MONGODB_URI: {
-    fallback: null,
-    takes: [
+    byDefault: null,
+    accepts: [
       ['mongodb://a:b@one,two/?replicaSet=fleet', 'mongodb://a:b@one,two/?replicaSet=fleet'],
       ['mongodb+srv://fleet.example/', 'mongodb+srv://fleet.example/'],
     ],
@@ -164,16 +164,16 @@ const TABLE: Record<
     ]),
   },
   MONGODB_DATABASE: {
-    fallback: 'holdfast',
-    takes: [['nebula', 'nebula']],
+    byDefault: 'holdfast',
+    accepts: [['nebula', 'nebula']],
     refuses: ['a.b', 'a b', '$x', 'x'.repeat(64)].map((text) => [
       text,
       'must be 1 to 63 letters, digits, "_" and "-"',
     ]),
   },
   CACHE_TIME: {
-    fallback: 10,
-    takes: [
+    byDefault: 10,
+    accepts: [
       ['0', 0],
       ['5', 5],
     ],
@@ -183,8 +183,8 @@ const TABLE: Record<
     ],
   },
   REPORT_TTL: {
-    fallback: 604_800,
-    takes: [
+    byDefault: 604_800,
+    accepts: [
       ['1', 1],
       ['315360000', 315_360_000],
     ],
@@ -194,53 +194,53 @@ const TABLE: Record<
     ],
   },
   BODY_LIMIT: {
-    fallback: 1_048_576,
-    takes: [['1', 1]],
+    byDefault: 1_048_576,
+    accepts: [['1', 1]],
     refuses: [
       ['0', 'must be a whole number from 1 to 104857600'],
       ['1MB', 'must be a whole number from 1 to 104857600'],
     ],
   },
   BASIC_AUTH_USER: {
-    fallback: null,
-    takes: [['jürgen o', 'jürgen o']],
+    byDefault: null,
+    accepts: [['jürgen o', 'jürgen o']],
     refuses: [
       ['a:b', 'must not be empty or contain a colon'],
       ['a\nb', 'must not be empty or contain a colon'],
     ],
   },
-  BASIC_AUTH_PASSWORD: { fallback: null, takes: [['a:b c', 'a:b c']], refuses: [] },
+  BASIC_AUTH_PASSWORD: { byDefault: null, accepts: [['a:b c', 'a:b c']], refuses: [] },
   BASIC_AUTH_EMAIL: {
-    fallback: null,
-    takes: [['ops@example.com', 'ops@example.com']],
+    byDefault: null,
+    accepts: [['ops@example.com', 'ops@example.com']],
     refuses: ['ops', 'a b@c', 'a@b@c', '<a@b>'].map((text) => [text, 'must be an e-mail address']),
   },
   DEVICE_AUTH_USER: {
-    fallback: null,
-    takes: [['shops', 'shops']],
+    byDefault: null,
+    accepts: [['shops', 'shops']],
     refuses: [['a:b', 'must not be empty or contain a colon']],
   },
-  DEVICE_AUTH_PASSWORD: { fallback: null, takes: [['a:b c', 'a:b c']], refuses: [] },
+  DEVICE_AUTH_PASSWORD: { byDefault: null, accepts: [['a:b c', 'a:b c']], refuses: [] },
   AUTH_ENABLED: {
-    fallback: true,
-    takes: [
+    byDefault: true,
+    accepts: [
       ['true', true],
       ['false', false],
     ],
     refuses: ['0', 'no', 'FALSE'].map((text) => [text, 'must be true or false']),
   },
   DEFAULT_NETWORKS: {
-    fallback: ['nebula', 'bridge'],
-    takes: [
+    byDefault: ['nebula', 'bridge'],
+    accepts: [
       ['a', ['a']],
       ['a, b ,c', ['a', 'b', 'c']],
     ],
     refuses: ['a,,b', ',', ' '].map((text) => [text, 'must be names separated by commas']),
   },
-  STRICT: { fallback: false, takes: [['true', true]], refuses: [['yes', 'must be true or false']] },
+  STRICT: { byDefault: false, accepts: [['true', true]], refuses: [['yes', 'must be true or false']] },
   LOG_LEVEL: {
-    fallback: 'info',
-    takes: [
+    byDefault: 'info',
+    accepts: [
       ['trace', 'trace'],
       ['silent', 'silent'],
     ],
@@ -248,21 +248,23 @@ const TABLE: Record<
   },
 };
 
-describe.each(Object.entries(TABLE))('%s', (key, { fallback, takes, refuses }) => {
+describe.each(Object.entries(TABLE))('%s', (key, { byDefault, accepts, refuses }) => {
   const name = key as SettingName;
   const flag = `--${flagOf(name)}`;
   const partner = { ...(name.startsWith('BASIC_') && ACCOUNT), ...(name.startsWith('DEVICE_') && DEVICES) };
 
-  it(`is ${JSON.stringify(fallback)} where it is unset, or an empty variable`, () => {
-    expect(configOf()[name]).toEqual(fallback);
-    expect(configOf({ [name]: '' })[name]).toEqual(fallback);
-    expect(configOf({ [name]: undefined })[name]).toEqual(fallback);
+  it(`is ${JSON.stringify(byDefault)} if it is unset or an empty variable`, () => {
+    expect(configOf()[name]).toEqual(byDefault);
+    expect(configOf({ [name]: '' })[name]).toEqual(byDefault);
+    expect(configOf({ [name]: undefined })[name]).toEqual(byDefault);
   });
 
-  it.each(takes)('takes %j', (text, value) => {
+  it.each(accepts)('accepts %j', (text, value) => {
     expect(configOf({ ...partner, [name]: text })[name]).toEqual(value);
     expect(configOf({ ...partner }, [flag, text])[name]).toEqual(value);
-    expect(configOf({ ...partner, [name]: 'not looked at' }, [`${flag}=${text}`])[name]).toEqual(value);
+    expect(configOf({ ...partner, [name]: 'overridden by the flag' }, [`${flag}=${text}`])[name]).toEqual(
+      value,
+    );
   });
 
   it.each(refuses)('refuses %j', (text, reason) => {
@@ -280,29 +282,33 @@ describe.each(Object.entries(TABLE))('%s', (key, { fallback, takes, refuses }) =
   });
 });
 
-describe('flags', () => {
-  it('takes values that begin with a dash', () => {
+describe('parsing flags', () => {
+  it('accepts values that begin with a dash', () => {
     const config = configOf({}, ['--git-token', '-x', '--webhook-secret', '--port', '--host', '--']);
     expect(config).toMatchObject({ GIT_TOKEN: '-x', WEBHOOK_SECRET: '--port', HOST: '--', PORT: 8080 });
   });
 
-  it('takes -- behind the last flag', () => {
+  it('accepts -- after the last flag', () => {
     expect(configOf({}, ['--port', '1', '--'])).toMatchObject({ PORT: 1 });
   });
 
   const STRAY = 'is not expected here; settings are given as --flag VALUE';
 
   it.each<[string, string[], string[]]>([
-    ['one that is not known', ['--colour=1'], ['--colour is not a flag; --help lists them']],
-    ['one with a typing mistake', ['--prot=1'], ['--prot is not a flag; did you mean --port?']],
-    ['the name of a variable', ['--GIT_TOKEN=1'], ['--GIT_TOKEN is not a flag; did you mean --git-token?']],
+    ['an unknown flag', ['--colour=1'], ['--colour is not a flag; --help lists them']],
+    ['a misspelt flag', ['--prot=1'], ['--prot is not a flag; did you mean --port?']],
     [
-      'the name of a file of a secret, with a typing mistake',
+      'the name of an environment variable',
+      ['--GIT_TOKEN=1'],
+      ['--GIT_TOKEN is not a flag; did you mean --git-token?'],
+    ],
+    [
+      'a misspelt flag for the file of a secret',
       ['--webhook-secret-flie', '/run/secret'],
       ['--webhook-secret-flie is not a flag; did you mean --webhook-secret-file?', `argument 2 ${STRAY}`],
     ],
     [
-      'a word of JavaScript',
+      'names of JavaScript properties',
       ['--constructor=1', '--__proto__=1', '--toString'],
       [
         '--constructor is not a flag; --help lists them',
@@ -310,33 +316,33 @@ describe('flags', () => {
         '--toString is not a flag; --help lists them',
       ],
     ],
-    ['a negated one', ['--no-strict'], ['--no-strict is not a flag; --help lists them']],
-    ['a short one', ['-p', '80'], ['-p is not a flag; --help lists them', `argument 2 ${STRAY}`]],
-    ['a long one with one dash', ['-port=80'], ['-port is not a flag; did you mean --port?']],
+    ['a negated flag', ['--no-strict'], ['--no-strict is not a flag; --help lists them']],
+    ['a short flag', ['-p', '80'], ['-p is not a flag; --help lists them', `argument 2 ${STRAY}`]],
+    ['a long flag with one dash', ['-port=80'], ['-port is not a flag; did you mean --port?']],
     [
-      'a long one with one dash, and its value',
+      'a long flag with one dash, and its value',
       ['-data-dir', '/x'],
       ['-data-dir is not a flag; did you mean --data-dir?', `argument 2 ${STRAY}`],
     ],
     [
-      'one dash before other flags',
+      'a long flag with one dash before other flags',
       ['-git-token=SECRET', '--port', '9000'],
       ['-git-token is not a flag; did you mean --git-token?'],
     ],
-    ['a short one with its value', ['-pSECRET', '--port=1'], ['-p is not a flag; --help lists them']],
+    ['a short flag joined with its value', ['-pSECRET', '--port=1'], ['-p is not a flag; --help lists them']],
     ['a flag without dashes', ['git-token=SECRET'], [`"git-token" ${STRAY}`]],
-    ['part of the name of a flag', ['--branch=1'], ['--branch is not a flag; did you mean --git-branch?']],
-    ['part of the names of several', ['--user=1'], ['--user is not a flag; --help lists them']],
-    ['one without a value', ['--host'], ['--host needs a value']],
-    ['one twice', ['--port=1', '--port', '2'], ['--port is given twice']],
-    ['an argument without a flag', ['desired-state'], [`"desired-state" ${STRAY}`]],
-    ['arguments behind --', ['--', '--port', '1'], [`argument 2 ${STRAY}`, `argument 3 ${STRAY}`]],
-  ])('%s', (_name, argv, problems) => {
+    ['part of the name of one flag', ['--branch=1'], ['--branch is not a flag; did you mean --git-branch?']],
+    ['part of the names of several flags', ['--user=1'], ['--user is not a flag; --help lists them']],
+    ['a flag without a value', ['--host'], ['--host needs a value']],
+    ['a flag that is given twice', ['--port=1', '--port', '2'], ['--port is given twice']],
+    ['an argument that is not a flag', ['desired-state'], [`"desired-state" ${STRAY}`]],
+    ['arguments after --', ['--', '--port', '1'], [`argument 2 ${STRAY}`, `argument 3 ${STRAY}`]],
+  ])('reports %s', (_name, argv, problems) => {
     expect(problemsOf({}, argv)).toEqual(problems);
   });
 });
 
-describe('all settings together', () => {
+describe('parseConfig', () => {
   it('reports every problem at once', () => {
     const env = { PORT: 'x', STRICT: 'maybe', BASIC_AUTH_USER: 'root' };
     expect(problemsOf(env, ['--cache-time', 'soon', '--colour', 'y'])).toEqual([
@@ -349,28 +355,33 @@ describe('all settings together', () => {
     ]);
   });
 
-  it.each<[string, Record<string, string>, string[], boolean]>([
-    ['none', {}, [], true],
-    ['both', ACCOUNT, [], true],
-    ['both, one as a flag', { BASIC_AUTH_USER: 'a' }, ['--basic-auth-password', 'b'], true],
-    ['a user alone', { BASIC_AUTH_USER: 'a' }, [], false],
-    ['a user and an empty password', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD: '' }, [], false],
-    ['a password alone', { BASIC_AUTH_PASSWORD: 'a' }, [], false],
-    ['both of devices', DEVICES, [], true],
-    ['a user of devices alone', { DEVICE_AUTH_USER: 'a' }, [], false],
-    ['a password of devices alone', { DEVICE_AUTH_PASSWORD: 'a' }, [], false],
-  ])('user and password: %s', (_name, env, argv, isFine) => {
-    expect(problemsOf(env, argv)).toHaveLength(isFine ? 0 : 1);
+  it.each<[string, Record<string, string>, string[]]>([
+    ['no account', {}, []],
+    ['a user and a password', ACCOUNT, []],
+    ['a user and a password as a flag', { BASIC_AUTH_USER: 'a' }, ['--basic-auth-password', 'b']],
+    ['a user and a password of devices', DEVICES, []],
+  ])('accepts %s', (_name, env, argv) => {
+    expect(problemsOf(env, argv)).toEqual([]);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['a user alone', { BASIC_AUTH_USER: 'a' }],
+    ['a user and an empty password', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD: '' }],
+    ['a password alone', { BASIC_AUTH_PASSWORD: 'a' }],
+    ['a user of devices alone', { DEVICE_AUTH_USER: 'a' }],
+    ['a password of devices alone', { DEVICE_AUTH_PASSWORD: 'a' }],
+  ])('refuses %s', (_name, env) => {
+    expect(problemsOf(env)).toEqual([expect.stringMatching(/ belong together; set both or neither$/)]);
   });
 
   it.each<[string, Record<string, string>, string[]]>([
-    ['in the variable', { BASIC_AUTH_PASSWORD: 'hunter2', PORT: 'x' }, []],
-    ['in the flag', {}, ['--basic-auth-password=hunter2', '--basic-auth-password=hunter2']],
-    ['in a flag with a typing mistake', {}, ['--basic-auth-pasword', 'hunter2']],
-    ['in a flag with a typing mistake and =', {}, ['--basic-auth-pasword=hunter2']],
+    ['in a variable', { BASIC_AUTH_PASSWORD: 'hunter2', PORT: 'x' }, []],
+    ['in a flag that is given twice', {}, ['--basic-auth-password=hunter2', '--basic-auth-password=hunter2']],
+    ['in a misspelt flag', {}, ['--basic-auth-pasword', 'hunter2']],
+    ['in a misspelt flag with =', {}, ['--basic-auth-pasword=hunter2']],
     ['in a flag with one dash', {}, ['-basic-auth-password=hunter2']],
-    ['with a space, and without quotes', {}, ['--basic-auth-password', 'my', 'hunter2']],
-  ])('never shows a password: %s', (_name, env, argv) => {
+    ['that contains a space and has no quotes', {}, ['--basic-auth-password', 'my', 'hunter2']],
+  ])('never shows a password %s', (_name, env, argv) => {
     const problems = problemsOf(env, argv);
     expect(problems.length).toBeGreaterThan(0);
     expect(problems.join('\n')).not.toMatch(/hunter2|-h is|-u is/);
@@ -387,16 +398,19 @@ describe('all settings together', () => {
     expect(problems[0]).not.toContain('hunter2');
   });
 
-  it.each(['/srv/fleet', '../fleet', 'a/../../b'])('of a remote, %s is no path inside of it', (path) => {
-    expect(problemsOf({ GIT_REMOTE: '/srv/a.git', DESIRED_STATE: path })).toHaveLength(1);
-    expect(problemsOf({ DESIRED_STATE: path })).toEqual([]);
-  });
+  it.each(['/srv/fleet', '../fleet', 'a/../../b'])(
+    'refuses %s as the folder in a remote repository',
+    (path) => {
+      expect(problemsOf({ GIT_REMOTE: '/srv/a.git', DESIRED_STATE: path })).toHaveLength(1);
+      expect(problemsOf({ DESIRED_STATE: path })).toEqual([]);
+    },
+  );
 
-  it('shows the beginning of a value that is refused, and nothing that moves a cursor', () => {
+  it('shows only the beginning of a refused value, and escapes control characters', () => {
     expect(problemsOf({ LOG_LEVEL: `\u001b[2J${'x'.repeat(1000)}` })[0]).toMatch(/, not "\\u001b\[2Jx{96}"$/);
   });
 
-  it('is pure: neither the environment of this process nor the arguments are touched', () => {
+  it('depends only on its arguments, and does not change them', () => {
     process.env['LOG_LEVEL'] = 'no level';
     const [env, argv] = [Object.freeze({ PORT: '1' }), Object.freeze(['--host', 'a'])];
     try {
@@ -406,7 +420,7 @@ describe('all settings together', () => {
     }
   });
 
-  it('takes or refuses anything without throwing, and never both', () => {
+  it('either accepts or refuses any input, without throwing', () => {
     const setting = fc.constantFrom(...NAMES);
     const text = fc.oneof(fc.string(), fc.constantFrom('1', 'true', 'a', '--', '-', ''));
     const argument = fc.oneof(

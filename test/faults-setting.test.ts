@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { createFaults, FAULT_POINTS, NO_FAULTS } from '../src/faults.ts';
 
 describe('HOLDFAST_FAULT', () => {
-  it.each([undefined, ''])('%j asks for nothing', (setting) => {
+  it.each([undefined, ''])('%j requests no fault', (setting) => {
     expect(createFaults(setting, () => undefined)).toBe(NO_FAULTS);
   });
 
-  it.each(FAULT_POINTS)('%s kills when that point is passed, and at no other', (point) => {
+  it.each(FAULT_POINTS)('%s kills the process when that point is passed, and only then', (point) => {
     const passed: string[] = [];
     let now = '';
     const faults = createFaults(point, () => void passed.push(now));
@@ -14,7 +14,7 @@ describe('HOLDFAST_FAULT', () => {
     expect(passed).toEqual([point]);
   });
 
-  it('counts how often a point is passed', () => {
+  it('with a number kills the process when the point is passed for that many times', () => {
     let kills = 0;
     const faults = createFaults('apply-done:3', () => {
       kills += 1;
@@ -28,7 +28,7 @@ describe('HOLDFAST_FAULT', () => {
   });
 
   it.each(['nowhere', 'apply-done:0', 'apply-done:', 'apply-done:x', ' apply-done'])(
-    'refuses %j: a test must not pass because its point is not there',
+    '%j is refused, so that a test with a misspelt point does not pass',
     (setting) => {
       expect(() => createFaults(setting, () => undefined)).toThrow(
         expect.objectContaining({ kind: 'invalid' }),

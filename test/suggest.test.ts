@@ -8,53 +8,54 @@ describe('closestName', () => {
   it.each([
     ['a letter too many', 'portt', 'port'],
     ['a letter too few', 'prt', 'port'],
-    ['another letter', 'bost', 'host'],
-    ['two letters swapped', 'prot', 'port'],
+    ['a wrong letter', 'bost', 'host'],
+    ['two swapped letters', 'prot', 'port'],
     ['two mistakes in a long name', 'gti-remotee', 'git-remote'],
-    ['the name itself, with dashes and a value', '--git-token=abc', 'git-token'],
+    ['dashes before it and a value after it', '--git-token=abc', 'git-token'],
     ['upper case and underscores', 'GIT_TOKEN_FILE', 'git-token-file'],
-    ['the closer of two', 'git-token-fil', 'git-token-file'],
-    ['the same of both sides', '--data_dri', 'data-dir'],
-    ['of two that are equally close, the one with the same first letter', '--post', 'port'],
-    ['the only name that has the word between dashes', '--remote', 'git-remote'],
+    ['two swapped letters, dashes and an underscore', '--data_dri', 'data-dir'],
+  ])('finds a name despite %s', (_what, misspelt, name) => {
+    expect(closestName(misspelt, NAMES)).toBe(name);
+  });
+
+  it.each([
+    ['the closer of two names', 'git-token-fil', 'git-token-file'],
+    ['the one with the same first letter of two equally close names', '--post', 'port'],
+    ['the only name that contains the word between dashes', '--remote', 'git-remote'],
     ['the only name that begins with the word', '--data', 'data-dir'],
   ])('finds %s', (_what, misspelt, name) => {
     expect(closestName(misspelt, NAMES)).toBe(name);
   });
 
-  it.each([
-    '',
-    '-',
-    '--',
-    'p',
-    'ho',
-    'prut',
-    'colour',
-    'git',
-    'token',
-    'dat',
-    'no-git-token',
-    '__proto__',
-    'x'.repeat(1e6),
-  ])('finds nothing for %.20s', (misspelt) => {
-    expect(closestName(misspelt, NAMES)).toBeNull();
+  it.each(['', '-', '--', 'p', 'ho', 'prut', 'colour', 'git', 'token', 'dat', 'no-git-token', '__proto__'])(
+    'returns null for %j, which is close to no name',
+    (misspelt) => {
+      expect(closestName(misspelt, NAMES)).toBeNull();
+    },
+  );
+
+  it('returns null for a very long text', () => {
+    expect(closestName('x'.repeat(1e6), NAMES)).toBeNull();
   });
 
-  it('finds nothing if several names are equally close', () => {
+  it('returns null if several names are equally close', () => {
     expect(closestName('nost', ['host', 'cost', 'nosy', 'not'])).toBeNull();
     expect(closestName('nost', ['host', 'cost', 'nosy'])).toBe('nosy');
   });
 
-  it.each(['export', 'report', 'restore'])('finds nothing for %s if one mistake is allowed', (misspelt) => {
-    expect(closestName(misspelt, ['import', 'store'], 1)).toBeNull();
-    expect(closestName(misspelt, ['import', 'store'])).not.toBeNull();
-  });
+  it.each(['export', 'report', 'restore'])(
+    'returns null for %s if only one mistake is allowed',
+    (misspelt) => {
+      expect(closestName(misspelt, ['import', 'store'], 1)).toBeNull();
+      expect(closestName(misspelt, ['import', 'store'])).not.toBeNull();
+    },
+  );
 
-  it('finds a long name in which one letter is replaced, whichever it is', () => {
+  it('finds a long name in which any one letter is replaced', () => {
     const anyName = fc.constantFrom('git-remote', 'git-token-file', 'data-dir');
     fc.assert(
-      fc.property(anyName, fc.nat(), fc.constantFrom('x', '7', '%'), (name, place, letter) => {
-        const index = place % name.length;
+      fc.property(anyName, fc.nat(), fc.constantFrom('x', '7', '%'), (name, number, letter) => {
+        const index = number % name.length;
         const misspelt = name.slice(0, index) + letter + name.slice(index + 1);
         expect(closestName(misspelt, NAMES)).toBe(name);
       }),

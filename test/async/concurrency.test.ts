@@ -4,37 +4,37 @@ import { describe, expect, it } from 'vitest';
 import { forEachConcurrently } from '../../src/async/concurrency.ts';
 
 describe('forEachConcurrently', () => {
-  it('does each work once, in order, never more at once than there are lanes, and no fewer than it can', async () => {
+  it('calls the work once for each item, in order, with as many calls at once as the limit allows', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 5 }),
         fc.array(fc.integer({ min: 1, max: 3 })),
-        async (lanes, items) => {
-          const begun: [turns: number, index: number][] = [];
+        async (limit, items) => {
+          const begun: [ticks: number, index: number][] = [];
           let running = 0;
           let most = 0;
-          await forEachConcurrently(lanes, items, async (turns, index) => {
-            begun.push([turns, index]);
+          await forEachConcurrently(limit, items, async (ticks, index) => {
+            begun.push([ticks, index]);
             running += 1;
             most = Math.max(most, running);
-            for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+            for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
             running -= 1;
           });
-          expect(begun).toEqual(items.map((turns, index) => [turns, index]));
+          expect(begun).toEqual(items.map((ticks, index) => [ticks, index]));
           expect(running).toBe(0);
-          expect(most).toBe(Math.min(lanes, items.length));
+          expect(most).toBe(Math.min(limit, items.length));
         },
       ),
     );
   });
 
-  it('after a failure begins nothing more, and rejects when what was under way has ended', async () => {
+  it('begins no more calls after a failure, and rejects once the running calls have ended', async () => {
     const begun: number[] = [];
     const ended: number[] = [];
     const running = forEachConcurrently(2, [0, 1, 2, 3], async (item) => {
       begun.push(item);
       if (item === 0) throw new Error('first');
-      for (let turn = 0; turn < 3; turn++) await setImmediate();
+      for (let tick = 0; tick < 3; tick++) await setImmediate();
       ended.push(item);
       throw new Error('second');
     });

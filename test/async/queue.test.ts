@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Queue } from '../../src/async/queue.ts';
 
-/** A task that ends when it is told to, and notes in `log` when it begins. */
+/** A task that adds its name to `log` when it begins, and ends when `end` is called. */
 function heldTask(log: string[], name: string) {
   let end = (): void => {};
   const held = new Promise<void>((resolve) => {
@@ -19,7 +19,7 @@ function heldTask(log: string[], name: string) {
 const late = (): Error => new Error('too late');
 
 describe('Queue', () => {
-  it('begins a task when the one before it has ended, also when that failed', async () => {
+  it('begins a task once the one before it has ended, even if that failed', async () => {
     const queue = new Queue();
     const log: string[] = [];
     const first = heldTask(log, 'first');
@@ -37,7 +37,7 @@ describe('Queue', () => {
     expect(await Promise.race([second, 'still running'])).toBe('still running');
   });
 
-  it('never begins a task whose turn comes too late, and goes on with the next', async () => {
+  it('never begins a task that has waited too long, and continues with the next', async () => {
     const queue = new Queue();
     const log: string[] = [];
     const first = heldTask(log, 'first');
@@ -51,7 +51,7 @@ describe('Queue', () => {
     expect(log).toEqual(['first', 'next']);
   });
 
-  it('lets a task that has begun take longer than its turn may take to come', async () => {
+  it('lets a task that has begun run longer than the wait limit', async () => {
     const log: string[] = [];
     const long = heldTask(log, 'long');
     const running = new Queue().runWithin(1, late, long.task);
@@ -59,7 +59,7 @@ describe('Queue', () => {
     expect(await running).toBe('long');
   });
 
-  it('hands on the failure of a task whose turn came in time', async () => {
+  it('rejects as a task that began in time does', async () => {
     const failing = new Queue().runWithin(1000, late, () => Promise.reject(new Error('failed')));
     await expect(failing).rejects.toThrow('failed');
   });

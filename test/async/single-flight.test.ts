@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createSingleFlight } from '../../src/async/single-flight.ts';
 
-it('gives every caller a run that began after the call, and never two at once', async () => {
+it('answers each request with a run that began after it, and never runs twice at once', async () => {
   const act = fc.constantFrom('request', 'finish', 'fail', 'turn');
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 40 }), async (acts) => {
@@ -43,14 +43,14 @@ it('gives every caller a run that began after the call, and never two at once', 
       expect(running).toBe(0);
       await Promise.all([idle, ...answers]);
       expect(most).toBeLessThanOrEqual(1);
-      // One run for each request at the most: those that wait together share theirs.
+      // Requests that wait together share a run.
       expect(begun).toBeLessThanOrEqual(answers.length);
     }),
     { numRuns: 300 },
   );
 });
 
-it('lets all that ask during a run share the next one', async () => {
+it('answers all requests that come during a run with the next run', async () => {
   let runs = 0;
   const flight = createSingleFlight(async () => {
     runs += 1;
@@ -61,7 +61,7 @@ it('lets all that ask during a run share the next one', async () => {
   expect(answers).toEqual([1, ...Array(49).fill(2)]);
 });
 
-it('tells what the latest run came to when none is under way, and waits for no other', async () => {
+it('waits in landed only for the active run, and resolves to the latest result, not to a failure', async () => {
   const ends: ((outcome: number | Error) => void)[] = [];
   const flight = createSingleFlight(
     () =>

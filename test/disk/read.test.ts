@@ -8,21 +8,24 @@ const folder = await temporaryFolder(afterAll);
 
 describe('readSmallFile', () => {
   it.each([
-    { name: 'nothing', text: '' },
-    { name: 'a line', text: 'ref: refs/heads/größe\n' },
-    { name: 'one byte less than it reads at once', text: 'x'.repeat(1023) },
-    { name: 'what it reads at once', text: 'x'.repeat(1024) },
-    { name: 'more, with a letter on both sides of that', text: `${'x'.repeat(1023)}ö${'y'.repeat(3000)}` },
-  ])('reads $name', async ({ text }) => {
+    ['an empty file', ''],
+    ['a line', 'ref: refs/heads/größe\n'],
+    ['a file that is one byte shorter than its buffer', 'x'.repeat(1023)],
+    ['a file that is as long as its buffer', 'x'.repeat(1024)],
+    [
+      'a longer file with a character across the end of its buffer',
+      `${'x'.repeat(1023)}ö${'y'.repeat(3000)}`,
+    ],
+  ])('reads %s', async (_, text) => {
     const path = join(folder, 'file');
     await writeFile(path, text);
     expect(await readSmallFile(path)).toBe(text);
   });
 
   it.each([
-    { name: 'a file that is not there', path: 'none', code: 'ENOENT' },
-    { name: 'a folder', path: '', code: 'EISDIR' },
-  ])('rejects for $name', async ({ path, code }) => {
+    ['a missing file', 'none', 'ENOENT'],
+    ['a folder', '', 'EISDIR'],
+  ])('rejects for %s', async (_, path, code) => {
     await expect(readSmallFile(join(folder, path))).rejects.toMatchObject({ code });
   });
 });

@@ -21,10 +21,10 @@ function problemsOf(env: Record<string, string | undefined>, argv: readonly stri
 /** For every setting: its default, accepted texts with their values, and refused texts with the reason. */
 const TABLE: Record<
   SettingName,
-  { byDefault: unknown; accepts: [string, unknown][]; refuses: [string, string][] }
+  { fallback: unknown; accepts: [string, unknown][]; refuses: [string, string][] }
 > = {
   HOST: {
-    byDefault: '127.0.0.1',
+    fallback: '127.0.0.1',
     accepts: [
       ['::', '::'],
       ['fleet.example', 'fleet.example'],
@@ -32,7 +32,7 @@ const TABLE: Record<
     refuses: [],
   },
   PORT: {
-    byDefault: 8080,
+    fallback: 8080,
     accepts: [
       ['0', 0],
       ['65535', 65_535],
@@ -43,9 +43,9 @@ const TABLE: Record<
       'must be a whole number from 0 to 65535',
     ]),
   },
-  DESIRED_STATE: { byDefault: './desired-state', accepts: [['/srv/fleet', '/srv/fleet']], refuses: [] },
+  DESIRED_STATE: { fallback: './desired-state', accepts: [['/srv/fleet', '/srv/fleet']], refuses: [] },
   GIT_BRANCH: {
-    byDefault: null,
+    fallback: null,
     accepts: [
       ['release/1', 'release/1'],
       ['refs/heads/release/1', 'release/1'],
@@ -70,7 +70,7 @@ const TABLE: Record<
     ],
   },
   GIT_REMOTE: {
-    byDefault: null,
+    fallback: null,
     accepts: [
       'https://forge.example/team/fleet.git',
       'https://forge.example:8443/fleet',
@@ -103,18 +103,18 @@ const TABLE: Record<
     ],
   },
   GIT_USERNAME: {
-    byDefault: null,
+    fallback: null,
     accepts: [['robot', 'robot']],
     refuses: [['a:b', 'must not be empty or contain a colon']],
   },
-  GIT_TOKEN: { byDefault: null, accepts: [['t0ken', 't0ken']], refuses: [] },
+  GIT_TOKEN: { fallback: null, accepts: [['t0ken', 't0ken']], refuses: [] },
   GIT_TOKEN_FILE: {
-    byDefault: null,
+    fallback: null,
     accepts: [['/run/secrets/token', '/run/secrets/token']],
     refuses: [['secrets/token', 'must be an absolute path']],
   },
   GIT_SSH_KEY: {
-    byDefault: null,
+    fallback: null,
     accepts: [['/run/secrets/key', '/run/secrets/key']],
     refuses: [
       ['key', 'must be an absolute path'],
@@ -122,26 +122,26 @@ const TABLE: Record<
     ],
   },
   GIT_KNOWN_HOSTS: {
-    byDefault: null,
+    fallback: null,
     accepts: [['/etc/known', '/etc/known']],
     refuses: [['~/x', 'must be an absolute path']],
   },
   GIT_CA_FILE: {
-    byDefault: null,
+    fallback: null,
     accepts: [['/etc/ca.pem', '/etc/ca.pem']],
     refuses: [['ca.pem', 'must be an absolute path']],
   },
   GIT_TIMEOUT: {
-    byDefault: 20,
+    fallback: 20,
     accepts: [['1', 1]],
     refuses: [
       ['0', 'must be a whole number from 1 to 3600'],
       ['3601', 'must be a whole number from 1 to 3600'],
     ],
   },
-  WEBHOOK_SECRET: { byDefault: null, accepts: [['s', 's']], refuses: [] },
+  WEBHOOK_SECRET: { fallback: null, accepts: [['s', 's']], refuses: [] },
   GIT_POLL_INTERVAL: {
-    byDefault: 30,
+    fallback: 30,
     accepts: [
       ['0', 0],
       ['86400', 86_400],
@@ -151,9 +151,9 @@ const TABLE: Record<
       ['off', 'must be a whole number from 0 to 86400'],
     ],
   },
-  DATA_DIR: { byDefault: './data', accepts: [['/var/lib/holdfast', '/var/lib/holdfast']], refuses: [] },
+  DATA_DIR: { fallback: './data', accepts: [['/var/lib/holdfast', '/var/lib/holdfast']], refuses: [] },
   MONGODB_URI: {
-    byDefault: null,
+    fallback: null,
     accepts: [
       ['mongodb://a:b@one,two/?replicaSet=fleet', 'mongodb://a:b@one,two/?replicaSet=fleet'],
       ['mongodb+srv://fleet.example/', 'mongodb+srv://fleet.example/'],
@@ -164,7 +164,7 @@ const TABLE: Record<
     ]),
   },
   MONGODB_DATABASE: {
-    byDefault: 'holdfast',
+    fallback: 'holdfast',
     accepts: [['nebula', 'nebula']],
     refuses: ['a.b', 'a b', '$x', 'x'.repeat(64)].map((text) => [
       text,
@@ -172,7 +172,7 @@ const TABLE: Record<
     ]),
   },
   CACHE_TIME: {
-    byDefault: 10,
+    fallback: 10,
     accepts: [
       ['0', 0],
       ['5', 5],
@@ -183,7 +183,7 @@ const TABLE: Record<
     ],
   },
   REPORT_TTL: {
-    byDefault: 604_800,
+    fallback: 604_800,
     accepts: [
       ['1', 1],
       ['315360000', 315_360_000],
@@ -194,7 +194,7 @@ const TABLE: Record<
     ],
   },
   BODY_LIMIT: {
-    byDefault: 1_048_576,
+    fallback: 1_048_576,
     accepts: [['1', 1]],
     refuses: [
       ['0', 'must be a whole number from 1 to 104857600'],
@@ -202,27 +202,27 @@ const TABLE: Record<
     ],
   },
   BASIC_AUTH_USER: {
-    byDefault: null,
+    fallback: null,
     accepts: [['jürgen o', 'jürgen o']],
     refuses: [
       ['a:b', 'must not be empty or contain a colon'],
       ['a\nb', 'must not be empty or contain a colon'],
     ],
   },
-  BASIC_AUTH_PASSWORD: { byDefault: null, accepts: [['a:b c', 'a:b c']], refuses: [] },
+  BASIC_AUTH_PASSWORD: { fallback: null, accepts: [['a:b c', 'a:b c']], refuses: [] },
   BASIC_AUTH_EMAIL: {
-    byDefault: null,
+    fallback: null,
     accepts: [['ops@example.com', 'ops@example.com']],
     refuses: ['ops', 'a b@c', 'a@b@c', '<a@b>'].map((text) => [text, 'must be an e-mail address']),
   },
   DEVICE_AUTH_USER: {
-    byDefault: null,
+    fallback: null,
     accepts: [['shops', 'shops']],
     refuses: [['a:b', 'must not be empty or contain a colon']],
   },
-  DEVICE_AUTH_PASSWORD: { byDefault: null, accepts: [['a:b c', 'a:b c']], refuses: [] },
+  DEVICE_AUTH_PASSWORD: { fallback: null, accepts: [['a:b c', 'a:b c']], refuses: [] },
   AUTH_ENABLED: {
-    byDefault: true,
+    fallback: true,
     accepts: [
       ['true', true],
       ['false', false],
@@ -230,16 +230,16 @@ const TABLE: Record<
     refuses: ['0', 'no', 'FALSE'].map((text) => [text, 'must be true or false']),
   },
   DEFAULT_NETWORKS: {
-    byDefault: ['nebula', 'bridge'],
+    fallback: ['nebula', 'bridge'],
     accepts: [
       ['a', ['a']],
       ['a, b ,c', ['a', 'b', 'c']],
     ],
     refuses: ['a,,b', ',', ' '].map((text) => [text, 'must be names separated by commas']),
   },
-  STRICT: { byDefault: false, accepts: [['true', true]], refuses: [['yes', 'must be true or false']] },
+  STRICT: { fallback: false, accepts: [['true', true]], refuses: [['yes', 'must be true or false']] },
   LOG_LEVEL: {
-    byDefault: 'info',
+    fallback: 'info',
     accepts: [
       ['trace', 'trace'],
       ['silent', 'silent'],
@@ -248,15 +248,15 @@ const TABLE: Record<
   },
 };
 
-describe.each(Object.entries(TABLE))('%s', (key, { byDefault, accepts, refuses }) => {
+describe.each(Object.entries(TABLE))('%s', (key, { fallback, accepts, refuses }) => {
   const name = key as SettingName;
   const flag = `--${flagOf(name)}`;
   const partner = { ...(name.startsWith('BASIC_') && ACCOUNT), ...(name.startsWith('DEVICE_') && DEVICES) };
 
-  it(`is ${JSON.stringify(byDefault)} if it is unset or an empty variable`, () => {
-    expect(configOf()[name]).toEqual(byDefault);
-    expect(configOf({ [name]: '' })[name]).toEqual(byDefault);
-    expect(configOf({ [name]: undefined })[name]).toEqual(byDefault);
+  it(`is ${JSON.stringify(fallback)} if it is unset or an empty variable`, () => {
+    expect(configOf()[name]).toEqual(fallback);
+    expect(configOf({ [name]: '' })[name]).toEqual(fallback);
+    expect(configOf({ [name]: undefined })[name]).toEqual(fallback);
   });
 
   it.each(accepts)('accepts %j', (text, value) => {

@@ -18,7 +18,7 @@ describe('helpText', () => {
     },
   );
 
-  it('names every command, format and exit code', () => {
+  it('lists every command, format and exit code', () => {
     for (const word of [
       'serve',
       'validate',
@@ -37,12 +37,12 @@ describe('helpText', () => {
     for (const code of [0, 1, 2, 3]) expect(text).toMatch(new RegExp(`\\b${code} {2}\\w`));
   });
 
-  it('says which settings validate and plan read, and shows how a branch is compared', () => {
+  it('names the settings that validate and plan read, and shows how to plan a branch', () => {
     expect(text).toContain('The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS');
     expect(text).toContain('holdfast plan --against "$(git merge-base origin/main HEAD)"');
   });
 
-  it('fits: no line ends with a space, and the text ends with one line break', () => {
+  it('has no spaces at the ends of lines, and one line break at its end', () => {
     expect(lines.filter((line) => line !== line.trimEnd())).toEqual([]);
     expect(text).toMatch(/[^\n]\n$/);
   });

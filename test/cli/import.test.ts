@@ -15,7 +15,7 @@ function runImport(from: string, folder: string, ...more: string[]): Promise<Com
   return runCli(['import', '--from', from, folder, ...more], { env: ENV });
 }
 
-/** Every file below a folder with its text. */
+/** The text of every file below a folder, by path. */
 async function filesOf(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -25,7 +25,7 @@ async function filesOf(folder: string): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all(texts));
 }
 
-/** Records as the public manager of Nebula sends them: its own names of fields, and what its database adds. */
+/** Records as the public manager of Nebula sends them: with its own field names, and with fields of its database. */
 const RECORDS: Record<string, object> = {
   apps: { apps: ['web', 'plain'] },
   'apps/web': {
@@ -98,22 +98,22 @@ const FILES = {
   'device-groups/edge.yaml': 'apps:\n  - web\n  - plain\n',
 };
 
-interface Answer {
+interface Reply {
   status?: number;
   headers?: Record<string, string>;
   text?: string;
 }
 
-/** A server that answers with records by path; resolves to its address. */
+/** Starts a server that replies with the record of each path, unless `replyTo` returns another reply; resolves to its address. */
 async function serveRecords(
   records: Record<string, object>,
-  answerTo: (path: string, request: IncomingMessage) => Answer | undefined = () => undefined,
+  replyTo: (path: string, request: IncomingMessage) => Reply | undefined = () => undefined,
 ): Promise<string> {
   const server = createServer((request, response) => {
     const path = decodeURIComponent((request.url ?? '').replace('/api/v2/', ''));
     const record = records[path];
-    const known: Answer = record === undefined ? { status: 403, text: '{"app_exists": false}' } : {};
-    const { status = 200, headers = {}, text = JSON.stringify(record) } = answerTo(path, request) ?? known;
+    const usual: Reply = record === undefined ? { status: 403, text: '{"app_exists": false}' } : {};
+    const { status = 200, headers = {}, text = JSON.stringify(record) } = replyTo(path, request) ?? usual;
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
   });
   onTestFinished(async () => {
@@ -130,7 +130,7 @@ const oneApp = (name: string, fields: object): Record<string, object> => ({
   device_groups: { device_groups: [] },
 });
 
-it('shows on a terminal how much it has read, also of a manager that then fails', async () => {
+it('import shows on a terminal how much it has read, even if the other manager fails later', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
   const apps = names.map((name) => [`apps/${name}`, { app_name: name, docker_image: 'a:1' }] as const);
   const records = {
@@ -153,13 +153,13 @@ it('shows on a terminal how much it has read, also of a manager that then fails'
 
 describe('import from another Holdfast', () => {
   const fleet = {
-    'apps/shop/web.yaml': '# told\nrunning: false\ncontainer_image: "web:1"\nvolumes: []\n',
+    'apps/shop/web.yaml': '# shop\nrunning: false\ncontainer_image: "web:1"\nvolumes: []\n',
     'apps/cron.yml': 'container_image: cron:1\nenv_vars: {A: "1"}\n',
     'device-groups/edge.yaml': 'apps: [web, cron]\n',
     'device-groups/none.yaml': 'apps: []\n',
   };
 
-  it('writes the files that writes over the API would make, which mean the same', async () => {
+  it('writes the files that writes through its API would make', async () => {
     const manager = await startManager({ files: fleet });
     const folder = join(await temporaryFolder(), 'fleet/desired-state');
     const { code, out, err } = await runImport(`${manager.service.address}/`, folder);
@@ -175,18 +175,18 @@ describe('import from another Holdfast', () => {
     expect((await runCli(['validate', folder])).code).toBe(0);
   });
 
-  it('leaves files alone that mean the same already, and writes what is missing', async () => {
+  it('keeps files that already have the same content, and writes missing ones', async () => {
     const manager = await startManager({ files: fleet });
-    const { 'apps/cron.yml': _, ...there } = fleet;
+    const { 'apps/cron.yml': _, ...existing } = fleet;
     const folder = await temporaryFolder();
-    await writeFiles(folder, there);
+    await writeFiles(folder, existing);
     const { code, out } = await runImport(manager.service.address, folder);
     expect([code, out]).toEqual([0, expect.stringContaining(': 1 written, 3 unchanged')]);
-    expect(await filesOf(folder)).toMatchObject(there);
+    expect(await filesOf(folder)).toMatchObject(existing);
     expect(Object.keys(await filesOf(folder))).toHaveLength(4);
   });
 
-  it('overwrites no file that differs: tells which, and in what', async () => {
+  it('does not overwrite a file with other content, and reports how it differs', async () => {
     const manager = await startManager({ files: fleet });
     const folder = await temporaryFolder();
     const mine = {
@@ -204,7 +204,7 @@ describe('import from another Holdfast', () => {
     expect(await filesOf(folder)).toEqual({ ...mine, 'device-groups/none.yaml': 'apps: []\n' });
   });
 
-  it('a first start on the committed files gives ids above those of the other manager', async () => {
+  it('leads to ids above those of the other manager at the first start on the committed files', async () => {
     const old = await startManager();
     for (const name of ['web', 'cron']) await old.post(`/api/v2/apps/${name}`, { container_image: name });
     await old.post('/api/v2/device_groups/edge', { apps: ['web', 'cron'] });
@@ -224,7 +224,7 @@ describe('import from another Holdfast', () => {
 });
 
 describe('import from the public manager of Nebula', () => {
-  it('takes its records: other names, ports and values that it stores as they were sent', async () => {
+  it('translates its field names, and ports and values that it stores as they were sent', async () => {
     const folder = await temporaryFolder();
     const { code, out, err } = await runImport(await serveRecords(RECORDS), folder);
     expect([code, err]).toEqual([0, '']);
@@ -233,7 +233,7 @@ describe('import from the public manager of Nebula', () => {
     expect((await runCli(['validate', folder])).code).toBe(0);
   });
 
-  it('leaves out what the setting DEFAULT_NETWORKS says, and nothing else', async () => {
+  it('leaves out the networks of an app if they are those of DEFAULT_NETWORKS', async () => {
     const folder = await temporaryFolder();
     const env = { ...ENV, DEFAULT_NETWORKS: 'nebula' };
     const from = await serveRecords(RECORDS);
@@ -243,7 +243,7 @@ describe('import from the public manager of Nebula', () => {
     expect(files['apps/web.yaml']).not.toContain('networks');
   });
 
-  it('sends the credentials with each request, and none where none are set', async () => {
+  it('sends the credentials with each request, or none if none are set', async () => {
     const seen = new Set<string | undefined>();
     const from = await serveRecords(RECORDS, (_, request) => {
       seen.add(request.headers.authorization);
@@ -257,29 +257,54 @@ describe('import from the public manager of Nebula', () => {
 
   it.each([
     [
-      'a field that is not known here',
+      'warns of an unknown field, and leaves it out',
       { gpus: 2 },
       /warning: gpus .*left out of the file \[field-unknown\]/,
       true,
     ],
-    ['an empty one says nothing', { gpus: null, limits: {}, note: '' }, /^(?!.*(error|warning))/s, true],
-    ['a number as a text', { containers_per: { server: '2' } }, /error: .*server must be/, false],
-    ['a variable that is null', { env_vars: { A: null } }, /error: env_vars\.A must be a string/, false],
-    ['a variable of no exact text', { env_vars: { A: 1.5 } }, /error: env_vars\.A must be a string/, false],
-    ['a list of variables', { env_vars: ['A=1'] }, /error: env_vars must be a map/, false],
-    ['no image', { docker_image: undefined }, /error: container_image is required/, false],
-    ['a lone surrogate', { docker_image: 'a\ud800' }, /error: container_image must be/, false],
-    ['a forbidden variable', JSON.parse('{"env_vars":{"__proto__":"x"}}'), /error: .*__proto__/, false],
-  ])('%s', async (_, fields, told, isWritten) => {
+    [
+      'leaves out empty unknown fields without a warning',
+      { gpus: null, limits: {}, note: '' },
+      /^(?!.*(error|warning))/s,
+      true,
+    ],
+    ['refuses a number in quotes', { containers_per: { server: '2' } }, /error: .*server must be/, false],
+    [
+      'refuses a variable that is null',
+      { env_vars: { A: null } },
+      /error: env_vars\.A must be a string/,
+      false,
+    ],
+    [
+      'refuses a variable without an exact text',
+      { env_vars: { A: 1.5 } },
+      /error: env_vars\.A must be a string/,
+      false,
+    ],
+    ['refuses a list of variables', { env_vars: ['A=1'] }, /error: env_vars must be a map/, false],
+    [
+      'refuses an app without an image',
+      { docker_image: undefined },
+      /error: container_image is required/,
+      false,
+    ],
+    ['refuses a lone surrogate', { docker_image: 'a\ud800' }, /error: container_image must be/, false],
+    [
+      'refuses a forbidden variable',
+      JSON.parse('{"env_vars":{"__proto__":"x"}}'),
+      /error: .*__proto__/,
+      false,
+    ],
+  ])('%s', async (_, fields, message, isWritten) => {
     const folder = await temporaryFolder();
     const { code, out } = await runImport(await serveRecords(oneApp('web', fields)), folder);
-    expect(out).toMatch(told);
+    expect(out).toMatch(message);
     expect(code).toBe(/error|warning/.test(out) ? 1 : 0);
     expect(Object.keys(await filesOf(folder))).toEqual(isWritten ? ['apps/web.yaml'] : []);
   });
 
   it.each(['a b', '../x', '', '.', 'ö', 'a/b', 'x\n::error::y', 'a'.repeat(200)])(
-    'an app of the name %j cannot be here, and its group says so',
+    'writes no file for an app with the name %j, not even outside of the folder, but keeps it in its group',
     async (name) => {
       const folder = join(await temporaryFolder(), 'in/desired-state');
       const records = {
@@ -297,7 +322,7 @@ describe('import from the public manager of Nebula', () => {
     },
   );
 
-  it('a group loses the apps that the manager itself has no more, and its cron jobs', async () => {
+  it('removes unknown apps and cron jobs from a group, with warnings', async () => {
     const folder = await temporaryFolder();
     const group = { apps: ['web', 'ghost'], cron_jobs: ['nightly'] };
     const from = await serveRecords({ ...RECORDS, 'device_groups/edge': group });
@@ -309,7 +334,7 @@ describe('import from the public manager of Nebula', () => {
     expect((await filesOf(folder))['device-groups/edge.yaml']).toBe('apps:\n  - web\n');
   });
 
-  it('--format json', async () => {
+  it('reports problems as JSON with --format json', async () => {
     const folder = await temporaryFolder();
     const from = await serveRecords(oneApp('web', { gpus: 2 }));
     const { code, out } = await runImport(from, folder, '--format', 'json');
@@ -321,33 +346,48 @@ describe('import from the public manager of Nebula', () => {
   });
 });
 
-describe('nothing is written where not all could be read', () => {
+describe('import writes nothing if it could not read everything', () => {
   const html = { status: 200, text: '<html>', headers: { 'content-type': 'text/html' } };
-  it.each<[string, (path: string) => Answer | undefined, number, RegExp]>([
+  it.each<[string, (path: string) => Reply | undefined, number, RegExp]>([
     ['wrong credentials', () => ({ status: 401, text: '{}' }), 2, /401.*BASIC_AUTH_USER/],
     ['another server', () => html, 2, /manager/],
     ['another path', () => ({ status: 404, text: '{}' }), 2, /404/],
     ['a redirect', () => ({ status: 301, headers: { location: 'http://127.0.0.1:1/' } }), 2, /301/],
     ['JSON of another shape', (path) => (path === 'apps' ? { text: '{"apps": {}}' } : undefined), 2, /apps/],
-    ['a record that is none', (path) => (path === 'apps/web' ? { text: '[]' } : undefined), 2, /apps\/web/],
-    ['a fault half way', (path) => (path === 'apps/plain' ? { status: 500 } : undefined), 3, /plain.* 500/],
     [
-      'an app that is gone',
+      'a list instead of a record',
+      (path) => (path === 'apps/web' ? { text: '[]' } : undefined),
+      2,
+      /apps\/web/,
+    ],
+    [
+      'a failure during the import',
+      (path) => (path === 'apps/plain' ? { status: 500 } : undefined),
+      3,
+      /plain.* 500/,
+    ],
+    [
+      'an app that was deleted meanwhile',
       (path) => (path === 'apps/web' ? { status: 403 } : undefined),
       2,
       /web.* 403.* deleted/,
     ],
-    ['a fault at the end', (p) => (p === 'device_groups/edge' ? { status: 503 } : undefined), 3, /503/],
-  ])('%s', async (_, answerTo, exit, told) => {
+    [
+      'a failure at the last record',
+      (p) => (p === 'device_groups/edge' ? { status: 503 } : undefined),
+      3,
+      /503/,
+    ],
+  ])('because of %s', async (_, replyTo, exit, message) => {
     const folder = join(await temporaryFolder(), 'desired-state');
-    const { code, out, err } = await runImport(await serveRecords(RECORDS, answerTo), folder);
+    const { code, out, err } = await runImport(await serveRecords(RECORDS, replyTo), folder);
     expect([code, out]).toEqual([exit, '']);
-    expect(err).toMatch(told);
+    expect(err).toMatch(message);
     expect(err).not.toContain(PASSWORD);
     await expect(readdir(folder)).rejects.toThrow('ENOENT');
   });
 
-  it('a manager that dies in the middle of a reply', async () => {
+  it('because the connection broke in the middle of a reply', async () => {
     const from = await serveRecords(RECORDS, (path, { socket }) => {
       if (path !== 'apps/plain') return undefined;
       setTimeout(() => socket.destroy(), 50);
@@ -359,7 +399,7 @@ describe('nothing is written where not all could be read', () => {
     await expect(readdir(folder)).rejects.toThrow('ENOENT');
   });
 
-  it('a redirect, of which credentials and orders to terminals are not shown', async () => {
+  it('because of a redirect, whose credentials and control characters are not shown', async () => {
     const location = 'https://ann:hunter2@other.example/\u009b2J';
     const from = await serveRecords(RECORDS, () => ({ status: 301, headers: { location } }));
     const { err } = await runImport(from, await temporaryFolder());
@@ -367,19 +407,22 @@ describe('nothing is written where not all could be read', () => {
     expect(err).not.toMatch(/hunter2|\u009b/);
   });
 
-  it('no server', async () => {
+  it('because there is no server', async () => {
     const { code, err } = await runImport('http://127.0.0.1:1', await temporaryFolder());
     expect([code, err]).toEqual([3, expect.stringMatching(/127\.0\.0\.1:1.*(refused|bad port)/i)]);
   });
 
-  it.each(['file', 'file/desired-state'])('a folder at %s, which is a file', async (place) => {
-    const top = await temporaryFolder();
-    await writeFile(join(top, 'file'), '');
-    const { code, err } = await runImport(await serveRecords(RECORDS), join(top, place));
-    expect([code, err]).toEqual([2, expect.stringContaining(`${place} is not a folder`)]);
-  });
+  it.each(['file', 'file/desired-state'])(
+    'because the path of the folder, %s, is or contains a file',
+    async (path) => {
+      const top = await temporaryFolder();
+      await writeFile(join(top, 'file'), '');
+      const { code, err } = await runImport(await serveRecords(RECORDS), join(top, path));
+      expect([code, err]).toEqual([2, expect.stringContaining(`${path} is not a folder`)]);
+    },
+  );
 
-  it('a folder that cannot be made', async () => {
+  it('because the folder cannot be created', async () => {
     const top = await temporaryFolder();
     await symlink('loop', join(top, 'loop'));
     const { code, err } = await runImport(await serveRecords(RECORDS), join(top, 'loop/fleet'));
@@ -387,16 +430,16 @@ describe('nothing is written where not all could be read', () => {
   });
 });
 
-describe('what is in the way of a file', () => {
+describe('an obstacle in the place of a file', () => {
   it.each<[string, (folder: string) => Promise<unknown>, string]>([
-    ['a link in place of the folder', (folder) => symlink('..', join(folder, 'apps')), ': 1 written, 2 not'],
-    ['a file in its place', (folder) => writeFile(join(folder, 'apps'), ''), ': 1 written, 2 not'],
+    ['a link in place of its folder', (folder) => symlink('..', join(folder, 'apps')), ': 1 written, 2 not'],
+    ['a file in place of its folder', (folder) => writeFile(join(folder, 'apps'), ''), ': 1 written, 2 not'],
     [
-      'a folder of its name',
+      'a folder with its name',
       (folder) => mkdir(join(folder, 'apps/web.yaml'), { recursive: true }),
       ': 2 written, 1 not',
     ],
-  ])('%s: is told, and all others are written', async (_, put, told) => {
+  ])('is reported, and all other files are written: %s', async (_, put, counts) => {
     const top = await temporaryFolder();
     const folder = join(top, 'desired-state');
     await mkdir(folder);
@@ -404,18 +447,18 @@ describe('what is in the way of a file', () => {
     const { code, out, err } = await runImport(await serveRecords(RECORDS), folder);
     expect([code, err]).toEqual([1, '']);
     expect(out).toMatch(/apps\/web\.yaml:1:1: error: is not written: .* in its place/);
-    expect(out).toContain(told);
+    expect(out).toContain(counts);
     expect(await readdir(top)).toEqual(['desired-state']);
   });
 });
 
-describe('wrong usage', () => {
+describe('import refuses', () => {
   it.each([
     ['no address', ['import']],
     ['an address as the folder', ['import', 'http://ann:hunter2@one']],
     ['an empty address', ['import', '--from', '']],
-    ['no http', ['import', '--from', 'mongodb://one/hunter2']],
-    ['no scheme', ['import', '--from', 'one:8080/hunter2']],
+    ['an address without http', ['import', '--from', 'mongodb://one/hunter2']],
+    ['an address without a scheme', ['import', '--from', 'one:8080/hunter2']],
     ['credentials in the address', ['import', '--from', 'http://ann:hunter2@one']],
     ['a name in the address', ['import', '--from', 'http://hunter2@one']],
     ['a query in the address', ['import', '--from', 'http://one/?token=hunter2']],
@@ -426,7 +469,7 @@ describe('wrong usage', () => {
     expect(err).not.toContain('hunter2');
   });
 
-  it('half of the credentials', async () => {
+  it('a user without a password', async () => {
     const env = { BASIC_AUTH_USER: 'ann' };
     const { code, err } = await runCli(['import', '--from', 'http://one'], { env });
     expect([code, err]).toEqual([2, expect.stringContaining('belong together')]);

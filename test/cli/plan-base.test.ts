@@ -7,9 +7,10 @@ import { SMALL_FLEET, startManager } from '../support/manager.ts';
 
 type Files = Readonly<Record<string, string | null>>;
 
-const BROKEN = 'container_image: nginx:1.26\nrunning: maybe\n';
+const INVALID = 'container_image: nginx:1.26\nrunning: maybe\n';
 const LONGER = { ...SMALL_FLEET, 'apps/third.yaml': 'container_image: third:1\n' };
 
+/** The steps of a plan, sorted, and its warnings. */
 interface Planned {
   steps: string[];
   err: string;
@@ -22,56 +23,56 @@ async function planOf(repository: TestRepository, ...more: string[]): Promise<Pl
   return { steps: steps.map(({ operation, name }) => `${operation} ${name}`).sort(), err };
 }
 
-describe('plan, where the base has invalid files', () => {
+describe('plan against a base with invalid files', () => {
   it.each<[string, Files[], Files, string[]]>([
     [
-      'an invalid app that goes is a deletion',
-      [{ 'apps/web.yaml': BROKEN }],
+      'deletes an invalid app whose file is removed',
+      [{ 'apps/web.yaml': INVALID }],
       { 'apps/web.yaml': null, 'device-groups/edge.yaml': 'apps: [cron]\n' },
       ['delete web', 'update edge'],
     ],
     [
-      'an invalid group that goes is a deletion, and its apps can go',
+      'deletes an invalid group and its app whose files are removed',
       [{ 'device-groups/edge.yaml': 'apps: 1\n' }],
       { 'device-groups/edge.yaml': null, 'apps/web.yaml': null },
       ['delete edge', 'delete web'],
     ],
     [
-      'mending is no creation, and nothing where the content is as before',
-      [{ 'apps/web.yaml': BROKEN, 'device-groups/edge.yaml': 'apps: 1\n' }],
+      'updates a repaired app, and plans nothing for a group that is repaired to its last good content',
+      [{ 'apps/web.yaml': INVALID, 'device-groups/edge.yaml': 'apps: 1\n' }],
       { 'apps/web.yaml': 'container_image: nginx:1.27\n', 'device-groups/edge.yaml': 'apps: [web, cron]\n' },
       ['update web'],
     ],
     [
-      'a group that names a missing app has its last good list',
+      'compares a group that listed a missing app with its last good list',
       [{ 'device-groups/edge.yaml': 'apps: [web, nope]\n' }],
       { 'device-groups/edge.yaml': 'apps: [web]\n' },
       ['update edge'],
     ],
     [
-      'the last good content is the newest one, whatever else was committed since',
+      'compares with the newest good content, even if other commits followed it',
       [
         { 'apps/web.yaml': 'container_image: nginx:1.27\n' },
-        { 'apps/web.yaml': BROKEN },
+        { 'apps/web.yaml': INVALID },
         { 'apps/cron.yaml': 'container_image: cron:4\n' },
-        { 'apps/web.yaml': `${BROKEN}# still\n` },
+        { 'apps/web.yaml': `${INVALID}# still\n` },
       ],
       { 'apps/web.yaml': 'container_image: nginx:1.27\n' },
       [],
     ],
     [
-      'an app that was deleted and came back invalid is created',
-      [{ 'apps/third.yaml': null }, { 'apps/third.yaml': BROKEN }],
+      'creates an app that was deleted and added again as an invalid file',
+      [{ 'apps/third.yaml': null }, { 'apps/third.yaml': INVALID }],
       { 'apps/third.yaml': 'container_image: third:1\n' },
       ['create third'],
     ],
     [
-      'an app that an invalid group holds back is still there',
+      'deletes an app that the invalid group retained',
       [{ 'device-groups/edge.yaml': 'apps: 1\n', 'apps/cron.yaml': null }],
       { 'device-groups/edge.yaml': 'apps: [web]\n' },
       ['delete cron', 'update edge'],
     ],
-  ])('%s, and a manager does the same', async (_name, commits, work, steps) => {
+  ])('%s, as a manager does', async (_name, commits, work, steps) => {
     const manager = await startManager({ files: LONGER });
     const { repository } = manager;
     for (const files of commits) {
@@ -81,8 +82,8 @@ describe('plan, where the base has invalid files', () => {
     const base = await repository.git('rev-parse', 'HEAD');
     const logged = manager.log.length;
     await repository.commit(inDesiredState(work));
-    const { steps: said, err } = await planOf(repository, '--against', base);
-    expect(said).toEqual(steps);
+    const { steps: planned, err } = await planOf(repository, '--against', base);
+    expect(planned).toEqual(steps);
     expect(err).toContain(`${base} has invalid files: `);
     await manager.reconcile();
     const applied = manager.log.slice(logged).flatMap(({ msg, kind, name }) => {
@@ -92,20 +93,20 @@ describe('plan, where the base has invalid files', () => {
     expect(applied.sort()).toEqual(steps);
   });
 
-  it('a file that was never valid was never applied: no more is said than that', async () => {
+  it('creates an app that was never valid, without a warning of an incomplete plan', async () => {
     const repository = await testRepository();
     await repository.commit(inDesiredState({ ...SMALL_FLEET }));
-    await repository.commit(inDesiredState({ 'apps/new.yaml': BROKEN }));
+    await repository.commit(inDesiredState({ 'apps/new.yaml': INVALID }));
     await repository.commit(inDesiredState({ 'apps/new.yaml': 'container_image: new:1\n' }));
     const { steps, err } = await planOf(repository, '--against', 'HEAD~1');
     expect(steps).toEqual(['create new']);
     expect(err).not.toContain('incomplete');
   });
 
-  it('says what it cannot know where history is cut off', async () => {
+  it('warns that it is incomplete if a shallow clone lacks the last good content', async () => {
     const origin = await testRepository();
     await origin.commit(inDesiredState(SMALL_FLEET));
-    await origin.commit(inDesiredState({ 'apps/web.yaml': BROKEN }));
+    await origin.commit(inDesiredState({ 'apps/web.yaml': INVALID }));
     const folder = join(await temporaryFolder(), 'clone');
     await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
     const { err } = await planOf({ ...origin, folder });
@@ -114,14 +115,14 @@ describe('plan, where the base has invalid files', () => {
     );
   });
 
-  it('says nothing where all is valid', async () => {
+  it('does not warn if all files are valid', async () => {
     const repository = await testRepository();
     await repository.commit(inDesiredState(SMALL_FLEET));
     expect((await planOf(repository)).err).toBe('');
   });
 });
 
-it('a revision that a shallow clone lacks: says what to do', async () => {
+it('plan advises to fetch the history if a shallow clone lacks the revision', async () => {
   const repository = await testRepository();
   await repository.commit(inDesiredState(SMALL_FLEET));
   await repository.commit(inDesiredState(LONGER));
@@ -138,7 +139,7 @@ it('a revision that a shallow clone lacks: says what to do', async () => {
   expect((await planAgainst('HEAD')).code).toBe(0);
 });
 
-describe('plan against what is no commit', () => {
+describe('plan against a revision that is not a commit', () => {
   async function refusal(revision: string): Promise<string> {
     const origin = await testRepository();
     await origin.commit(inDesiredState(SMALL_FLEET));
@@ -151,57 +152,57 @@ describe('plan against what is no commit', () => {
     return err;
   }
 
-  it('says that a branch is there under the name of its remote', async () => {
+  it('suggests the remote branch of that name', async () => {
     expect(await refusal('main')).toBe(
       'holdfast: "main" is not a commit of this repository; did you mean origin/main?\n',
     );
   });
 
-  it.each(['nope', 'v2', 'origin/nope', 'HEAD~9'])('says so: %s', async (revision) => {
+  it.each(['nope', 'v2', 'origin/nope', 'HEAD~9'])('names the revision: %s', async (revision) => {
     expect(await refusal(revision)).toBe(`holdfast: "${revision}" is not a commit of this repository\n`);
   });
 
-  it('says of nothing that a command may have failed', async () => {
+  it('explains an empty revision by a command that found no commit', async () => {
     expect(await refusal('')).toMatch(
       /^holdfast: --against is empty; if it is the output of a command, as in --against "\$\(git merge-base …\)", that command found no such commit/,
     );
   });
 });
 
-describe('plan against a branch that went on', () => {
+describe('plan against a branch with newer commits', () => {
   const LACKS = 'has changes that HEAD lacks; the plan shows them as undone';
 
-  /** A branch `topic` that changes `web`, and `main`, on which others made a commit meanwhile. */
-  async function parted(others: Files): Promise<{ repository: TestRepository; began: string }> {
+  /** A repository with a branch `topic` that changes `web`, and with a later commit of others on `main`. */
+  async function divergedBranches(others: Files): Promise<{ repository: TestRepository; base: string }> {
     const repository = await testRepository();
-    const began = await repository.commit(inDesiredState(SMALL_FLEET));
+    const base = await repository.commit(inDesiredState(SMALL_FLEET));
     await repository.git('switch', '--quiet', '--create', 'topic');
     await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: nginx:1.27\n' }));
     await repository.git('switch', '--quiet', 'main');
     await repository.commit(inDesiredState(others));
     await repository.git('switch', '--quiet', 'topic');
-    return { repository, began };
+    return { repository, base };
   }
 
-  it('says that the work of others is shown as undone, and against what to plan instead', async () => {
-    const { repository, began } = await parted({ 'apps/cron.yaml': 'container_image: cron:4\n' });
+  it('warns that it shows the changes of others as undone, and names the base that avoids this', async () => {
+    const { repository, base } = await divergedBranches({ 'apps/cron.yaml': 'container_image: cron:4\n' });
     const { steps, err } = await planOf(repository, '--against', 'main');
     expect(steps).toEqual(['update cron', 'update web']);
     expect(err).toContain(`main ${LACKS}`);
     const [, remedy = ''] = /(--against \w+) \(git merge-base main HEAD\)/.exec(err) ?? [];
-    expect(began.startsWith(remedy.slice('--against '.length))).toBe(true);
+    expect(base.startsWith(remedy.slice('--against '.length))).toBe(true);
     expect(await planOf(repository, ...remedy.split(' '))).toEqual({ steps: ['update web'], err: '' });
   });
 
-  it('says the same of a revision that is ahead of HEAD', async () => {
-    const { repository, began } = await parted({ 'apps/cron.yaml': 'container_image: cron:4\n' });
-    await repository.git('switch', '--quiet', '--detach', began);
+  it('warns in the same way if the revision is ahead of HEAD', async () => {
+    const { repository, base } = await divergedBranches({ 'apps/cron.yaml': 'container_image: cron:4\n' });
+    await repository.git('switch', '--quiet', '--detach', base);
     const { steps, err } = await planOf(repository, '--against', 'main');
     expect([steps, err]).toEqual([['update cron'], expect.stringContaining(LACKS)]);
   });
 
-  it('says nothing where others changed nothing of the folder, or their work is merged', async () => {
-    const { repository } = await parted({ '../notes.txt': 'x\n' });
+  it('does not warn if others changed nothing in the folder, or their changes are merged', async () => {
+    const { repository } = await divergedBranches({ '../notes.txt': 'x\n' });
     const planned = { steps: ['update web'], err: '' };
     expect(await planOf(repository, '--against', 'main')).toEqual(planned);
     await repository.git('switch', '--quiet', 'main');
@@ -211,8 +212,8 @@ describe('plan against a branch that went on', () => {
     expect(await planOf(repository, '--against', 'main')).toEqual(planned);
   });
 
-  it('says where there is no commit in common, and what a shallow clone needs', async () => {
-    const { repository } = await parted({ 'apps/cron.yaml': 'container_image: cron:4\n' });
+  it('warns if there is no commit in common, and names what a shallow clone needs', async () => {
+    const { repository } = await divergedBranches({ 'apps/cron.yaml': 'container_image: cron:4\n' });
     const clone = { ...repository, folder: join(await temporaryFolder(), 'clone') };
     const source = `file://${repository.folder}`;
     await repository.git('clone', '--quiet', '--depth', '1', '--no-single-branch', source, clone.folder);
@@ -226,8 +227,8 @@ describe('plan against a branch that went on', () => {
   it.each([
     ['main..topic', '"$(git merge-base main topic)"'],
     ['main...', '"$(git merge-base main HEAD)"'],
-  ])('takes no range such as %s, and says what to give', async (range, remedy) => {
-    const { repository } = await parted({});
+  ])('refuses a range such as %s, and names the base to use instead', async (range, remedy) => {
+    const { repository } = await divergedBranches({});
     const { code, err } = await runCli([
       'plan',
       join(repository.folder, 'desired-state'),

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../support/command.ts';
-import { inDesiredState } from '../support/folder.ts';
+import { inDesiredState, writeFiles } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 
 const BEFORE = {
@@ -89,6 +89,7 @@ What devices will do:
 Plan: 1 to create, 3 to update, 2 to delete.
 `;
 
+/** Plans the last commit; in colours if `more` has `--exit-code`. Paths in `out` are relative to the repository. */
 async function planned(repository: TestRepository, ...more: string[]) {
   const folder = join(repository.folder, 'desired-state');
   const result = await runCli(['plan', folder, '--against', 'HEAD~1', ...more], {
@@ -98,11 +99,11 @@ async function planned(repository: TestRepository, ...more: string[]) {
 }
 
 describe('plan', () => {
-  it('tells as text what changes and what devices will do; a file that only moved is no change', async () => {
+  it('shows changes and their effects on devices as text, without files that only moved', async () => {
     expect(await planned(await changedFleet())).toMatchObject({ code: 0, out: TEXT, err: '' });
   });
 
-  it('tells the same in colours where a terminal shows them', async () => {
+  it('shows the same in colours on a terminal', async () => {
     const { code, out } = await planned(await changedFleet(), '--exit-code');
     expect(code).toBe(1);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what colours are made of
@@ -110,7 +111,7 @@ describe('plan', () => {
     expect(out).toContain('\u001b[31m- app old\u001b[39m');
   });
 
-  it('tells the same as JSON', async () => {
+  it('writes the same as JSON', async () => {
     const { out } = await planned(await changedFleet(), '--format', 'json');
     const { problems, steps, effects } = JSON.parse(out);
     expect(problems).toEqual([]);
@@ -132,12 +133,22 @@ describe('plan', () => {
     expect(effects).toContainEqual({ app: 'web', action: 'restart', groups: ['edge'] });
   });
 
-  it('warns that managers refuse a folder without any object', async () => {
+  it('warns that managers refuse a folder without objects', async () => {
     const repository = await testRepository();
     await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }));
     await repository.commit(inDesiredState({ 'apps/web.yaml': null, 'apps/README.md': '' }));
     const { code, out } = await planned(repository);
     expect(code).toBe(0);
     expect(out).toMatch(/^desired-state:1:1: warning: no objects are left .* \[folder-empty\]\n- app web\n/);
+  });
+
+  it('fills in the networks of DEFAULT_NETWORKS', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'README.md': '' });
+    await writeFiles(repository.folder, inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }));
+    const { code, out } = await runCli(['plan', join(repository.folder, 'desired-state')], {
+      env: { DEFAULT_NETWORKS: 'fleet' },
+    });
+    expect([code, out]).toEqual([0, expect.stringContaining('+   networks:\n+     - fleet\n+   privileged')]);
   });
 });

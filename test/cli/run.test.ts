@@ -19,7 +19,7 @@ describe('runCommand', () => {
     [['help', 'plan']],
     [['import', '--help']],
     [['store', 'copy', '--help']],
-  ])('shows the help text without the settings, which are those of serve, for %j', async (argv) => {
+  ])('shows the help text without the settings of serve for %j', async (argv) => {
     const { code, out, err } = await runCli(argv);
     expect([code, err]).toEqual([0, '']);
     expect(helpText().startsWith(out)).toBe(true);
@@ -56,7 +56,7 @@ describe('runCommand', () => {
     ['version', '--version'],
     ['--verison', '--version'],
     ['--hlep', 'help'],
-  ])('says of %s which command was probably meant', async (command, meant) => {
+  ])('suggests the command that %s probably stands for', async (command, meant) => {
     const { code, out, err } = await runCli([command, '--port', '1']);
     expect([code, out]).toEqual([2, '']);
     expect(err).toBe(
@@ -76,7 +76,7 @@ describe('serve', () => {
     });
   });
 
-  it('tells every problem of the settings, and does not serve', async () => {
+  it('reports every problem of the settings, and does not serve', async () => {
     const result = await runCli(['serve', '--port', 'x'], {
       env: { STRICT: 'y', BASIC_AUTH_PASSWORD: 'hunter2' },
     });
@@ -97,14 +97,14 @@ describe('serve', () => {
   it.each<[string, unknown, number, string]>([
     ['a wrong setting', new HoldfastError('invalid', 'no such branch'), 2, 'holdfast: no such branch\n'],
     [
-      'a store that is not there',
+      'an unavailable store',
       new HoldfastError('unavailable', 'the store is locked'),
       3,
       'holdfast: the store is locked\n',
     ],
-    ['a port that is taken', new Error('listen EADDRINUSE'), 3, 'holdfast: listen EADDRINUSE\n'],
-    ['anything else', 'what', 3, 'holdfast: what\n'],
-  ])('ends with the right code after %s', async (_name, error, code, err) => {
+    ['a port that is in use', new Error('listen EADDRINUSE'), 3, 'holdfast: listen EADDRINUSE\n'],
+    ['any other error', 'what', 3, 'holdfast: what\n'],
+  ])('exits with the code for %s', async (_name, error, code, err) => {
     const result = await runCli(['serve'], { serve: () => Promise.reject(error) });
     expect(result).toMatchObject({ code, out: '', err });
   });
@@ -141,7 +141,7 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     expect(result.err).toMatch(/\nTry "holdfast --help"\.\n$/);
   });
 
-  it('refuses settings that it cannot read, and looks at no other ones', async () => {
+  it('refuses invalid values of the settings that it reads, and ignores other settings', async () => {
     const env = { DEFAULT_NETWORKS: 'a,,b', PORT: 'x', DESIRED_STATE: 'no-such-folder' };
     expect(await runCli([command], { env })).toMatchObject({
       code: 2,
@@ -167,7 +167,7 @@ describe('plan', () => {
     [['--against'], '--against needs a value: --against REVISION'],
     [['--against', '--exit-code'], '--against needs a value: --against REVISION'],
     [['--exit-code=yes'], '--exit-code takes no value'],
-  ])('says of %j what it takes', async (args, message) => {
+  ])('refuses %j, and names what is accepted', async (args, message) => {
     const result = await runCli(['plan', ...args]);
     expect(result).toMatchObject({ code: 2, out: '', err: `holdfast: ${message}\nTry "holdfast --help".\n` });
   });

@@ -18,7 +18,7 @@ async function fleet(files: Readonly<Record<string, string>> = FLEET): Promise<s
 }
 
 describe('validate', () => {
-  it('finds nothing wrong with a good folder', async () => {
+  it('reports no problem of a valid folder', async () => {
     const folder = await fleet();
     expect(await runCli(['validate', folder])).toMatchObject({
       code: 0,
@@ -27,7 +27,7 @@ describe('validate', () => {
     });
   });
 
-  it('takes an empty folder for a fleet without objects', async () => {
+  it('accepts an empty folder as a fleet without objects', async () => {
     const folder = await temporaryFolder();
     expect(await runCli(['validate', folder])).toMatchObject({
       code: 0,
@@ -37,44 +37,41 @@ describe('validate', () => {
 
   it.each([
     ['validate', 'an empty folder', {}, ''],
-    ['validate', 'a folder in the fleet', FLEET, '/apps'],
-    ['plan', 'a folder in the fleet', FLEET, '/apps'],
-    ['plan', 'the folder above', { 'desired-state/apps/web.yaml': 'container_image: web:1\n' }, ''],
-  ])(
-    '%s warns of what holds no object, which may be the wrong folder: %s',
-    async (command, _name, files, below) => {
-      const folder = `${await fleet(files)}${below}`;
-      const { code, err } = await runCli([command, folder]);
-      expect([code, err]).toEqual([0, expect.stringContaining(`${folder} has neither apps/ nor`)]);
-    },
-  );
+    ['validate', 'a subfolder of the fleet', FLEET, '/apps'],
+    ['plan', 'a subfolder of the fleet', FLEET, '/apps'],
+    ['plan', 'the parent folder', { 'desired-state/apps/web.yaml': 'container_image: web:1\n' }, ''],
+  ])('%s warns that %s may be the wrong folder', async (command, _name, files, below) => {
+    const folder = `${await fleet(files)}${below}`;
+    const { code, err } = await runCli([command, folder]);
+    expect([code, err]).toEqual([0, expect.stringContaining(`${folder} has neither apps/ nor`)]);
+  });
 
-  it.each(['validate', 'plan'])('%s: a folder that is not there is a wrong usage', async (command) => {
+  it.each(['validate', 'plan'])('%s refuses a missing folder as wrong usage', async (command) => {
     const { code, err } = await runCli([command, join(await fleet(), 'none')]);
     expect([code, err]).toEqual([2, expect.stringContaining('is not a folder')]);
   });
 
-  it.each(['validate', 'plan'])('%s: a folder that cannot be read is no wrong usage', async (command) => {
+  it.each(['validate', 'plan'])('%s fails for a folder that cannot be read', async (command) => {
     const folder = join(await fleet({}), 'loop');
     await symlink('loop', folder);
     const { code, err } = await runCli([command, folder]);
     expect([code, err]).toEqual([3, expect.stringMatching(/^holdfast: ELOOP: /)]);
   });
 
-  it('plan --against in no repository is a wrong usage', async () => {
+  it('plan --against refuses a folder outside of a repository as wrong usage', async () => {
     const folder = await fleet();
     const { code, err } = await runCli(['plan', folder, '--against', 'main']);
     const message = `${folder} is not in a git repository, so there is no "main"`;
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
   });
 
-  it('takes DESIRED_STATE where it is given no folder', async () => {
+  it('validates the folder of DESIRED_STATE if no other is given', async () => {
     const folder = await fleet({ 'apps/web.yaml': 'container_image: web:1\n' });
     const { code, out } = await runCli(['validate'], { env: { DESIRED_STATE: folder } });
     expect([code, out]).toEqual([0, `${folder}: 1 app and 0 device groups, 0 problems\n`]);
   });
 
-  it('warns of a file that is not read, and that is no problem', async () => {
+  it('warns of a file that is not read, without counting it as a problem', async () => {
     const folder = await fleet({ ...FLEET, 'notes.txt': 'x' });
     const { code, out } = await runCli(['validate', folder]);
     expect(code).toBe(0);
@@ -82,12 +79,12 @@ describe('validate', () => {
     expect(out).toMatch(/, 0 problems, 1 warning\n$/);
   });
 
-  it('tells every problem with the place where it can be mended, as seen from here', async () => {
+  it('reports every problem with its position, with paths relative to the working directory', async () => {
     const folder = await fleet({
       ...FLEET,
       'apps/web.yaml': 'container_image: web:1\nprivileged: "no"\n',
       'apps/old.yaml': 'docker_image: old:1\n',
-      'device-groups/lab.yaml': 'apps:\n  - web\n  - nobody\n  - old\n',
+      'device-groups/lab.yaml': 'apps:\n  - web\n  - unknown\n  - old\n',
       'device-groups/x/edge.yaml': 'apps: []\n',
     });
     const here = relative(process.cwd(), folder);
@@ -98,14 +95,14 @@ describe('validate', () => {
       'apps/old.yaml:1:1: error: docker_image is called container_image here [field-unknown]',
       'apps/web.yaml:2:1: error: privileged must be true or false, not a string; write false [field-invalid]',
       expect.stringContaining('device-groups/edge.yaml:1:1: error: duplicate name "edge", also used by'),
-      'device-groups/lab.yaml:3:5: error: there is no app "nobody"; add apps/nobody.yaml, or remove the name from this list [app-unknown]',
+      'device-groups/lab.yaml:3:5: error: there is no app "unknown"; add apps/unknown.yaml, or remove the name from this list [app-unknown]',
       expect.stringContaining('device-groups/x/edge.yaml:1:1: error: duplicate name "edge", also used by'),
       ': 3 apps and 2 device groups, 6 problems',
       '',
     ]);
   });
 
-  it('refuses links, repositories and files that are too large, without reading them', async () => {
+  it('reports links, repositories and too large files without reading them', async () => {
     const folder = await fleet(FLEET);
     await symlink('/etc/passwd', join(folder, 'apps/link.yaml'));
     await symlink('.', join(folder, 'apps/loop'));
@@ -162,12 +159,5 @@ describe('validate', () => {
       'FOLDER: 1 app and 0 device groups, 2 problems, 1 warning',
       '',
     ]);
-  });
-
-  it('fills in the networks that the settings say', async () => {
-    const folder = await fleet({ 'apps/web.yaml': 'container_image: web\n' });
-    expect(await runCli(['validate', folder], { env: { DEFAULT_NETWORKS: 'fleet' } })).toMatchObject({
-      code: 0,
-    });
   });
 });

@@ -14,8 +14,8 @@ async function fleet(more: Files = {}): Promise<TestRepository> {
   return repository;
 }
 
-/** What a command says of the fleet of a repository: files of problems with their codes, and steps. */
-async function said(command: string, { folder }: TestRepository): Promise<unknown[]> {
+/** The output of a command for the fleet of a repository: exit code, warnings, files of problems with codes, steps. */
+async function outputOf(command: string, { folder }: TestRepository): Promise<unknown[]> {
   const { code, out, err } = await runCli([command, join(folder, 'desired-state'), '--format', 'json']);
   const { problems, steps } = JSON.parse(out) as {
     problems: { file: string; code: string }[];
@@ -29,8 +29,8 @@ async function said(command: string, { folder }: TestRepository): Promise<unknow
   ];
 }
 
-describe.each(['validate', 'plan'])('%s reads what a commit of the work tree would have', (command) => {
-  it('and no file that git ignores; it names those that would be objects', async () => {
+describe.each(['validate', 'plan'])('%s reads what a commit of the work tree would contain', (command) => {
+  it('without files that git ignores, and warns of those that would be objects', async () => {
     const repository = await fleet({ '.gitignore': '*.local.yaml\n/desired-state/apps/build/\n*.orig\n' });
     await writeFiles(repository.folder, {
       'desired-state/apps/me.local.yaml': 'container_image: [1\n',
@@ -39,7 +39,7 @@ describe.each(['validate', 'plan'])('%s reads what a commit of the work tree wou
       '.git/info/exclude': 'private.yaml\n',
       'desired-state/device-groups/private.yaml': 'apps: []\n',
     });
-    expect(await said(command, repository)).toEqual([
+    expect(await outputOf(command, repository)).toEqual([
       0,
       '',
       'apps/build/out.yaml file-ignored',
@@ -48,37 +48,37 @@ describe.each(['validate', 'plan'])('%s reads what a commit of the work tree wou
     ]);
   });
 
-  it('and a file that git tracks though a rule would ignore it', async () => {
+  it('with a file that git tracks although a rule would ignore it', async () => {
     const repository = await fleet({ '.gitignore': 'web.yaml\n' });
     await repository.git('add', '--force', 'desired-state/apps/web.yaml');
-    await repository.git('commit', '--quiet', '--message', 'all the same');
+    await repository.git('commit', '--quiet', '--message', 'track an ignored file');
     await writeFiles(repository.folder, { 'desired-state/apps/web.yaml': 'container_image: 1\n' });
-    expect(await said(command, repository)).toEqual([1, '', 'apps/web.yaml field-invalid']);
+    expect(await outputOf(command, repository)).toEqual([1, '', 'apps/web.yaml field-invalid']);
   });
 
-  it('and a repository inside the folder only where git does not ignore it', async () => {
+  it('with a repository inside the folder, unless git ignores it', async () => {
     const repository = await fleet();
     await repository.git('clone', '--quiet', '.', 'desired-state/apps/vendor');
-    expect(await said(command, repository)).toEqual([1, '', 'apps/vendor file-submodule']);
+    expect(await outputOf(command, repository)).toEqual([1, '', 'apps/vendor file-submodule']);
     await writeFiles(repository.folder, { '.gitignore': 'vendor/\n' });
-    expect(await said(command, repository)).toEqual([0, '']);
+    expect(await outputOf(command, repository)).toEqual([0, '']);
   });
 
-  it('and all files of a folder that git ignores as a whole: somebody named it', async () => {
+  it('with all files of a given folder, even if git ignores that folder', async () => {
     const repository = await fleet({ '.gitignore': 'rendered/\n' });
     await writeFiles(repository.folder, { 'rendered/desired-state/apps/a.yaml': 'container_image: 1\n' });
     const rendered = { ...repository, folder: join(repository.folder, 'rendered') };
-    expect(await said(command, rendered)).toEqual([1, '', 'apps/a.yaml field-invalid']);
+    expect(await outputOf(command, rendered)).toEqual([1, '', 'apps/a.yaml field-invalid']);
   });
 
-  it('and what a sparse checkout leaves out', async () => {
+  it('with files that a sparse checkout leaves out', async () => {
     const repository = await fleet({ 'desired-state/apps/shop/extra.yaml': 'container_image: extra:1\n' });
     await repository.git('sparse-checkout', 'set', 'desired-state/apps/shop');
     await rm(join(repository.folder, 'desired-state/device-groups'), { recursive: true, force: true });
-    expect(await said(command, repository)).toEqual([0, '']);
+    expect(await outputOf(command, repository)).toEqual([0, '']);
   });
 
-  it('and submodules that are not checked out', async () => {
+  it('with submodules that are not checked out', async () => {
     const repository = await fleet();
     const commit = await repository.git('rev-parse', 'HEAD');
     await repository.git(
@@ -87,19 +87,19 @@ describe.each(['validate', 'plan'])('%s reads what a commit of the work tree wou
       '--cacheinfo',
       `160000,${commit},desired-state/apps/vendor`,
     );
-    expect(await said(command, repository)).toEqual([1, '', 'apps/vendor file-submodule']);
+    expect(await outputOf(command, repository)).toEqual([1, '', 'apps/vendor file-submodule']);
   });
 
-  it('and all files of a folder in no repository', async () => {
+  it('with all files of a folder outside of a repository', async () => {
     const folder = await temporaryFolder();
     await writeFiles(join(folder, 'desired-state'), { ...SMALL_FLEET, '.gitignore': '*' });
-    const [code, err, ...rest] = await said(command, { folder } as TestRepository);
+    const [code, err, ...rest] = await outputOf(command, { folder } as TestRepository);
     expect([code, err]).toEqual([0, '']);
     expect(rest.filter((line) => String(line).includes('file-ignored'))).toEqual([]);
   });
 });
 
-it('validate without git: checks what lies there, and says what it cannot know', async () => {
+it('validate without git checks all files, and warns that it cannot recognize ignored ones', async () => {
   const { folder } = await fleet();
   const { code, out, err } = await runCli(['validate', join(folder, 'desired-state')], {
     env: { PATH: '/nonexistent' },

@@ -9,7 +9,7 @@ const LFS_POINTER =
   'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n';
 
 describe('parseObject', () => {
-  it('fills in the defaults that it is given, and only those that are missing', () => {
+  it('fills in the given defaults for missing fields only', () => {
     const bytes = Buffer.from('container_image: a\nrunning: false\n');
     const parsed = parseObject('app', bytes, { ...DEFAULTS, networks: ['fleet'] });
     expect(parsed).toEqual({
@@ -19,13 +19,13 @@ describe('parseObject', () => {
     });
   });
 
-  it('does not care for a byte order mark, line ends, comments and order', () => {
+  it('reads the same with a byte order mark, other line ends, comments or another order', () => {
     const plain = parseObjectText('app', 'container_image: a\nenv_vars: {A: b}\n', DEFAULTS);
     const other = '\ufeff# shop\r\n---\r\nenv_vars:\r\n  A: b # c\r\n\r\ncontainer_image: "a"';
     expect(parseObject('app', Buffer.from(other), DEFAULTS)).toEqual(plain);
   });
 
-  it('gives places as the file has them, behind a byte order mark too', () => {
+  it('returns positions in the file, even after a byte order mark', () => {
     const parsed = parseObject('device_group', Buffer.from('\ufeffapps:\r\n  - a\r\n  - b'), DEFAULTS);
     expect(parsed).toMatchObject({
       memberPositions: [
@@ -37,14 +37,19 @@ describe('parseObject', () => {
 
   it.each<[string, 'app' | 'device_group', string | Buffer, `${ProblemCode} ${string}`]>([
     [
-      'too large',
+      'a file that is too large',
       'app',
       Buffer.alloc(262_145, '#'),
       'file-too-large has 262145 bytes; at most 262144 are read: split or shorten it',
     ],
-    ['no text', 'app', Buffer.from([0xff, 0xfe]), 'file-not-text is not UTF-8 text; save it as UTF-8'],
     [
-      'a pointer of Git LFS',
+      'bytes that are not text',
+      'app',
+      Buffer.from([0xff, 0xfe]),
+      'file-not-text is not UTF-8 text; save it as UTF-8',
+    ],
+    [
+      'a Git LFS pointer',
       'device_group',
       LFS_POINTER,
       'file-lfs-pointer is a Git LFS pointer, not the file itself; remove it from LFS and commit the text',
@@ -56,8 +61,8 @@ describe('parseObject', () => {
       'yaml-syntax Plain value cannot start with reserved character @; put it in quotes',
     ],
     ['an empty app', 'app', '', 'field-missing container_image is required'],
-    ['comments only', 'app', '# nothing yet\n', 'field-missing container_image is required'],
-    ['only ---', 'device_group', '---\n', 'field-missing apps is required'],
+    ['a file of comments', 'app', '# nothing yet\n', 'field-missing container_image is required'],
+    ['a file with only ---', 'device_group', '---\n', 'field-missing apps is required'],
     ['null', 'app', 'null', 'field-missing container_image is required'],
     ['false', 'app', 'false', 'field-invalid the file must be a map of fields, not true or false'],
     ['zero', 'app', '0', 'field-invalid the file must be a map of fields, not a number'],
@@ -76,7 +81,7 @@ describe('parseObject', () => {
     expect(problems.map(({ code, message }) => `${code} ${message}`)).toEqual([expected]);
   });
 
-  it('tells up to 20 problems of one file', () => {
+  it('reports at most 20 problems of one file', () => {
     const ports = Array.from({ length: 100 }, () => '  - x\n').join('');
     const parsed = parseObjectText('app', `container_image: a\nstarting_ports:\n${ports}`, DEFAULTS);
     expect(parsed.ok ? [] : parsed.problems.map(({ line }) => line)).toEqual(
@@ -84,13 +89,13 @@ describe('parseObject', () => {
     );
   });
 
-  it('leaves the defaults alone', () => {
+  it('does not change the defaults', () => {
     const before = structuredClone(DEFAULTS);
     parseObjectText('app', 'container_image: a', DEFAULTS);
     expect(DEFAULTS).toEqual(before);
   });
 
-  it('reads back every app that is written as JSON, which is YAML', () => {
+  it('reads every app that is written as JSON', () => {
     const text = fc.string({ unit: 'grapheme' });
     const fields = fc.record({
       container_image: fc.stringMatching(/^[a-z0-9./:@-]{1,20}$/),
@@ -123,7 +128,7 @@ describe('fieldName', () => {
     [['starting_ports', 0], 'starting_ports[0]'],
     [['starting_ports', 1, '8080'], 'starting_ports[1].8080'],
     [['env_vars', 'A.B'], 'env_vars.A.B'],
-  ])('%j is %s', (path, name) => {
+  ])('writes %j as %s', (path, name) => {
     expect(fieldName(path)).toBe(name);
   });
 });

@@ -10,15 +10,17 @@ import { appliedOf, DEFAULTS, type Files } from '../support/fleet.ts';
 const A = 'container_image: web:1\n';
 
 interface Case {
-  /** Texts of files, or what stands there instead of a file. */
+  /** By path: the text of a file, or what is in the place of a file. */
   now: Readonly<Record<string, string | Exclude<EntryType, 'file'> | BlobContent>>;
+  /** The files that are applied. */
   was?: Files;
+  /** The reported position. */
   place: string;
-  /** What a person is told to do. */
+  /** The part of the message that says how to fix the problem. */
   advice: RegExp;
 }
 
-/** One way to come by each code but those that only commands find (test/cli). */
+/** An example of each code, except those that only commands report (test/cli). */
 const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case> = {
   'file-too-large': {
     now: { 'apps/a.yaml': { tooLarge: 300_000 } },
@@ -117,12 +119,12 @@ const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case>
   },
 };
 
-const NO_FILES: readonly unknown[] = ['symlink', 'submodule', 'special'];
+const NON_FILES: readonly unknown[] = ['symlink', 'submodule', 'special'];
 
 async function problemsOf({ now, was = {} }: Case): Promise<Problem[]> {
   const desired = new DesiredState();
   for (const [path, content] of Object.entries(now)) {
-    const type = (NO_FILES.includes(content) ? content : 'file') as EntryType;
+    const type = (NON_FILES.includes(content) ? content : 'file') as EntryType;
     const blob = typeof content === 'string' ? { bytes: Buffer.from(content) } : content;
     desired.apply([{ path, file: await loadFile({ path, type, blob: path }, async () => blob, DEFAULTS) }]);
   }
@@ -131,8 +133,8 @@ async function problemsOf({ now, was = {} }: Case): Promise<Problem[]> {
   return [...desired.problems(), ...[...problems.values()].flat()];
 }
 
-describe('every code', () => {
-  it.each(Object.entries(CASES))('%s', async (code, example) => {
+describe('a problem of each code', () => {
+  it.each(Object.entries(CASES))('has a position and advice: %s', async (code, example) => {
     const problem = (await problemsOf(example)).find((each) => each.code === code);
     expect(problem).toBeDefined();
     expect(`${problem?.file}:${problem?.line}:${problem?.column}`).toBe(example.place);
@@ -151,7 +153,7 @@ describe('compareProblems', () => {
     severity: fc.constant('error'),
   });
 
-  it('orders by file, line, column, code and message', () => {
+  it('orders by file, then line and column as numbers', () => {
     const at = (file: string, line: number, column: number): Problem => ({
       file,
       line,
@@ -164,7 +166,7 @@ describe('compareProblems', () => {
     expect([...ordered].reverse().sort(compareProblems)).toEqual(ordered);
   });
 
-  it('is one order, whatever order the problems were found in', () => {
+  it('is a total order, so the sorted problems do not depend on the order in which they were found', () => {
     fc.assert(
       fc.property(fc.array(problem), fc.infiniteStream(fc.nat()), (problems, dice) => {
         const shuffled = problems

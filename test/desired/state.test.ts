@@ -6,9 +6,9 @@ import { DesiredState, type FileChange } from '../../src/desired/state.ts';
 import { anyCommit, appOf, changesOf, type Files, placeOf, stateFile, stateOf } from '../support/fleet.ts';
 
 const A = 'container_image: web:1\n';
-const BROKEN = 'container_image: [\n';
+const INVALID = 'container_image: [\n';
 
-/** All that a state tells, in an order of its own. */
+/** Everything that can be read from a state, in a fixed order. */
 function contentsOf(state: DesiredState): object {
   const keys = [...state.keys()].sort();
   return {
@@ -23,13 +23,13 @@ function contentsOf(state: DesiredState): object {
         state.problemsOf(kind, name),
       ];
     }),
-    listing: ['a', 'b', 'c', 'nobody'].map((app) => [...state.groupsListing(app)].sort()),
+    listing: ['a', 'b', 'c', 'unknown'].map((app) => [...state.groupsListing(app)].sort()),
     problems: state.problems(),
   };
 }
 
 describe('DesiredState', () => {
-  it('begins empty', () => {
+  it('is empty at first', () => {
     const state = new DesiredState();
     expect([state.isEmpty, [...state.keys()], [...state.files()], state.problems()]).toEqual([
       true,
@@ -46,7 +46,7 @@ describe('DesiredState', () => {
     expect([...state.groupsListing('a')]).toEqual([]);
   });
 
-  it('finds objects by their names, wherever their files are', () => {
+  it('finds objects by their names in any folder', () => {
     const state = stateOf({ 'apps/team/a.yml': A, 'device-groups/g.yaml': 'apps: [a]\n' });
     expect(state.app('a')).toEqual({
       path: 'apps/team/a.yml',
@@ -64,12 +64,12 @@ describe('DesiredState', () => {
     expect(state.file('apps/team/a.yml')).toEqual(stateFile('apps/team/a.yml', A));
   });
 
-  it('has a broken object without a content, but with its problems', () => {
-    const state = stateOf({ 'apps/a.yaml': BROKEN });
+  it('has an invalid object without content, but with its problems', () => {
+    const state = stateOf({ 'apps/a.yaml': INVALID });
     expect(state.isEmpty).toBe(false);
     expect(state.app('a')).toEqual({
       path: 'apps/a.yaml',
-      blob: BROKEN,
+      blob: INVALID,
       content: undefined,
       memberPositions: [],
     });
@@ -78,7 +78,7 @@ describe('DesiredState', () => {
     expect(state.problemsOf('device_group', 'a')).toEqual([]);
   });
 
-  it('has files that are no objects only among its files and problems', () => {
+  it('lists files that are not objects only among its files and problems', () => {
     const state = stateOf({ 'notes.txt': 'x', 'apps/a b.yaml': A, 'README.md': 'x' });
     expect([state.isEmpty, [...state.keys()]]).toEqual([true, []]);
     expect([...state.files()].map(({ path }) => path).sort()).toEqual(['apps/a b.yaml', 'notes.txt']);
@@ -88,8 +88,8 @@ describe('DesiredState', () => {
     ]);
   });
 
-  it('goes through its problems again only after a file that has some has changed', () => {
-    const state = stateOf({ 'apps/a.yaml': A, 'apps/b.yaml': BROKEN, 'notes.txt': 'x' });
+  it('lists its problems anew only after a file with problems has changed', () => {
+    const state = stateOf({ 'apps/a.yaml': A, 'apps/b.yaml': INVALID, 'notes.txt': 'x' });
     const before = state.problems();
     state.apply(changesOf({ 'apps/a.yaml': 'container_image: web:2\n', 'apps/c.yaml': A }));
     state.trial().apply(changesOf({ 'apps/b.yaml': null, 'apps/c.yaml': null }));
@@ -98,11 +98,11 @@ describe('DesiredState', () => {
     expect(state.problems().map(placeOf)).toEqual(['notes.txt:1:1 file-unexpected']);
   });
 
-  it('lists the problems of a large folder in pieces, and in the same order', () => {
+  it('lists the problems of a large folder in several steps, sorted by path', () => {
     const others = Array.from({ length: 5000 }, (_, index) => [`notes/${index}.txt`, 'x'] as const);
     const state = stateOf(Object.fromEntries(others));
-    const pieces = [...state.listingProblems()].length;
-    expect(pieces).toBeGreaterThan(1);
+    const steps = [...state.listingProblems()].length;
+    expect(steps).toBeGreaterThan(1);
     expect(state.problems().map(({ file }) => file)).toEqual(others.map(([path]) => path).sort());
     state.apply(changesOf({ 'notes/17.txt': null, 'apps/a b.yaml': A, 'zz.txt': 'x' }));
     expect([...state.listingProblems()]).toHaveLength(1);
@@ -110,11 +110,11 @@ describe('DesiredState', () => {
     expect(state.problems()).toEqual(state.trial().problems());
   });
 
-  describe('with two files of one name', () => {
-    const TWINS: Files = { 'apps/a.yaml': A, 'apps/x/a.yaml': A, 'apps/a.yml': BROKEN };
+  describe('with several files of one name', () => {
+    const DUPLICATES: Files = { 'apps/a.yaml': A, 'apps/x/a.yaml': A, 'apps/a.yml': INVALID };
 
-    it('knows that the object is there, and nothing of its content', () => {
-      const state = stateOf(TWINS);
+    it('has the object without content, and reports each file', () => {
+      const state = stateOf(DUPLICATES);
       expect(state.app('a')).toMatchObject({ path: 'apps/a.yaml', content: undefined });
       expect(state.pathsOf('app', 'a')).toEqual(['apps/a.yaml', 'apps/a.yml', 'apps/x/a.yaml']);
       expect(state.problems().map(placeOf)).toEqual([
@@ -128,7 +128,7 @@ describe('DesiredState', () => {
       );
     });
 
-    it('names few of them, in whatever order they come and go', () => {
+    it('names only some of many files in a problem, independently of the order of changes', () => {
       const paths = Array.from({ length: 300 }, (_, index) => `apps/${100 + index}/app.yaml`);
       const files = Object.fromEntries(paths.map((path) => [path, A]));
       const state = stateOf(Object.fromEntries(Object.entries(files).reverse()));
@@ -147,14 +147,14 @@ describe('DesiredState', () => {
       );
     });
 
-    it('has the content again once one is left', () => {
-      const state = stateOf(TWINS);
+    it('has the content again once only one file is left', () => {
+      const state = stateOf(DUPLICATES);
       expect([...state.apply(changesOf({ 'apps/a.yaml': null, 'apps/a.yml': null }))]).toEqual(['app/a']);
       expect(state.app('a')).toMatchObject({ path: 'apps/x/a.yaml', content: appOf() });
       expect(state.problems()).toEqual([]);
     });
 
-    it('counts the apps that any of two groups lists', () => {
+    it('finds the group by the apps of each of its files', () => {
       const state = stateOf({
         'device-groups/g.yaml': 'apps: [a, b]\n',
         'device-groups/x/g.yaml': 'apps: [b]\n',
@@ -164,7 +164,7 @@ describe('DesiredState', () => {
       expect([[...state.groupsListing('a')], [...state.groupsListing('b')]]).toEqual([[], ['g']]);
     });
 
-    it('reads the lists of many groups of one name a few times each, when all of them change', () => {
+    it('reads the list of each file only a few times when all files of a group change', () => {
       const count = 200;
       let reads = 0;
       const content = {
@@ -188,27 +188,27 @@ describe('DesiredState', () => {
 
   it.each<[string, Files, Files, string[]]>([
     ['a new file', {}, { 'apps/a.yaml': A }, ['app/a']],
-    ['a changed file', { 'apps/a.yaml': A }, { 'apps/a.yaml': BROKEN }, ['app/a']],
+    ['a changed file', { 'apps/a.yaml': A }, { 'apps/a.yaml': INVALID }, ['app/a']],
     ['the same file', { 'apps/a.yaml': A }, { 'apps/a.yaml': A }, ['app/a']],
-    ['a file that went', { 'apps/a.yaml': A }, { 'apps/a.yaml': null }, ['app/a']],
-    ['a file that moved', { 'apps/a.yaml': A }, { 'apps/a.yaml': null, 'apps/x/a.yaml': A }, ['app/a']],
+    ['a removed file', { 'apps/a.yaml': A }, { 'apps/a.yaml': null }, ['app/a']],
+    ['a moved file', { 'apps/a.yaml': A }, { 'apps/a.yaml': null, 'apps/x/a.yaml': A }, ['app/a']],
     [
       'a file that became another object',
       { 'apps/a.yaml': A },
       { 'apps/a.yaml': null, 'apps/b.yaml': A },
       ['app/a', 'app/b'],
     ],
-    ['a file that never was', {}, { 'apps/a.yaml': null }, []],
-    ['files that are no objects', {}, { 'notes.txt': 'x', 'apps/a b.yaml': A }, []],
-  ])('tells what %s touches', (_name, before, change, touched) => {
+    ['an unknown path', {}, { 'apps/a.yaml': null }, []],
+    ['files that are not objects', {}, { 'notes.txt': 'x', 'apps/a b.yaml': A }, []],
+  ])('returns the objects that are touched by %s', (_name, before, change, touched) => {
     expect([...stateOf(before).apply(changesOf(change))].sort()).toEqual(touched);
   });
 });
 
-describe('DesiredState, after any changes', () => {
+describe('DesiredState after random changes', () => {
   const histories = fc.array(anyCommit, { maxLength: 12 });
 
-  it('is the same as one that is built anew from the files', () => {
+  it('equals a state that is built anew from the files', () => {
     fc.assert(
       fc.property(histories, (commits) => {
         const state = new DesiredState();
@@ -223,7 +223,7 @@ describe('DesiredState, after any changes', () => {
     );
   });
 
-  it('touches every object that means something else than before', () => {
+  it('returns every object whose meaning changed as touched', () => {
     fc.assert(
       fc.property(histories, anyCommit, (commits, last) => {
         const state = stateOf(Object.assign({}, ...commits));
@@ -237,7 +237,7 @@ describe('DesiredState, after any changes', () => {
     );
   });
 
-  it('shows in a trial what is tried as if it were applied, and keeps no trace of it', () => {
+  it('shows the changes of a trial as if they were applied, and does not change itself', () => {
     fc.assert(
       fc.property(histories, anyCommit, anyCommit, (commits, first, second) => {
         const files: Record<string, string | null> = Object.assign({}, ...commits);

@@ -10,10 +10,11 @@ import { mustStay, type RandomYaml, randomYaml } from './random-yaml.ts';
 
 const GOLDEN = fileURLToPath(new URL('../../golden/edit/', import.meta.url));
 
-/** How many random inputs each property tries; raise it while working on the engine. */
+/** How many random inputs each property tries; raise it while working on the editor. */
 const RUNS = Number(process.env['EDIT_RUNS'] ?? 500);
 
-function held(text: string): unknown {
+/** The value of a text; undefined if it is not valid. */
+function valueIn(text: string): unknown {
   const read = readYaml(text);
   return read.ok ? read.value.value : undefined;
 }
@@ -22,19 +23,19 @@ describe('golden files', () => {
   const names = readdirSync(GOLDEN);
   const file = (name: string, part: string) => readFileSync(`${GOLDEN}${name}/${part}`, 'utf8');
 
-  it('has enough of them', () => {
+  it('are complete', () => {
     expect(names.length).toBeGreaterThan(45);
   });
 
-  test.each(names)('%s', (name) => {
+  test.each(names)('editYaml makes exactly the expected edit: %s', (name) => {
     const target = JSON.parse(file(name, 'target.json')) as Fields;
     const expected = file(name, 'expected/app.yaml');
     expect(editYaml(file(name, 'original/app.yaml'), target)).toBe(expected);
-    expect(held(expected)).toEqual(target);
+    expect(valueIn(expected)).toEqual(target);
     expect(editYaml(expected, target)).toBe(expected);
   });
 
-  it('are exact bytes: some have CRLF, a byte order mark or no final newline', () => {
+  it('include some with CRLF, a byte order mark or no final newline, as exact bytes', () => {
     const originals = names.map((name) => file(name, 'original/app.yaml'));
     expect(originals.filter((text) => text.includes('\r\n')).length).toBeGreaterThanOrEqual(4);
     expect(originals.filter((text) => text.startsWith('\ufeff')).length).toBeGreaterThanOrEqual(3);
@@ -42,17 +43,17 @@ describe('golden files', () => {
   });
 });
 
-describe('refusals', () => {
+describe('editYaml', () => {
   test.each([
     ['a syntax error', 'a: [1\n'],
-    ['a key that stands twice', 'a: 1\na: 2\n'],
+    ['a duplicate key', 'a: 1\na: 2\n'],
     ['a list', '- a\n'],
     ['an empty list', '[]\n'],
     ['a scalar', 'text\n'],
     ['two documents', 'a: 1\n---\nb: 1\n'],
     ['two empty documents', '---\n---\n'],
     ['a directive', '%YAML 1.1\n---\na: 1\n'],
-    ['a directive alone', '%YAML 1.2\n'],
+    ['only a directive', '%YAML 1.2\n'],
     ['an alias', 'a: &x 1\nb: *x\n'],
     ['an unknown tag', 'a: !secret x\n'],
     ['a forbidden key', '__proto__: 1\n'],
@@ -62,7 +63,7 @@ describe('refusals', () => {
     expect(() => editYaml(text, { a: 1 })).toThrow(expect.objectContaining({ kind: 'invalid' }));
   });
 
-  it('names the line and hands on the problems', () => {
+  it('names the line of a syntax error, and returns the problems', () => {
     const problem = expect.objectContaining({ line: 2, code: 'yaml-syntax' });
     expect(() => editYaml('a: 1\na: 2\n', { a: 1 })).toThrow(
       expect.objectContaining({
@@ -74,7 +75,7 @@ describe('refusals', () => {
 
   test.each([
     ['a number that is not exact', { a: 2 ** 60 }],
-    ['a number that is none', { a: Number.NaN }],
+    ['NaN', { a: Number.NaN }],
     ['a forbidden key', JSON.parse('{"__proto__": 1}') as Fields],
     ['too deep nesting', JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`) as Fields],
   ])('refuses a target with %s', (_name, target) => {
@@ -82,19 +83,25 @@ describe('refusals', () => {
   });
 });
 
-describe('coarser edits, where the finest one does not hold the target', () => {
+describe('editText uses the finest grain that leads to the target', () => {
   const longKey = 'k'.repeat(1100);
   test.each<[Grain, string, string, Fields, string]>([
-    ['nothing', 'the value is there', 'a: 1 # one\n', { a: 1 }, 'a: 1 # one\n'],
+    ['nothing', 'the value is already there', 'a: 1 # one\n', { a: 1 }, 'a: 1 # one\n'],
     ['places', 'a value differs', 'a: 1 # one\n', { a: 2 }, 'a: 2 # one\n'],
     [
       'quoted-places',
-      'a key is refused below a tab',
+      'a key would be refused below a tab',
       '# a\nb:\n\t\n\t# c\n',
       { b: null, d: 1 },
       '# a\nb:\n\n\t# c\nd: 1\n',
     ],
-    ['quoted-places', 'a block would take a comment', 'a: x\n  # y\n', { a: 'p\nq' }, 'a: "p\\nq"\n  # y\n'],
+    [
+      'quoted-places',
+      'a block scalar would absorb a comment',
+      'a: x\n  # y\n',
+      { a: 'p\nq' },
+      'a: "p\\nq"\n  # y\n',
+    ],
     [
       'fields',
       'a key is too long to be edited in place',
@@ -103,15 +110,15 @@ describe('coarser edits, where the finest one does not hold the target', () => {
       `# one\na:\n  - ? ${longKey}\n    : 1\nc: 1 # two\n`,
     ],
     ['file', 'there is no map to edit', '--- !!null\n# one\n', { a: 1 }, 'a: 1\n'],
-  ])('%s: %s', (grain, _name, text, target, expected) => {
+  ])('%s, because %s', (grain, _name, text, target, expected) => {
     expect(editText(text, target)).toEqual({ text: expected, grain });
   });
 });
 
-describe('comments in odd places', () => {
+describe('comments in unusual places', () => {
   test.each<[string, string, Fields, string]>([
-    ['behind a tab, above a value', 'a:\n\t# c\n  1\n', { a: 1, b: 2 }, 'a:\n\t# c\n  1\nb: 2\n'],
-    ['without a blank, above a value', 'a:\n#c\n  1\n', { a: 1, b: 2 }, 'a:\n#c\n  1\nb: 2\n'],
+    ['after a tab, above a value', 'a:\n\t# c\n  1\n', { a: 1, b: 2 }, 'a:\n\t# c\n  1\nb: 2\n'],
+    ['without a space, above a value', 'a:\n#c\n  1\n', { a: 1, b: 2 }, 'a:\n#c\n  1\nb: 2\n'],
     ['between an anchor and its value', 'a: &x # c\n  1\n', { a: 'new' }, 'a: # c\n  new\n'],
     [
       'between a tag, an anchor and their value',
@@ -119,82 +126,112 @@ describe('comments in odd places', () => {
       { a: 1 },
       'a: #c\n  #d\n  1\n',
     ],
-    ['behind an anchor with a #', 'a: &x#y # c\n  1\n', { a: { b: 2 } }, 'a: # c\n  b: 2\n'],
+    ['after an anchor that contains #', 'a: &x#y # c\n  1\n', { a: { b: 2 } }, 'a: # c\n  b: 2\n'],
     [
-      'beside an item behind a tab',
+      'beside an item after a tab',
       'a:\n-\t1 # c\n# d\n- 2\n',
       { a: [{ b: 1 }, 2] },
       'a:\n- b: 1 # c\n# d\n- 2\n',
     ],
-    ['above a value behind a tab', 'a: # c\n \t1\n', { a: [1, 2] }, 'a: # c\n  - 1\n  - 2\n'],
-    ['behind a tab, below a removed field', 'a: |+\n  x\nb: 1\n\t# c\n', { a: 'x\n' }, 'a: |+\n  x\n# c\n'],
-    ['with a line separator in them, alone', '# c\u2028... d\n', { a: 1 }, '# c\u2028... d\na: 1\n'],
+    ['above a value after a tab', 'a: # c\n \t1\n', { a: [1, 2] }, 'a: # c\n  - 1\n  - 2\n'],
+    ['after a tab, below a removed field', 'a: |+\n  x\nb: 1\n\t# c\n', { a: 'x\n' }, 'a: |+\n  x\n# c\n'],
     [
-      'with a line separator in them, behind an anchor',
-      'a: &x # c\u2028!d\n  1\n',
-      { a: 2 },
-      'a: # c\u2028!d\n  2\n',
+      'with a line separator, in a text without fields',
+      '# c\u2028... d\n',
+      { a: 1 },
+      '# c\u2028... d\na: 1\n',
     ],
+    ['with a line separator, after an anchor', 'a: &x # c\u2028!d\n  1\n', { a: 2 }, 'a: # c\u2028!d\n  2\n'],
     [
-      'elsewhere, and blanks below a removed field',
+      'elsewhere, if blank lines with spaces follow a removed field',
       '# c\na: |\n  x\nb: 1\n    \n \t\n',
       { a: 'x\n' },
       '# c\na: |\n  x\n\n\n',
     ],
-  ])('%s stay', (_name, text, target, expected) => {
+  ])('stay %s', (_name, text, target, expected) => {
     expect(editText(text, target)).toEqual({ text: expected, grain: 'places' });
   });
 });
 
-describe('a new value is written as the old one was', () => {
+describe('an edit keeps the style of', () => {
   test.each<[string, string, Fields, string]>([
-    ['a block with a width', 'k: |1\n   x\n', { k: 'y\nz\n' }, 'k: |\n y\n z\n'],
-    ['a block with a width behind a dash', 'k: |-1\n   x\n', { k: 'y\nz' }, 'k: |-\n y\n z\n'],
-    ['a folded block with a width', 'k: >1-\n   x\n', { k: 'y\nz' }, 'k: |-\n y\n z\n'],
-    ['a block that begins with blank lines', 'k: |\n\n \n    x\n', { k: 'y\nz\n' }, 'k: |\n    y\n    z\n'],
-    ['the same, with CRLF', 'k: |\r\n\r\n    x\r\n', { k: 'y\nz\n' }, 'k: |\r\n    y\r\n    z\r\n'],
+    ['a block scalar with an indentation indicator', 'k: |1\n   x\n', { k: 'y\nz\n' }, 'k: |\n y\n z\n'],
     [
-      'a folded block that keeps its blank lines, where the field below it goes',
+      'a block scalar with an indentation indicator after a dash',
+      'k: |-1\n   x\n',
+      { k: 'y\nz' },
+      'k: |-\n y\n z\n',
+    ],
+    [
+      'a folded block scalar with an indentation indicator',
+      'k: >1-\n   x\n',
+      { k: 'y\nz' },
+      'k: |-\n y\n z\n',
+    ],
+    [
+      'a block scalar that begins with blank lines',
+      'k: |\n\n \n    x\n',
+      { k: 'y\nz\n' },
+      'k: |\n    y\n    z\n',
+    ],
+    [
+      'a block scalar with CRLF that begins with blank lines',
+      'k: |\r\n\r\n    x\r\n',
+      { k: 'y\nz\n' },
+      'k: |\r\n    y\r\n    z\r\n',
+    ],
+    [
+      'a folded block scalar that keeps its blank lines, above a removed field',
       'a: >+\n  x\n\nb: 1\n\n# c\n',
       { a: 'x\n\n' },
       'a: >+\n  x\n\n# c\n',
     ],
-    ['the same, with a width', 'a: |+2\n  x\n\nb: 1\n\n# c\n', { a: 'x\n\n' }, 'a: |+2\n  x\n\n# c\n'],
+    [
+      'a block scalar with an indentation indicator that keeps its blank lines, above a removed field',
+      'a: |+2\n  x\n\nb: 1\n\n# c\n',
+      { a: 'x\n\n' },
+      'a: |+2\n  x\n\n# c\n',
+    ],
     ['a key without a colon', 'm:\n  ? a\n  b: 1\n', { m: { a: 2, b: 1 } }, 'm:\n  ? a\n  : 2\n  b: 1\n'],
     ['a key without a colon, in braces', 'm: {? a, b: 1}\n', { m: { a: 2, b: 1 } }, 'm: {? a: 2, b: 1}\n'],
-    ['a map that becomes a list', 'm:\n   a: 1\nl:\n- x\n', { m: ['x'], l: ['x'] }, 'm:\n   - x\nl:\n- x\n'],
     [
-      'the blanks in braces and brackets',
+      'a map in its indentation, when it becomes a list',
+      'm:\n   a: 1\nl:\n- x\n',
+      { m: ['x'], l: ['x'] },
+      'm:\n   - x\nl:\n- x\n',
+    ],
+    [
+      'braces and brackets in their spaces',
       'x: {l: [ a ], m: {b: 1}, n: []}\n',
       { x: { l: ['a'], m: { b: 1 }, n: ['p'], o: { q: 1 }, r: ['s'] } },
       'x: {l: [ a ], m: {b: 1}, n: [p], o: {q: 1}, r: [ s ]}\n',
     ],
     [
-      'items behind the last break in brackets, where one moves there and those that were there go',
+      'brackets with a line break, when the last item is replaced by one that moves',
       'l: [x, a, x, # c\n  b]\n',
       { l: ['x', 'x', 'a'] },
       'l: [x, x, # c\n  a]\n',
     ],
     [
-      'the same, where one is added before those that stay',
+      'brackets with a line break, when items are added before and after it',
       'l: [a, # c\n  b]\n',
       { l: ['new', 'a', 'm', 'o'] },
       'l: [new, a, # c\n  m, o]\n',
     ],
     [
-      'an item with a comment, which takes the place of the one beside the closing bracket',
+      'brackets, when an item with a comment replaces the one beside the closing bracket',
       'l: [\n  a, # c\n  b,\n  x]\n',
       { l: ['b', 'a'] },
       'l: [\n  b,\n  a # c\n  ]\n',
     ],
     [
-      'an item with a comment, which moves behind the one beside the closing bracket',
+      'brackets, when an item with a comment moves after the one beside the closing bracket',
       'l: [\n  a, # c\n  b]\n',
       { l: ['b', 'a'] },
       'l: [\n  b, a # c\n  ]\n',
     ],
     [
-      'the same for two such items',
+      'brackets, when two items with comments move beside the closing bracket',
       'l: [\n  a, # c\n  b, # d\n  e,\n  f,\n  g,\n  x]\n',
       { l: ['e', 'f', 'g', 'a', 'b'] },
       'l: [\n  e,\n  f,\n  g,\n  a, # c\n  b # d\n  ]\n',
@@ -204,16 +241,16 @@ describe('a new value is written as the old one was', () => {
   });
 });
 
-describe('a no-break space is no blank', () => {
+describe('a no-break space is not treated as blank', () => {
   test.each<[string, string, Fields, string]>([
     [
-      'at the end of a comment that goes, in a flow map',
+      'at the end of a removed comment in a flow map',
       '{a: 1, # x\u00a0\n b: 2} # y\n',
       { b: 2 },
       '{\n b: 2} # y\n',
     ],
     [
-      'at the end of a comment that goes, behind a dash',
+      'at the end of a removed comment after a dash',
       'l:\n- a: 1 # x\u00a0\n  # y\n  b: 2\n',
       { l: [{ b: 2 }] },
       'l:\n-\n  # y\n  b: 2\n',
@@ -235,16 +272,16 @@ describe('a no-break space is no blank', () => {
   });
 });
 
-describe('long lists', () => {
+describe('a long list', () => {
   const list = (items: readonly string[]) => `apps:\n${items.map((item) => `  - ${item}\n`).join('')}`;
 
-  it('finds the items that stay', () => {
+  it('keeps the lines of the remaining items', () => {
     const items = Array.from({ length: 900 }, (_, index) => `app-${index}`);
     const kept = items.filter((_, index) => index % 7 !== 0);
     expect(editYaml(list(items), { apps: kept })).toBe(list(kept));
   });
 
-  it('takes items one by one where comparing all of them would take too long', () => {
+  it('is edited item by item if a comparison of all pairs would take too long', () => {
     const items = Array.from({ length: 3000 }, (_, index) => `app-${index}`);
     const changed = items.map((item, index) => (index % 2 === 0 ? `${item}-new` : item)).slice(0, -1);
     expect(editYaml(list(items), { apps: changed })).toBe(list(changed));
@@ -262,7 +299,7 @@ describe('items that move within a list', () => {
       `apps: [\n${items.map((name, at) => `  ${name}${at < items.length - 1 ? ',' : ''} # about ${name}\n`).join('')}]\n`,
   };
 
-  it('keep their lines and the comments in them', () => {
+  it('keep their lines and the comments inside', () => {
     const before = 'l:\n  - [a, # in\n     b] # beside\n  - x: 1 # x\n    y: 2\n  - z\n';
     const after = 'l:\n  - z\n  - x: 1 # x\n    y: 2\n  - [a, # in\n     b] # beside\n';
     const edited = editText(before, { l: ['z', { x: 1, y: 2 }, ['a', 'b']] });
@@ -285,7 +322,7 @@ describe('items that move within a list', () => {
   );
 });
 
-/** A random file, what it holds, and what it shall hold. */
+/** A random file, its value, and the target of an edit. */
 interface Change {
   yaml: RandomYaml;
   before: Fields;
@@ -299,8 +336,8 @@ const changes: fc.Arbitrary<Change> = fc
     before,
     after: mutate(before, other, change),
   }))
-  // A random comment may have slipped into a block scalar: such a file holds something else.
-  .filter(({ yaml, before }) => fc.stringify(held(yaml.text)) === fc.stringify(before));
+  // A random comment can become part of a block scalar; the file then has another value.
+  .filter(({ yaml, before }) => fc.stringify(valueIn(yaml.text)) === fc.stringify(before));
 
 function linesOf(text: string): string[] {
   return text.replace(/^\ufeff/, '').split(/\r?\n/);
@@ -334,14 +371,14 @@ function expectSameEnds({ yaml: { text } }: Change, edited: string): void {
   if (text.endsWith('\n')) expect(edited.endsWith('\n')).toBe(true);
 }
 
-it('random changes of random files lead to the target place by place, keep comments, other fields and line ends, and change nothing more', () => {
+it('random edits of random files reach the target place by place, and keep comments, other fields and line ends', () => {
   const seen: Record<Grain, number> = { nothing: 0, places: 0, 'quoted-places': 0, fields: 0, file: 0 };
   const property = fc.property(changes, (change) => {
     const { yaml, before, after } = change;
     const { text: edited, grain } = editText(yaml.text, after);
     seen[grain]++;
     expect(['nothing', 'places', 'quoted-places']).toContain(grain);
-    expect(held(edited)).toEqual(after);
+    expect(valueIn(edited)).toEqual(after);
     expectComments(change, edited);
     expectLinesOfOtherFields(change, edited);
     expectSameEnds(change, edited);
@@ -353,7 +390,7 @@ it('random changes of random files lead to the target place by place, keep comme
   expect(seen.places).toBeGreaterThan(RUNS / 2);
 });
 
-describe('arbitrary strings', () => {
+describe('random strings', () => {
   const text = fc.oneof(anyText, fc.string({ unit: 'binary', maxLength: 20 }));
   const SOURCES = [
     'k: plain # c\nl: [a, b]\n',
@@ -366,38 +403,38 @@ describe('arbitrary strings', () => {
     '',
   ];
 
-  it('come out as they went in, as values and keys, in every style', () =>
+  it('are read back as they were written, as values and keys, in every style', () =>
     fc.assert(
       fc.property(text, text, anyKey, fc.constantFrom(...SOURCES), (one, other, name, source) => {
         const target = { k: one, l: [other, { [name]: one }], m: { [name]: other, z: one } };
         const { text: edited, grain } = editText(source, target);
-        expect(held(edited)).toEqual(target);
+        expect(valueIn(edited)).toEqual(target);
         expect(grain).toBe('places');
-        // Nothing that an editor hides or changes stands in the text as it is.
+        // Characters that an editor can hide or change are escaped.
         expect(edited).not.toMatch(/[^\P{C}\n\t\p{Cf}\p{Cn}\p{Co}]|[\u2028\u2029\ufeff\u202e]/u);
       }),
       { numRuns: RUNS * 2 },
     ));
 
-  it('come out of a new file', () =>
+  it('are read back from a new file', () =>
     fc.assert(
       fc.property(fields, text, anyKey, (app, value, name) => {
         const target = { ...app, [name]: value };
-        expect(held(renderYaml(target))).toEqual(target);
+        expect(valueIn(renderYaml(target))).toEqual(target);
       }),
       { numRuns: RUNS },
     ));
 
-  it('does not fold long lines', () => {
+  it('are not folded, even if they are long', () => {
     const long = `${'word '.repeat(400)}end`;
     expect(editYaml('a: x\n', { a: long, b: `${long}: ` })).toBe(`a: ${long}\nb: "${long}: "\n`);
   });
 });
 
-describe('files like JSON', () => {
+describe('files that contain JSON', () => {
   const json = fc.tuple(fields, fields, fc.integer(), fc.constantFrom(0, 2, 4));
 
-  it('stay JSON', () =>
+  it('still contain JSON after an edit', () =>
     fc.assert(
       fc.property(json, ([before, other, change, space]) => {
         const after = mutate(before, other, change);

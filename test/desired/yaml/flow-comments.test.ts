@@ -4,7 +4,7 @@ import { readYaml } from '../../../src/desired/yaml/document.ts';
 import { editText } from '../../../src/desired/yaml/edit/edit-text.ts';
 import { type Dice, dice } from './random-yaml.ts';
 
-describe('an item that moves in brackets takes its comment along', () => {
+describe('an item that moves in brackets keeps its comment', () => {
   test.each<[string, string, readonly unknown[], string]>([
     [
       'to the front of a line that begins with the bracket',
@@ -13,13 +13,13 @@ describe('an item that moves in brackets takes its comment along', () => {
       'l: [c, # c\n    a,\n  b\n]\n',
     ],
     [
-      'from the line of the bracket',
+      'from the line of the opening bracket',
       'l: [a, # a\n  b,\n  c\n]\n',
       ['b', 'c', 'a'],
       'l: [\n  b,\n  c,\n  a # a\n]\n',
     ],
     [
-      'behind an item with a comment that shares its line',
+      'after an item whose line has a comment',
       'l: [\n  a, # a\n  b, c, # c\n  d\n]\n',
       ['b', 'c', 'a', 'd'],
       'l: [\n  b, c, # c\n     a, # a\n  d\n]\n',
@@ -31,7 +31,7 @@ describe('an item that moves in brackets takes its comment along', () => {
       'l: [\n  b, c, # c\n     new,\n     a, # a\n  d\n]\n',
     ],
     [
-      'from between it and its comma',
+      'if the comment is between the item and its comma',
       'l: [\n  a # a\n  # more\n  , # comma\n  b,\n  c,\n]\n',
       ['b', 'c', 'a'],
       'l: [\n  b,\n  c,\n  a, # a  # more # comma\n]\n',
@@ -43,7 +43,7 @@ describe('an item that moves in brackets takes its comment along', () => {
       'l: [ d, c, # c\n     a, b,]\n',
     ],
     [
-      'with those within it',
+      'if it is a list with comments',
       'l: [\n  [a, # a\n    x],\n  b,\n  c,\n]\n',
       ['b', 'c', ['a', 'x']],
       'l: [\n  b,\n  c,\n  [a, # a\n    x],\n]\n',
@@ -59,19 +59,19 @@ describe('an item that moves in brackets takes its comment along', () => {
   });
 });
 
-it('an item that comes first in brackets stays out from between the next one and the comment above that', () => {
+it('an item that moves to the front of brackets does not separate the next one from the comment above it', () => {
   const text = 'l: [\n  1,\n  # about 2\n  2,\n  4,\n  3\n]\n';
   const expected = 'l: [\n  3,\n  # about 2\n  2,\n  4\n]\n';
   expect(editText(text, { l: [3, 2, 4] })).toEqual({ text: expected, grain: 'places' });
 });
 
-it('many equal items with comments are removed place by place', () => {
+it('many equal items with comments are removed in linear time', () => {
   // In quadratic time, this would take twenty seconds.
   const text = `l: [${'1, #\n  '.repeat(40_000)}]\n`;
   expect(editText(text, { l: [2] }).grain).toBe('places');
 });
 
-/** A list in brackets with a comment, or several, wherever YAML allows one. */
+/** A list in brackets with random comments at all places where YAML allows them. */
 function commentedList(items: readonly string[], roll: Dice): { text: string; comments: string[] } {
   const comments: string[] = [];
   const gap = (): string => {
@@ -90,7 +90,7 @@ function commentedList(items: readonly string[], roll: Dice): { text: string; co
   return { text: `l: [${entries.join('')}${gap()}]\n`, comments };
 }
 
-it('no comment in brackets is lost or doubled while items move and new ones come', () => {
+it('no comment in brackets is lost or duplicated when items move and others are added', () => {
   const orders = fc
     .uniqueArray(fc.constantFrom(...'abcdef'), { minLength: 1 })
     .chain((items) =>

@@ -3,8 +3,8 @@ import { readingYaml } from '../../../src/desired/yaml/document.ts';
 
 const LONG = `env_vars:\n${Array.from({ length: 15_000 }, (_, index) => `  K${index}: v # why\n`).join('')}`;
 
-describe('reading in pieces', () => {
-  it('takes a long text in pieces of which none takes most of the time', () => {
+describe('readingYaml', () => {
+  it('reads a long text in several steps, none of which takes most of the time', () => {
     const times: number[] = [];
     const work = readingYaml(LONG);
     for (let isDone = false; !isDone; ) {

@@ -7,14 +7,14 @@ import { randomYaml } from './random-yaml.ts';
 
 const RUNS = Number(process.env['RUNS'] ?? 3000);
 
-/** The path of each item of a list at the top. */
+/** The path of each item of each top-level list. */
 function itemsOf(value: unknown): [string, number][] {
   return Object.entries(value as Record<string, unknown>).flatMap(([key, list]) =>
     Array.isArray(list) ? list.map((_, index): [string, number] => [key, index]) : [],
   );
 }
 
-/** Whether a text is plain; fails where the full parser does not say the same of it. */
+/** Returns whether a text is plain, after a check that the full parser reads the same from it. */
 function isPlain(text: string): boolean {
   const plain = readPlain(text);
   if (plain === null) return false;
@@ -28,7 +28,7 @@ function isPlain(text: string): boolean {
   return true;
 }
 
-const PIECES = [
+const TOKENS = [
   ...[
     'a',
     'key',
@@ -120,8 +120,8 @@ const PIECES = [
 ];
 const indent = fc.constantFrom('', '', '  ', '  ', ' ', '    ');
 const line = fc
-  .tuple(indent, fc.array(fc.constantFrom(...PIECES), { maxLength: 4 }))
-  .map(([spaces, pieces]) => spaces + pieces.join(''));
+  .tuple(indent, fc.array(fc.constantFrom(...TOKENS), { maxLength: 4 }))
+  .map(([spaces, tokens]) => spaces + tokens.join(''));
 const scalars = [
   'web:1',
   '"8080"',
@@ -141,7 +141,7 @@ const scalar = fc.constantFrom(...scalars);
 const key = fc.constantFrom('a', 'b', 'env', '"80"', 'x-y', 'true', '_z');
 const tail = fc.constantFrom('', '', '', ' ', ' # why', '  #', '#');
 const dashes = fc.constantFrom('- ', '-  ', '-');
-/** Lines as files have them, so that most texts come close. */
+/** Lines as they are in usual files, so that many of the random texts are plain. */
 const likely = fc.oneof(
   fc
     .tuple(key, fc.constantFrom(':', ': '), fc.oneof(scalar, fc.constant('')), tail)
@@ -162,15 +162,15 @@ const likely = fc.oneof(
   fc.tuple(indent, fc.constantFrom('# note', '', '  ')).map((parts) => parts.join('')),
 );
 
-describe('a plain text', () => {
+describe('readPlain', () => {
   it.each([
     'container_image: shop/web:1.4.0\n',
     '---\n# Whom to ask\na: 1\n\nb:\n- x\n- "80": "8080" # both\nc:\n  d: true\n  "80": e',
     'apps: [web, "x" , 12]\nper: { server: 2 }\nnone: []\n',
     'apps:\n    - a\n\n    # then\n    -  b # c\n',
-    'a: "ä 😀"\nb: 0.5\nc: 12:30\n',
-  ])('is read as by the full parser: %j', (text) => {
-    expect(isPlain(text) || text.includes('😀')).toBe(true);
+    'a: "ä"\nb: 0.5\nc: 12:30\n',
+  ])('reads the same as the full parser: %j', (text) => {
+    expect(isPlain(text)).toBe(true);
   });
 
   it.each([
@@ -184,6 +184,7 @@ describe('a plain text', () => {
     'a: 0x1F\n',
     'a: *b\n',
     'a: "\\n"\n',
+    'a: "😀"\n',
     '__proto__: {a: b}\n',
     'true: 1\n',
     'a: 1\r\n',
@@ -192,11 +193,11 @@ describe('a plain text', () => {
     'a: |\n  b\n',
     '%YAML 1.2\n---\na: b\n',
     'a: 12345678901234567890\n',
-  ])('is not everything: %j', (text) => {
+  ])('returns null for a text that is not plain: %j', (text) => {
     expect(readPlain(text)).toBeNull();
   });
 
-  it('means what the full parser says, whatever its lines are', () => {
+  it('reads the same as the full parser from random lines', () => {
     const texts = fc.array(fc.oneof({ weight: 3, arbitrary: likely }, { weight: 1, arbitrary: line }), {
       maxLength: 7,
     });
@@ -210,23 +211,23 @@ describe('a plain text', () => {
     expect(plain).toBeGreaterThan(RUNS / 50);
   });
 
-  it('means what the full parser says in every style of writing', () => {
+  it('reads the same as the full parser from random styles of an app', () => {
     fc.assert(
       fc.property(fields, fc.nat(), (value, seed) => void isPlain(randomYaml(value, seed).text)),
       { numRuns: RUNS },
     );
   });
 
-  it('means what the full parser says with anything between its characters', () => {
+  it('reads the same as the full parser from a plain text with random insertions', () => {
     const base = 'a: web:1\nb:\n  - x # y\n  - "80": "90"\nc: [d, 5]\ne:\n  f: "g"\n';
     const cuts = fc.tuple(
       fc.nat(base.length),
       fc.nat(3),
-      fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: 'grapheme', maxLength: 3 })),
+      fc.oneof(fc.constantFrom(...TOKENS), fc.string({ unit: 'grapheme', maxLength: 3 })),
     );
     fc.assert(
-      fc.property(cuts, ([at, length, piece]) => {
-        isPlain(base.slice(0, at) + piece + base.slice(at + length));
+      fc.property(cuts, ([at, length, token]) => {
+        isPlain(base.slice(0, at) + token + base.slice(at + length));
       }),
       { numRuns: RUNS * 3 },
     );

@@ -1,4 +1,4 @@
-/** App-like values and random changes to them. */
+/** Random apps, and random changes of them. */
 import * as fc from 'fast-check';
 import { type Dice, dice } from './random-yaml.ts';
 
@@ -26,7 +26,7 @@ const lines = fc.constantFrom(
   '\n\nx\n',
   'x\n ',
 );
-/** Strings that tempt a writer of YAML into mistakes, among common ones. */
+/** Common strings, and strings that are difficult to write as YAML. */
 export const anyText = fc.oneof(
   { weight: 4, arbitrary: word },
   { weight: 2, arbitrary: lines },
@@ -65,7 +65,7 @@ const anything = fc.letrec((tie) => ({
   ),
 })).value;
 
-/** The fields of an app, any of them missing, and now and then a field of any kind. */
+/** Some fields of an app, and sometimes other fields of any kind. */
 export const fields: fc.Arbitrary<Fields> = fc
   .record(
     {
@@ -83,7 +83,7 @@ export const fields: fc.Arbitrary<Fields> = fc
   )
   .map((record) => ({ ...record }));
 
-/** Changes `before` at random places; `other` gives values of fitting kinds. */
+/** Changes `before` at random places, partly to values of `other`. */
 export function mutate(before: Fields, other: Fields, seed: number): Fields {
   const roll = dice(seed);
   const after = mutateMap(roll, before, other, roll.pick([0.2, 0.5, 0.9]));

@@ -1,25 +1,25 @@
-/** Plain values written as YAML in randomly mixed styles, with comments whose fate a test can follow. */
+/** Writes values as YAML in random styles, with comments that a test can find again after an edit. */
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 
 export interface RandomYaml {
   text: string;
-  /** The lines of each top-level field, in order; empty when the top is a flow map. */
+  /** The lines of each top-level field, in order; empty if the whole text is a flow map. */
   chunks: { key: string; lines: string[] }[];
   comments: RandomComment[];
 }
 
 export interface RandomComment {
   text: string;
-  /** The path of the collection in which it stands on a line of its own, or of the value beside which it stands. */
+  /** The path of the collection in which it has its own line, or of the value beside which it is. */
   path: Path;
-  /** Whether it stands beside a value, or in what kind of collection it has its own line. */
+  /** Whether it is beside a value, or on its own line in a block or flow collection. */
   place: 'beside' | 'block' | 'flow';
 }
 
 type Path = readonly (string | number)[];
 
-/** Random choices that follow from a seed. */
+/** Random choices that are determined by a seed. */
 export interface Dice {
   below(limit: number): number;
   chance(probability: number): boolean;
@@ -47,9 +47,9 @@ interface Writer {
   comments: RandomComment[];
   mapStep: number;
   listStep: number;
-  /** How often a comment or blank line is inserted where one may stand. */
+  /** The probability of a comment or blank line at each place that allows one. */
   rate: number;
-  /** Whether the last line belongs to a block scalar, which would take a comment that is indented. */
+  /** Whether the last line belongs to a block scalar, to which an indented comment would belong too. */
   afterBlock: boolean;
 }
 
@@ -79,21 +79,21 @@ function topLines(
   const chunks: RandomYaml['chunks'] = [];
   const lines = [...before];
   if (Object.keys(value).length === 0 || roll.chance(0.08)) {
-    lines.push(...quiet(writer, [], 0), ...flowLines(writer, value, []));
+    lines.push(...fillers(writer, [], 0), ...flowLines(writer, value, []));
   } else {
     for (const [key, item] of Object.entries(value)) {
-      lines.push(...quiet(writer, [], 0));
+      lines.push(...fillers(writer, [], 0));
       const own = pairLines(writer, key, item, [key]);
       chunks.push({ key, lines: own });
       lines.push(...own);
     }
   }
-  lines.push(...quiet(writer, [], 0), ...after);
+  lines.push(...fillers(writer, [], 0), ...after);
   return { lines, chunks };
 }
 
-/** Comments and blank lines that may stand between entries. */
-function quiet(writer: Writer, path: Path, column: number, place: 'block' | 'flow' = 'block'): string[] {
+/** Random comments and blank lines between entries. */
+function fillers(writer: Writer, path: Path, column: number, place: 'block' | 'flow' = 'block'): string[] {
   const lines: string[] = [];
   while (writer.roll.chance(writer.rate)) {
     const strays = writer.roll.chance(0.15) && !writer.afterBlock;
@@ -148,7 +148,7 @@ function valueLines(writer: Writer, head: string, value: unknown, path: Path): s
 function blockLines(writer: Writer, value: object, path: Path, isCompact: boolean): string[] {
   const lines: string[] = [];
   const add = (inner: string | number, own: () => string[]) => {
-    if (lines.length > 0 || !isCompact) lines.push(...quiet(writer, path, 0));
+    if (lines.length > 0 || !isCompact) lines.push(...fillers(writer, path, 0));
     lines.push(...own());
     return inner;
   };
@@ -278,11 +278,11 @@ function spreadFlow(
       `${item.lines.at(-1)}${index === items.length - 1 ? trailing : ','}`,
     ];
     if (joinsNext) lines.push(`${lines.pop()} ${entry[0]}`, ...indent(entry.slice(1), 2));
-    else lines.push(...quiet(writer, path, 2, 'flow'), ...indent(entry, 2));
+    else lines.push(...fillers(writer, path, 2, 'flow'), ...indent(entry, 2));
     joinsNext = (index + 1) % perLine !== 0;
     if (!joinsNext) lines.push(lines.pop() + beside(writer, item.path));
   }
-  lines.push(...quiet(writer, path, 2, 'flow'));
+  lines.push(...fillers(writer, path, 2, 'flow'));
   const closes = roll.chance(0.3) && !lines.at(-1)?.includes('#');
   return closes
     ? [...lines.slice(0, -1), lines.at(-1) + close]
@@ -290,8 +290,9 @@ function spreadFlow(
 }
 
 /**
- * Whether an edit from `before` to `after` has to keep a comment: where all that holds it stays what it was, and it
- * stands beside a value that is there afterwards, or among entries. Says nothing of the items of a list that changes.
+ * Whether an edit from `before` to `after` must keep a comment: if everything that contains it remains and is of the same
+ * kind. A comment on its own line in a block collection stays even if that collection becomes something else. Not
+ * defined for comments in a list that changes: returns false.
  */
 export function mustStay({ path, place }: RandomComment, before: unknown, after: unknown): boolean {
   const [key, ...rest] = path;

@@ -7,43 +7,59 @@ import { randomYaml } from './random-yaml.ts';
 
 const REST = '# the shop\n\nimage: a # pinned\n\n# why two\nper:\n  server: 2 # one a shelf\n';
 
-describe('what can be read of a text that cannot be read as a whole', () => {
+describe('salvageYaml', () => {
   it.each<[string, string, string | null]>([
-    ['an alias', `${REST}env: *x # all\n# end\n`, `${REST}# end\n`],
-    ['a merge key', `${REST}env:\n  # all\n  <<: *base\n  A: b\n\n# end\n`, `${REST}\n# end\n`],
-    ['an anchor of its own stays', `base: &x 1\n${REST}`, `base: &x 1\n${REST}`],
-    ['a tag', `${REST}env: !include x\n`, REST],
-    ['a tab as indentation', `${REST}env:\n\tA: b\n`, REST],
-    ['an unclosed quote', `env: "a\n${REST}`, REST],
-    ['an unclosed bracket', `${REST}nets: [a, b\nrun: true\n`, `${REST}run: true\n`],
-    ['a colon in a value', `env:\n  A: b: c\n${REST}`, REST],
-    ['a key that stands twice: the first one stays', `${REST}image: b\n`, REST],
-    ['a field at the left of a list', `${REST}apps:\n- a\n- *b\n# end\n`, `${REST}# end\n`],
-    ['CRLF', `${REST}env: *x\n# end\n`.replaceAll('\n', '\r\n'), `${REST}# end\n`.replaceAll('\n', '\r\n')],
-    ['a byte order mark', `\ufeff${REST}env: *x\n`, `\ufeff${REST}`],
-    ['a marker above', `---\n${REST}env: *x\n`, `---\n${REST}`],
-    ['a line separator in a comment', `${REST}env: *x\n# end\u2028: now\n`, `${REST}# end\u2028: now\n`],
-    ['no line break at the end', `${REST}env: *x`, REST],
+    ['removes a field with an alias', `${REST}env: *x # all\n# end\n`, `${REST}# end\n`],
     [
-      'a merge conflict',
+      'removes a field with a merge key',
+      `${REST}env:\n  # all\n  <<: *base\n  A: b\n\n# end\n`,
+      `${REST}\n# end\n`,
+    ],
+    ['keeps an anchor without aliases', `base: &x 1\n${REST}`, `base: &x 1\n${REST}`],
+    ['removes a field with a tag', `${REST}env: !include x\n`, REST],
+    ['removes a field indented with a tab', `${REST}env:\n\tA: b\n`, REST],
+    ['removes a field with an unclosed quote', `env: "a\n${REST}`, REST],
+    ['removes a field with an unclosed bracket', `${REST}nets: [a, b\nrun: true\n`, `${REST}run: true\n`],
+    ['removes a field with a colon in a value', `env:\n  A: b: c\n${REST}`, REST],
+    ['keeps the first of two equal keys', `${REST}image: b\n`, REST],
+    [
+      'removes a field with an alias in a list that is not indented',
+      `${REST}apps:\n- a\n- *b\n# end\n`,
+      `${REST}# end\n`,
+    ],
+    [
+      'keeps CRLF',
+      `${REST}env: *x\n# end\n`.replaceAll('\n', '\r\n'),
+      `${REST}# end\n`.replaceAll('\n', '\r\n'),
+    ],
+    ['keeps a byte order mark', `\ufeff${REST}env: *x\n`, `\ufeff${REST}`],
+    ['keeps a document marker', `---\n${REST}env: *x\n`, `---\n${REST}`],
+    [
+      'keeps a line separator in a comment',
+      `${REST}env: *x\n# end\u2028: now\n`,
+      `${REST}# end\u2028: now\n`,
+    ],
+    ['removes a last field without a line break', `${REST}env: *x`, REST],
+    [
+      'removes the lines of a merge conflict and its second side',
       `${REST}<<<<<<< HEAD\nrun: true\n=======\nrun: false\n>>>>>>> x\n# end\n`,
       `${REST}run: true\n# end\n`,
     ],
-    ['nothing but what cannot be read', '# a\nenv: *x # b\n# c\n', '# a\n# c\n'],
-    ['no fields', '- a\n- *b\n', null],
-    ['a directive', '%YAML 1.1\n---\na: 1\n', null],
-    ['two documents', 'a: 1\n---\nb: 2\n', null],
-    ['a text in braces', '{a: 1, b: *x}\n', null],
+    ['keeps only the comments of a text without readable fields', '# a\nenv: *x # b\n# c\n', '# a\n# c\n'],
+    ['returns null for a text without fields', '- a\n- *b\n', null],
+    ['returns null for a text with a directive', '%YAML 1.1\n---\na: 1\n', null],
+    ['returns null for two documents', 'a: 1\n---\nb: 2\n', null],
+    ['returns null for a map in braces', '{a: 1, b: *x}\n', null],
   ])('%s', (_name, text, expected) => {
     expect(salvageYaml(text)).toBe(expected);
   });
 
-  it('is found below more lines than a call has arguments', () => {
+  it('reads more lines than a call can have arguments', () => {
     const many = '\n'.repeat(250_000);
     expect(salvageYaml(`env: *x\n${many}`)).toBe(many);
   });
 
-  it('is every other field with its comments, whatever one field is', () => {
+  it('keeps every other field with its comments, for any broken field', () => {
     const broken = fc.constantFrom(
       'bad: *x',
       'bad: "a',

@@ -209,9 +209,17 @@ function stringText({ roll }: Writer, value: string, inFlow: boolean): string {
   return roll.pick(styles);
 }
 
+/** Texts of a list or map with one value, by whether that value is read as the plain string that it was. */
+const plainTexts = new Map<string, boolean>();
+
 function isPlain(value: string, inFlow: boolean): boolean {
   if (!/^[\w./+][\w./+@% :-]*$/.test(value) || /: |:$| $/.test(value)) return false;
-  return parse(inFlow ? `[${value}]` : `a: ${value}`)[inFlow ? 0 : 'a'] === value;
+  const text = inFlow ? `[${value}]` : `a: ${value}`;
+  const known = plainTexts.get(text);
+  if (known !== undefined) return known;
+  const result = parse(text)[inFlow ? 0 : 'a'] === value;
+  plainTexts.set(text, result);
+  return result;
 }
 
 function flowLines(writer: Writer, value: object, path: Path): string[] {

@@ -85,7 +85,7 @@ describe('readYaml reads', () => {
     ['block texts', 'a: |\n  b\n   c\nd: >-\n  e\n  f\n', { a: 'b\n c\n', d: 'e f' }],
     ['#comments above a value', 'a:\n#c\n  1\nb:\n  -\n #d\n    x\n  - y\n', { a: 1, b: ['x', 'y'] }],
     ['comments below a blank line, above a value', 'a:\n\n# c\n  1\nb: 2\n', { a: 1, b: 2 }],
-    ['comments behind a tab, above a value', 'a:\n  b:\n\t# c\n    1\n  d: 2\n', { a: { b: 1, d: 2 } }],
+    ['comments after a tab, above a value', 'a:\n  b:\n\t# c\n    1\n  d: 2\n', { a: { b: 1, d: 2 } }],
     ['#comments above a value of several lines', 'a:\n#c\n  x\n  y\nb: 2\n', { a: 'x y', b: 2 }],
     ['#comments above an anchor, and below it', 'a:\n#c\n  &x\n#d\n  1\nb: 2\n', { a: 1, b: 2 }],
     ['#comments between a key and its colon', '? a\n#c\n:\n#d\n  x\nb: 1\n', { a: 'x', b: 1 }],

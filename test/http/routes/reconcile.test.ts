@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
 it('tells very many problems in parts, and in order', async () => {
   const notes = Array.from({ length: 2500 }, (_, index) => `notes/${index}.txt`);

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { AUTHORIZATION, SMALL_FLEET } from '../support/manager.ts';
-import { suiteManager } from '../support/suite.ts';
+import { AUTHORIZATION, SMALL_FLEET } from '../../support/manager.ts';
+import { suiteManager } from '../../support/suite.ts';
 
 describe('what HTTP/1.1 asks of every request', () => {
   const manager = suiteManager({ files: SMALL_FLEET, logLevel: 'info' });

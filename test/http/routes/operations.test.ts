@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PASSWORD, SMALL_FLEET, startManager, USER } from '../support/manager.ts';
-import { suiteManager } from '../support/suite.ts';
+import { PASSWORD, SMALL_FLEET, startManager, USER } from '../../support/manager.ts';
+import { suiteManager } from '../../support/suite.ts';
 
 const URL = '/api/v2/operations';
 

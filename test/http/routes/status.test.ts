@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Api } from '../../src/http/api.ts';
-import { statusRoutes } from '../../src/http/routes/status.ts';
-import { buildEngine, testReconciler, wrap } from '../support/engine.ts';
-import { SMALL_FLEET } from '../support/manager.ts';
+import type { Api } from '../../../src/http/api.ts';
+import { statusRoutes } from '../../../src/http/routes/status.ts';
+import { buildEngine, testReconciler, wrap } from '../../support/engine.ts';
+import { SMALL_FLEET } from '../../support/manager.ts';
 
 /**
  * Probes of a manager that has not looked yet, on a store that has a fleet. `read` stands before each look at what that

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { answerClientError } from '../../src/http/protocol/client-error.ts';
+import { answerClientError } from '../../../src/http/protocol/client-error.ts';
 
 /** What a server that does not wait for long answers to these bytes, until it ends the connection. */
 async function answerTo(bytes: string): Promise<string> {

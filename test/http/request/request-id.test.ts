@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRequestIds, REQUEST_ID } from '../../src/http/request/request-id.ts';
+import { createRequestIds, REQUEST_ID } from '../../../src/http/request/request-id.ts';
 
 describe('createRequestIds', () => {
   it('makes ids of one kind that never repeat, also when many were made', () => {

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { appDefaults, completeApp } from '../../src/desired/app.ts';
-import { renderInfo } from '../../src/http/info/render.ts';
-import { infoRecord } from '../../src/http/records.ts';
-import type { GroupInfo } from '../../src/store/store.ts';
-import { yieldsDuring } from '../support/yielding.ts';
+import { appDefaults, completeApp } from '../../../src/desired/app.ts';
+import { renderInfo } from '../../../src/http/info/render.ts';
+import { infoRecord } from '../../../src/http/records.ts';
+import type { GroupInfo } from '../../../src/store/store.ts';
+import { yieldsDuring } from '../../support/yielding.ts';
 
 function infoOf(count: number): GroupInfo {
   const names = Array.from({ length: count }, (_, index) => `app-${index}`);

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { ObjectKey } from '../../src/desired/name.ts';
-import { createInfoCache } from '../../src/http/info/cache.ts';
-import type { GroupInfo, StoreState } from '../../src/store/store.ts';
+import type { ObjectKey } from '../../../src/desired/name.ts';
+import { createInfoCache } from '../../../src/http/info/cache.ts';
+import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
 
 /** A cache before something that answers when the test says so, with a clock to move. */
 function openCache(lifetime = 10_000) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SMALL_FLEET } from '../support/manager.ts';
-import { suiteManager } from '../support/suite.ts';
+import { SMALL_FLEET } from '../../support/manager.ts';
+import { suiteManager } from '../../support/suite.ts';
 
 /** Milliseconds of processor time that this process, which is client and manager, takes for a task. */
 async function costOf(task: () => Promise<unknown>): Promise<number> {

@@ -18,7 +18,7 @@ async function idsOf(manager: TestManager) {
   };
 }
 
-async function push(manager: TestManager, files: Record<string, string | null>): Promise<void> {
+async function commitAndReconcile(manager: TestManager, files: Record<string, string | null>): Promise<void> {
   await manager.repository.commit(files);
   await manager.reconcile();
 }
@@ -27,7 +27,7 @@ describe('decisions.md: Ids: an id goes up only for a change in what the devices
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each([
-    ['comments', { [WEB_FILE]: '# told\n\ncontainer_image: nginx:1.26 # pinned\nstarting_ports: [80]\n' }],
+    ['comments', { [WEB_FILE]: '# new\n\ncontainer_image: nginx:1.26 # pinned\nstarting_ports: [80]\n' }],
     ['key order', { [WEB_FILE]: 'starting_ports: [80]\ncontainer_image: nginx:1.26\n' }],
     ['formatting', { [WEB_FILE]: '{"container_image": \'nginx:1.26\', starting_ports:\n [\n 80]}\n' }],
     [
@@ -39,31 +39,31 @@ describe('decisions.md: Ids: an id goes up only for a change in what the devices
     ],
     ['the formatting of a group', { [GROUP_FILE]: '# edge\napps: ["web", cron]\n' }],
     [
-      'another place',
+      'a file that moves',
       { [WEB_FILE]: null, 'desired-state/apps/deep/er/web.yml': SMALL_FLEET['apps/web.yaml'] },
     ],
-    ['another file', { 'desired-state/README.md': 'x\n', 'outside.txt': 'y\n' }],
-    ['nothing', {}],
-  ])('not for %s', async (_, files) => {
+    ['files of no object', { 'desired-state/README.md': 'x\n', 'outside.txt': 'y\n' }],
+    ['an empty commit', {}],
+  ])('does not go up for %s', async (_, files) => {
     const before = await idsOf(manager());
-    await push(manager(), files);
+    await commitAndReconcile(manager(), files);
     expect(await idsOf(manager())).toEqual(before);
     expect((await manager().get('/api/v2/reconcile')).body.problems).toEqual([]);
   });
 
-  it('not for an invalid file that is mended with the same content', async () => {
+  it('does not go up for an invalid file, nor for its repair with the content of before', async () => {
     const own = await startManager({ files: SMALL_FLEET });
     const before = await idsOf(own);
-    await push(own, { [WEB_FILE]: '[', [GROUP_FILE]: 'apps: [nope]\n' });
+    await commitAndReconcile(own, { [WEB_FILE]: '[', [GROUP_FILE]: 'apps: [nope]\n' });
     expect(await idsOf(own)).toEqual(before);
-    await push(own, {
+    await commitAndReconcile(own, {
       [WEB_FILE]: SMALL_FLEET['apps/web.yaml'],
       [GROUP_FILE]: SMALL_FLEET['device-groups/edge.yaml'],
     });
     expect(await idsOf(own)).toEqual(before);
   });
 
-  it('not for a commit that puts the same content back before it was ever served', async () => {
+  it('does not go up for a commit that puts the same content back before it was ever served', async () => {
     const own = await startManager({ files: SMALL_FLEET });
     const before = await idsOf(own);
     await own.stop();
@@ -75,7 +75,7 @@ describe('decisions.md: Ids: an id goes up only for a change in what the devices
     expect(await idsOf(await own.restart())).toEqual(before);
   });
 
-  it('not for a new start, whatever happened before it', async () => {
+  it('does not go up for a restart of the manager', async () => {
     const own = await startManager({ files: SMALL_FLEET });
     await own.post(`${WEB}/restart`);
     await own.post('/api/v2/prune');
@@ -88,29 +88,32 @@ describe('decisions.md: Ids: an id goes up only for a change in what the devices
 });
 
 describe('decisions.md: Ids: content never changes without an id higher than any that was served before', () => {
-  it('app_id: +1 for each change that devices must act on; a rollback is one', async () => {
+  it('app_id: +1 for each change that devices must act on, also for a rollback', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { body: first } = await manager.get(WEB);
-    await push(manager, { [WEB_FILE]: 'container_image: nginx:1.27\nprivileged: true\n' });
+    await commitAndReconcile(manager, { [WEB_FILE]: 'container_image: nginx:1.27\nprivileged: true\n' });
     expect((await manager.get(WEB)).body.app_id).toBe(first.app_id + 1);
     await manager.repository.git('revert', '--no-edit', 'HEAD');
     await manager.reconcile();
     expect((await manager.get(WEB)).body).toEqual({ ...first, app_id: first.app_id + 2 });
   });
 
-  it('another branch and back: ids only rise', async () => {
+  it('raises ids when another branch is checked out, and again on the way back', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { body: first } = await manager.get(WEB);
     const { body: group } = await manager.get(EDGE);
     await manager.repository.git('checkout', '--quiet', '-b', 'next');
-    await push(manager, { [WEB_FILE]: 'container_image: nginx:1.27\n', [GROUP_FILE]: 'apps: [cron, web]\n' });
+    await commitAndReconcile(manager, {
+      [WEB_FILE]: 'container_image: nginx:1.27\n',
+      [GROUP_FILE]: 'apps: [cron, web]\n',
+    });
     await manager.repository.git('checkout', '--quiet', 'main');
     await manager.reconcile();
     expect((await manager.get(WEB)).body).toEqual({ ...first, app_id: first.app_id + 2 });
     expect((await manager.get(EDGE)).body).toEqual({ ...group, device_group_id: group.device_group_id + 2 });
   });
 
-  it('the default of a setting changes what devices see', async () => {
+  it('raises the ids of the apps that a new value of DEFAULT_NETWORKS changes, and no others', async () => {
     const manager = await startManager({
       files: { ...SMALL_FLEET, 'apps/own.yaml': 'container_image: a\nnetworks: [nebula, bridge]\n' },
     });
@@ -126,12 +129,12 @@ describe('decisions.md: Ids: content never changes without an id higher than any
   });
 
   it.each(['through the API', 'by commits'])(
-    'after a delete, higher than any it ever had: %s',
+    'after a delete, higher than any it ever had: delete and re-create %s',
     async (how) => {
       const manager = await startManager({ files: SMALL_FLEET });
-      const make = async () => {
+      const create = async () => {
         if (how === 'by commits') {
-          await push(manager, {
+          await commitAndReconcile(manager, {
             'desired-state/apps/x.yaml': 'container_image: x\n',
             'desired-state/device-groups/g.yaml': 'apps: []\n',
           });
@@ -142,7 +145,7 @@ describe('decisions.md: Ids: content never changes without an id higher than any
       };
       const remove = async () => {
         if (how === 'by commits') {
-          await push(manager, {
+          await commitAndReconcile(manager, {
             'desired-state/apps/x.yaml': null,
             'desired-state/device-groups/g.yaml': null,
           });
@@ -156,14 +159,14 @@ describe('decisions.md: Ids: content never changes without an id higher than any
         (await manager.get('/api/v2/device_groups/g')).body,
       ];
 
-      await make();
+      await create();
       expect(await read()).toMatchObject([{ app_id: 1 }, { device_group_id: 1, prune_id: 1 }]);
       for (const path of ['apps/x/restart', 'apps/x/restart', 'device_groups/g/prune', 'prune'])
         await manager.post(`/api/v2/${path}`);
       const [app, group] = await read();
       expect([app, group]).toMatchObject([{ app_id: 3 }, { device_group_id: 1, prune_id: 3 }]);
       await remove();
-      await make();
+      await create();
       const [appAgain, groupAgain] = await read();
       expect([appAgain, groupAgain]).toMatchObject([{ app_id: 4 }, { device_group_id: 2, prune_id: 4 }]);
       expect(appAgain._id).not.toEqual(app._id);
@@ -171,13 +174,13 @@ describe('decisions.md: Ids: content never changes without an id higher than any
     },
   );
 
-  it('_id: assigned once, kept for the life of the object, never used twice', async () => {
+  it("_id: assigned once, kept for the object's life, and different for each object", async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const before = await idsOf(manager);
     await manager.put(`${WEB}/update`, { privileged: true });
     await manager.post(`${WEB}/update`, { container_image: 'other' });
     await manager.put(`${EDGE}/update`, { apps: [] });
-    await push(manager, {
+    await commitAndReconcile(manager, {
       [WEB_FILE]: null,
       'desired-state/apps/moved/web.yaml': 'container_image: moved\n',
     });
@@ -190,7 +193,7 @@ describe('decisions.md: Ids: content never changes without an id higher than any
 });
 
 describe('decisions.md: Ids: a store starts without counters', () => {
-  it('names that the history of the folder knows start at Unix time; names that never were start at 1', async () => {
+  it("gives names that git's history of the folder knows an id from Unix time, and other names 1", async () => {
     const repository = await testRepository();
     await repository.commit({
       [WEB_FILE]: 'container_image: a\n',
@@ -209,23 +212,24 @@ describe('decisions.md: Ids: a store starts without counters', () => {
     const start = Math.floor(Date.now() / 1000);
     const manager = await startManager({ repository });
 
-    const floored = expect.toSatisfy((id: number) => id >= start && id <= Date.now() / 1000 + 60);
-    expect((await manager.get(WEB)).body.app_id).toEqual(floored);
+    const fromUnixTime = expect.toSatisfy((id: number) => id >= start && id <= Date.now() / 1000 + 60);
+    for (const path of [WEB, '/api/v2/apps/moved'])
+      expect((await manager.get(path)).body.app_id, path).toEqual(fromUnixTime);
     for (const name of ['deleted', 'elsewhere']) {
       const { body } = await manager.post(`/api/v2/apps/${name}`, { container_image: 'b' });
-      expect(body.app_id, name).toEqual(floored);
+      expect(body.app_id, name).toEqual(fromUnixTime);
     }
     const { body: old } = await manager.post('/api/v2/device_groups/old', { apps: [] });
-    expect([old.device_group_id, old.prune_id]).toEqual([floored, floored]);
-    for (const name of ['new', 'outside'])
-      expect((await manager.post(`/api/v2/apps/${name}`, { container_image: 'b' })).body.app_id, name).toBe(
-        1,
-      );
+    expect([old.device_group_id, old.prune_id]).toEqual([fromUnixTime, fromUnixTime]);
+    for (const name of ['new', 'outside']) {
+      const { body } = await manager.post(`/api/v2/apps/${name}`, { container_image: 'b' });
+      expect(body.app_id, name).toBe(1);
+    }
     const { body: group } = await manager.post('/api/v2/device_groups/new', { apps: ['new'] });
     expect([group.device_group_id, group.prune_id]).toEqual([1, 1]);
   });
 
-  it("the newest commit's time counts where it is later than the clock", async () => {
+  it("gives ids from the newest commit's time if that is later than the clock", async () => {
     const repository = await testRepository();
     const later = Math.floor(Date.now() / 1000) + 1_000_000;
     await repository.commit({ [WEB_FILE]: 'container_image: a\n' });
@@ -235,7 +239,7 @@ describe('decisions.md: Ids: a store starts without counters', () => {
     expect((await manager.get(WEB)).body.app_id).toBeGreaterThanOrEqual(later);
   });
 
-  it('a history that is cut off cannot name all that ever was: every name starts at Unix time', async () => {
+  it('gives every name an id from Unix time if the history is shallow, since names can be missing from it', async () => {
     const origin = await testRepository();
     await origin.commit({
       [WEB_FILE]: 'container_image: a\n',
@@ -251,7 +255,7 @@ describe('decisions.md: Ids: a store starts without counters', () => {
     expect(body.app_id).toBeGreaterThanOrEqual(start);
   });
 
-  it('a branch without a commit: every name starts at 1, and goes on from there', async () => {
+  it('starts every name at 1 on a branch without a commit, and continues from there after a restart', async () => {
     const manager = await startManager();
     expect((await manager.post(WEB, { container_image: 'a' })).body.app_id).toBe(1);
     expect((await manager.post(EDGE, { apps: ['web'] })).body).toMatchObject({

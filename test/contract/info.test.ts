@@ -8,7 +8,7 @@ const FILES = { ...SMALL_FLEET, 'device-groups/lab.yaml': 'apps: [cron]\n' };
 const EDGE = '/api/v2/device_groups/edge';
 const INFO = `${EDGE}/info`;
 const WRONG = `Basic ${Buffer.from('operator:wrong').toString('base64')}`;
-/** A cache that would be stale for an hour. */
+/** Entries of the cache stay valid for longer than any test takes. */
 const LONG_CACHE = { CACHE_TIME: '3600' };
 
 describe('api-v2.md: 2.3 Device group info', () => {
@@ -41,38 +41,42 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
   const info = async (manager: TestManager, group = 'edge') =>
     (await manager.get(`/api/v2/device_groups/${group}/info`)).body;
 
-  it.each([
-    ['a partial update', (m: TestManager) => m.put('/api/v2/apps/web/update', { privileged: true })],
-    ['a stop', (m: TestManager) => m.post('/api/v2/apps/web/stop')],
-    ['a restart of a running app', (m: TestManager) => m.post('/api/v2/apps/web/restart')],
-    ['a restart of a stopped app', (m: TestManager) => m.post('/api/v2/apps/cron/restart')],
-    ['a prune of the group', (m: TestManager) => m.post(`${EDGE}/prune`)],
-    ['a prune of all', (m: TestManager) => m.post('/api/v2/prune')],
-    ['an update of the group', (m: TestManager) => m.put(`${EDGE}/update`, { apps: ['cron', 'web'] })],
-    ['a delete of an app', (m: TestManager) => m.delete('/api/v2/apps/web')],
-    [
-      'a commit of a person',
-      async (m: TestManager) => {
-        await m.repository.commit({ 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' });
-        return m.reconcile();
-      },
-    ],
-  ])('a change reconciled by the same process drops the entry at once: %s', async (_, change) => {
-    const manager = await startManager({ files: FILES, settings: LONG_CACHE });
-    const before = await info(manager);
-    const etag = (await manager.get(INFO)).headers.get('etag') ?? '';
-    expect((await change(manager)).status).toBeLessThan(300);
-    const reply = await manager.get(INFO, { headers: { 'if-none-match': etag } });
-    expect(reply.status).toBe(200);
-    expect(reply.body).not.toEqual(before);
-    const { body: group } = await manager.get(EDGE);
-    expect(reply.body.apps_list).toEqual(group.apps);
-    expect(reply.body.prune_id).toBe(group.prune_id);
-    for (const app of reply.body.apps)
-      expect((await manager.get(`/api/v2/apps/${app.app_name}`)).body).toEqual(app);
+  describe('a change reconciled by the same process', () => {
+    const manager = suiteManager({ files: FILES, settings: LONG_CACHE });
+
+    // In this order, since the stop and the delete change what the other rows need.
+    it.each([
+      ['a partial update', (m: TestManager) => m.put('/api/v2/apps/web/update', { privileged: true })],
+      ['a restart of a running app', (m: TestManager) => m.post('/api/v2/apps/web/restart')],
+      ['a restart of a stopped app', (m: TestManager) => m.post('/api/v2/apps/cron/restart')],
+      ['a prune of the group', (m: TestManager) => m.post(`${EDGE}/prune`)],
+      ['a prune of all groups', (m: TestManager) => m.post('/api/v2/prune')],
+      ['an update of the group', (m: TestManager) => m.put(`${EDGE}/update`, { apps: ['cron', 'web'] })],
+      [
+        'a commit of a user',
+        async (m: TestManager) => {
+          await m.repository.commit({ 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' });
+          return m.reconcile();
+        },
+      ],
+      ['a stop', (m: TestManager) => m.post('/api/v2/apps/web/stop')],
+      ['a delete of an app', (m: TestManager) => m.delete('/api/v2/apps/web')],
+    ])('drops the entry at once: %s', async (_, change) => {
+      const before = await manager().get(INFO);
+      const etag = before.headers.get('etag') ?? '';
+      expect((await change(manager())).status).toBeLessThan(300);
+      const reply = await manager().get(INFO, { headers: { 'if-none-match': etag } });
+      expect(reply.status).toBe(200);
+      expect(reply.body).not.toEqual(before.body);
+      const { body: group } = await manager().get(EDGE);
+      expect(reply.body.apps_list).toEqual(group.apps);
+      expect(reply.body.prune_id).toBe(group.prune_id);
+      for (const app of reply.body.apps)
+        expect((await manager().get(`/api/v2/apps/${app.app_name}`)).body).toEqual(app);
+    });
   });
 
-  it('a change of one group drops the entries of no other', async () => {
+  it('a change of one group keeps the entries of the others', async () => {
     const manager = await startManager({ files: FILES, settings: LONG_CACHE });
     const lab = await manager.get('/api/v2/device_groups/lab/info');
     await manager.put('/api/v2/apps/web/update', { privileged: true });
@@ -81,7 +85,7 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
     expect(again.headers.get('etag')).toBe(lab.headers.get('etag'));
   });
 
-  it('a group that is deleted is unknown at once, and known at once when it comes back', async () => {
+  it('a deleted group is unknown at once, and known at once when it is created again', async () => {
     const manager = await startManager({ files: FILES, settings: LONG_CACHE });
     const before = await info(manager);
     await manager.delete(EDGE);
@@ -93,7 +97,7 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
     expect(after.prune_id).toBeGreaterThan(before.prune_id);
   });
 
-  it('an app that joins a group is part of its entry from then on', async () => {
+  it('a change of an app drops the entry of a group that has listed it only since its last reply', async () => {
     const manager = await startManager({ files: FILES, settings: LONG_CACHE });
     await info(manager, 'lab');
     await manager.put('/api/v2/device_groups/lab/update', { apps: ['cron', 'web'] });
@@ -102,16 +106,19 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
     expect((await info(manager, 'lab')).apps[1].container_image).toBe('nginx:1.28');
   });
 
-  it.each(['0', '10'])('setting CACHE_TIME %s: replies are the same', async (seconds) => {
-    const manager = await startManager({ files: FILES, settings: { CACHE_TIME: seconds } });
-    const [first, second] = [await manager.get(INFO), await manager.get(INFO)];
-    expect(second.text).toBe(first.text);
-    expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
-    await manager.post('/api/v2/apps/web/restart');
-    expect((await info(manager)).apps[0].app_id).toBe(first.body.apps[0].app_id + 1);
-  });
+  it.each(['0', '10'])(
+    'CACHE_TIME=%s: the reply stays the same until a change, and then differs at once',
+    async (seconds) => {
+      const manager = await startManager({ files: FILES, settings: { CACHE_TIME: seconds } });
+      const [first, second] = [await manager.get(INFO), await manager.get(INFO)];
+      expect(second.text).toBe(first.text);
+      expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
+      await manager.post('/api/v2/apps/web/restart');
+      expect((await info(manager)).apps[0].app_id).toBe(first.body.apps[0].app_id + 1);
+    },
+  );
 
-  it('a new process serves what the store has', async () => {
+  it('a restarted manager serves the same reply, with the same ETag', async () => {
     const manager = await startManager({ files: FILES, settings: LONG_CACHE });
     await manager.post('/api/v2/apps/web/restart');
     const before = await manager.get(INFO);
@@ -122,33 +129,32 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
   });
 });
 
-describe('decisions.md: Everything else: what a worker takes for the end', () => {
-  it('is not said of a group that has a file, also where the store was lost while an app of it is invalid', async () => {
+describe('decisions.md: Everything else: /info answers a passing fault with 503 as plain text', () => {
+  it('for a group with a file, if the store was lost while one of its apps was invalid', async () => {
     const files = {
       'apps/web.yaml': 'container_image: nginx:1\n',
       'apps/db.yaml': 'container_image: redis:7\n',
       'device-groups/edge.yaml': 'apps: [web, db]\n',
     };
     const manager = await startManager({ files });
-    const path = '/api/v2/device_groups/edge/info';
     await manager.repository.commit({ 'desired-state/apps/db.yaml': 'running: maybe\n' });
     await manager.reconcile();
-    expect((await manager.get(path)).status).toBe(200);
+    expect((await manager.get(INFO)).status).toBe(200);
     await manager.stop();
-    const again = await startManager({ repository: manager.repository });
-    const reply = await again.get(path);
+    const rebuilt = await startManager({ repository: manager.repository });
+    const reply = await rebuilt.get(INFO);
     expect([reply.status, reply.headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
-    expect((await again.get('/api/v2/device_groups/other/info')).status).toBe(403);
-    await again.repository.commit({ 'desired-state/apps/db.yaml': 'container_image: redis:8\n' });
-    await again.reconcile();
-    expect((await again.get(path)).body.apps_list).toEqual(['web', 'db']);
+    expect((await rebuilt.get('/api/v2/device_groups/other/info')).status).toBe(403);
+    await rebuilt.repository.commit({ 'desired-state/apps/db.yaml': 'container_image: redis:8\n' });
+    await rebuilt.reconcile();
+    expect((await rebuilt.get(INFO)).body.apps_list).toEqual(['web', 'db']);
   });
 });
 
 describe('decisions.md: Info, prune, status: Who may read a cached reply', () => {
   const manager = suiteManager({ files: FILES, settings: LONG_CACHE }, (m) => m.get(INFO));
 
-  it('authentication comes before the cache, always, and a 401 is cached for nobody', async () => {
+  it('authentication comes before the cache, always, and a 401 is not cached', async () => {
     const etag = (await manager().get(INFO)).headers.get('etag') ?? '';
     for (const authorization of [null, WRONG, 'Basic', 'Bearer x']) {
       for (const headers of [{}, { 'if-none-match': etag }] as Record<string, string>[]) {
@@ -172,7 +178,7 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
   const manager = suiteManager({ files: FILES });
   const etagNow = async () => (await manager().get(INFO)).headers.get('etag') ?? '';
 
-  it('a strong ETag, the same as long as the reply is', async () => {
+  it('strong ETag, which stays the same as long as the reply does', async () => {
     const etag = await etagNow();
     expect(etag).toMatch(/^"[^"]+"$/);
     expect(await etagNow()).toBe(etag);
@@ -196,16 +202,16 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
     ['another tag', () => '"x"'],
     ['the tag without quotes', (etag: string) => etag.slice(1, -1)],
     ['a part of the tag', (etag: string) => `${etag.slice(0, -2)}"`],
-    ['nothing', () => ''],
+    ['an empty header', () => ''],
     ['a list without the tag', () => '"x", "y"'],
-  ])('If-None-Match with %s gives 200 with the body', async (_, header) => {
+  ])('If-None-Match that does not match gives 200 with the body: %s', async (_, header) => {
     const etag = await etagNow();
     const reply = await manager().get(INFO, { headers: { 'if-none-match': header(etag) } });
     expect(reply.status).toBe(200);
     expect(reply.body.apps).toHaveLength(2);
   });
 
-  it('a tag of before gives 200 after a change', async () => {
+  it('If-None-Match with the old tag gives 200 after a change', async () => {
     const etag = await etagNow();
     await manager().post(`${EDGE}/prune`);
     const reply = await manager().get(INFO, { headers: { 'if-none-match': etag } });
@@ -213,7 +219,16 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
     expect(reply.headers.get('etag')).not.toBe(etag);
   });
 
-  it('HEAD is GET without the body, also with a condition', async () => {
+  it.each(['GET', 'HEAD'])('a 304 has neither Content-Length nor Content-Type: %s', async (method) => {
+    const etag = await etagNow();
+    const headers = { 'if-none-match': etag };
+    const reply = await sendRaw(manager(), { method, path: INFO, headers });
+    expect([reply.status, reply.text, reply.headers.etag]).toEqual([304, '', etag]);
+    expect(reply.headers['content-length']).toBeUndefined();
+    expect(reply.headers['content-type']).toBeUndefined();
+  });
+
+  it('HEAD is GET without the body, also with If-None-Match', async () => {
     const etag = await etagNow();
     const head = await manager().request('HEAD', INFO);
     expect(head.status).toBe(200);
@@ -223,20 +238,10 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
     expect(reply.status).toBe(304);
   });
 
-  it('an unknown group is unknown under any condition', async () => {
+  it('an unknown group gives 403 also with If-None-Match: *', async () => {
     const path = '/api/v2/device_groups/nope/info';
     const reply = await manager().get(path, { headers: { 'if-none-match': '*' } });
     expect(reply.status).toBe(403);
     expect(reply.body).toEqual({ device_group_exists: false });
   });
-});
-
-it.each(['GET', 'HEAD'])('a 304 tells no length: %s', async (method) => {
-  const manager = await startManager({ files: SMALL_FLEET });
-  const path = '/api/v2/device_groups/edge/info';
-  const etag = (await sendRaw(manager, { path })).headers.etag ?? '';
-  const reply = await sendRaw(manager, { method, path, headers: { 'if-none-match': etag } });
-  expect([reply.status, reply.text, reply.headers.etag]).toEqual([304, '', etag]);
-  expect(reply.headers['content-length']).toBeUndefined();
-  expect(reply.headers['content-type']).toBeUndefined();
 });

@@ -1,8 +1,8 @@
-import { access, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { temporaryFolder, writeFiles } from '../support/folder.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { lastCommit } from '../support/manager-state.ts';
 
@@ -251,15 +251,6 @@ describe('decisions.md: Settings and command line: what settings do', () => {
     expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['top'] });
     await manager.post('/api/v2/apps/next', { container_image: 'a' });
     expect((await lastCommit(repository)).files).toEqual(['A apps/next.yaml']);
-  });
-
-  it('DESIRED_STATE: a folder that is in no work tree becomes one, and nothing in it is lost', async () => {
-    const folder = await temporaryFolder();
-    await writeFiles(folder, { 'apps/web.yaml': 'container_image: a\n', 'README.md': 'x\n' });
-    const manager = await startManager({ settings: { DESIRED_STATE: folder } });
-    expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['web'] });
-    await access(join(folder, '.git'));
-    expect((await manager.post('/api/v2/apps/web/stop')).status).toBe(202);
   });
 
   it('LOG_LEVEL and secrets: the password is in no line of the log', async () => {

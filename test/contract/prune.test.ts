@@ -34,11 +34,11 @@ describe('api-v2.md: 4. Endpoints, prune', () => {
   });
 });
 
-describe('If-Match on a prune of a group', () => {
+describe('a prune of a group with If-Match', () => {
   const manager = suiteManager({ files: FILES });
   const prune = (tag: string) => manager().post(`${LAB}/prune`, undefined, { headers: { 'if-match': tag } });
 
-  it('412 when the group has another id, and nothing is written', async () => {
+  it('is refused with 412, and writes nothing, if the group has another id', async () => {
     const { body } = await manager().get(LAB);
     for (const tag of [`"${body.device_group_id + 1}"`, `"${body.device_group_id - 1}"`, '"x"', '']) {
       const reply = await expectNothingWritten(manager(), () => prune(tag));
@@ -46,7 +46,7 @@ describe('If-Match on a prune of a group', () => {
     }
   });
 
-  it('holds for the ETag that every reply about the group carries, and once only', async () => {
+  it('is made for the ETag of a reply about the group, but only once', async () => {
     const read = await manager().get(LAB);
     const { device_group_id, prune_id } = read.body;
     expect(read.headers.get('etag')).toBe(`"${device_group_id}-${prune_id}"`);
@@ -54,16 +54,16 @@ describe('If-Match on a prune of a group', () => {
     expect([pruned.status, pruned.body.prune_id]).toEqual([202, prune_id + 1]);
     expect(pruned.headers.get('etag')).toBe(`"${device_group_id}-${prune_id + 1}"`);
     const again = await expectNothingWritten(manager(), () => prune(`"${device_group_id}-${prune_id}"`));
-    expect(again.status, 'a request that is sent again').toBe(412);
+    expect(again.status, 'the same request again').toBe(412);
   });
 
-  it('holds for one of many prunes at once that name the same ETag', async () => {
+  it('is made for exactly one of many concurrent requests with the same ETag', async () => {
     const tag = (await manager().get(LAB)).headers.get('etag') ?? '';
     const replies = await Promise.all(Array.from({ length: 8 }, () => prune(tag)));
     expect(replies.map(({ status }) => status).sort()).toEqual([202, ...Array(7).fill(412)]);
   });
 
-  it('holds for the device_group_id alone, whatever was pruned', async () => {
+  it('is made for the device_group_id alone, however often the group was pruned', async () => {
     const { device_group_id, prune_id } = (await manager().get(LAB)).body;
     for (const times of [1, 2]) {
       const pruned = await prune(`"x", "${device_group_id}"`);
@@ -71,9 +71,9 @@ describe('If-Match on a prune of a group', () => {
     }
   });
 
-  it('an unknown group is told first', async () => {
+  it('is refused with 403 if the group is unknown: existence is checked before If-Match', async () => {
     const headers = { 'if-match': '"1"' };
-    const reply = await manager().post('/api/v2/device_groups/nobody/prune', undefined, { headers });
+    const reply = await manager().post('/api/v2/device_groups/unknown/prune', undefined, { headers });
     expect([reply.status, reply.body]).toEqual([403, { device_group_exists: false }]);
   });
 });
@@ -81,7 +81,7 @@ describe('If-Match on a prune of a group', () => {
 describe('decisions.md: Info, prune, status: prune', () => {
   const manager = suiteManager({ files: FILES });
 
-  it('prune_id: +1 per prune of the group or of all; other ids and git stay', async () => {
+  it('Restart, prune: no commit; prune_id: +1 per prune of the group or of all, and nothing else changes', async () => {
     const before = await managerState(manager());
     for (const path of [`${LAB}/prune`, '/api/v2/prune', `${LAB}/prune`]) await manager().post(path);
     const after = await managerState(manager());
@@ -92,13 +92,7 @@ describe('decisions.md: Info, prune, status: prune', () => {
     expect(after).toEqual({ ...before, groups: Object.fromEntries(raised) });
   });
 
-  it('Restart, prune: no commit, and a prune does not hold for apps', async () => {
-    const { body } = await manager().get('/api/v2/apps/web');
-    await manager().post('/api/v2/device_groups/edge/prune');
-    expect((await manager().get('/api/v2/apps/web')).body).toEqual(body);
-  });
-
-  it('prune_id: +1 for each of many at once', async () => {
+  it('prune_id: +1 for each of many concurrent prunes', async () => {
     const { body: before } = await manager().get(LAB);
     const replies = await Promise.all([1, 2, 3, 4].map(() => manager().post(`${LAB}/prune`)));
     expect(replies.map(({ body }) => body.prune_id - before.prune_id).sort()).toEqual([1, 2, 3, 4]);
@@ -111,7 +105,7 @@ describe('decisions.md: Info, prune, status: prune', () => {
     expect(reply.body).toEqual({ prune_ids: {} });
   });
 
-  it('prune_id outlives a restart and a change of the group', async () => {
+  it('prune_id: kept when the manager restarts and when the group changes', async () => {
     const own = await startManager({ files: FILES });
     const { body: pruned } = await own.post(`${LAB}/prune`);
     const next = await own.restart();

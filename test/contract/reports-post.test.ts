@@ -7,7 +7,8 @@ import { OID, report } from './expected.ts';
 
 const REPORTS = '/api/v2/reports';
 
-const TWENTY = Object.fromEntries(
+/** The problems of the first twenty reports of a list, each of which has the key "prototype". */
+const TWENTY_PROBLEMS = Object.fromEntries(
   Array.from({ length: 20 }, (_, index) => [String(index), 'must not have "prototype" as a key']),
 );
 
@@ -17,7 +18,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
 
   it('one object or an array: 200 with accepted; the rest is kept as sent; no commit', async () => {
     const commits = await commitCount(manager().repository);
-    const more = {
+    const fields = {
       memory_usage: { total: 1, free: 0.5 },
       root_disk_usage: null,
       cpu_usage: [1, 2, { cores: '4' }],
@@ -28,12 +29,12 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
       'dotted.key': 1,
       $dollar: 2,
     };
-    const one = await manager().post(REPORTS, report('kept', 1, more));
+    const one = await manager().post(REPORTS, report('kept', 1, fields));
     expect([one.status, one.body]).toEqual([200, { accepted: 1 }]);
     const many = await manager().post(REPORTS, [report('x', 1), report('y', 2), report('x', 1)]);
     expect([many.status, many.body]).toEqual([200, { accepted: 3 }]);
     const { body } = await manager().get(`${REPORTS}?hostname=kept`);
-    expect(body.data).toEqual([{ ...report('kept', 1, more), _id: OID }]);
+    expect(body.data).toEqual([{ ...report('kept', 1, fields), _id: OID }]);
     expect(await commitCount(manager().repository)).toBe(commits);
   });
 
@@ -49,16 +50,16 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     ['no hostname', { device_group: 'a', report_creation_time: 1 }],
     ['no device_group', { hostname: 'a', report_creation_time: 1 }],
     ['no time', { hostname: 'a', device_group: 'b' }],
-    ['a hostname that is no text', report(7 as never, 1)],
-    ['a time that is text', report('a', '1' as never)],
-    ['a time that is no integer', report('a', 1.5)],
+    ['a hostname that is a number', report(7 as never, 1)],
+    ['a time that is a string', report('a', '1' as never)],
+    ['a time with a fraction', report('a', 1.5)],
     ['a time that is null', report('a', null as never)],
     ['null', null],
-    ['text', 'report'],
+    ['a string', 'report'],
     ['a number', 5],
-    ['a list within the list', [[report('a', 1)]]],
-    ['one bad of three', [report('a', 1), report('b', 'soon' as never), report('c', 3)]],
-    ['null in the list', [report('a', 1), null]],
+    ['an array within the array', [[report('a', 1)]]],
+    ['one bad item of three', [report('a', 1), report('b', 'soon' as never), report('c', 3)]],
+    ['null within the array', [report('a', 1), null]],
   ])('Bad items: 400 invalid_parameters, none of the array is kept: %s', async (_, body) => {
     const before = await count();
     const reply = await manager().post(REPORTS, body);
@@ -68,7 +69,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     expect(await count()).toBe(before);
   });
 
-  it('Bad items: of very many, the first twenty are told', async () => {
+  it('Bad items: 400 with the first twenty of very many', async () => {
     const reply = await manager().post(REPORTS, [
       report('a', 1),
       ...Array.from({ length: 300_000 }, () => 0),
@@ -80,20 +81,23 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
   });
 
   it.each([
-    ['a field', '{"__proto__": 1}', { ['__proto__']: '"__proto__" cannot be a key' }],
-    ['in a field', '{"x": [{"constructor": 1}]}', { x: 'must not have "constructor" as a key' }],
-    ['in a list', `[${'{"prototype": 1}, '.repeat(30)}0]`, TWENTY],
-  ])('a key that no record can have: 400, nothing kept: %s', async (_, body, told) => {
-    const before = await count();
-    const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, body });
-    expect([reply.status, Object.entries(reply.body['invalid_parameters'] as object)]).toEqual([
-      400,
-      Object.entries(told),
-    ]);
-    expect(await count()).toBe(before);
-  });
+    ['as a field', '{"__proto__": 1}', { ['__proto__']: '"__proto__" cannot be a key' }],
+    ['within a field', '{"x": [{"constructor": 1}]}', { x: 'must not have "constructor" as a key' }],
+    ['in thirty reports', `[${'{"prototype": 1}, '.repeat(30)}0]`, TWENTY_PROBLEMS],
+  ])(
+    'a key that would change the prototype of a record: 400, nothing kept: %s',
+    async (_, body, problems) => {
+      const before = await count();
+      const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, body });
+      expect([reply.status, Object.entries(reply.body['invalid_parameters'] as object)]).toEqual([
+        400,
+        Object.entries(problems),
+      ]);
+      expect(await count()).toBe(before);
+    },
+  );
 
-  it('a field that is nested 32 levels deep is kept, and a report with a deeper one is refused', async () => {
+  it('a field nested 32 levels deep is kept, and a report with a deeper one is refused', async () => {
     const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
     const kept = await manager().post(REPORTS, report('deep', 1, { nested: nested(32) }));
     expect([kept.status, kept.body]).toEqual([200, { accepted: 1 }]);
@@ -114,7 +118,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     expect(await count()).toBe(before);
   });
 
-  it('many at once are all kept, each once', async () => {
+  it('concurrent reports are all kept, each once', async () => {
     const hosts = Array.from({ length: 20 }, (_, index) => `burst-${index}`);
     await Promise.all(hosts.map((host) => manager().post(REPORTS, report(host, 5, { burst: true }))));
     const { body } = await manager().get(`${REPORTS}?page_size=1000&report_creation_time=5`);
@@ -123,7 +127,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
 });
 
 describe('decisions.md: Reports: Keeping', () => {
-  it('setting REPORT_TTL, seconds, counted from arrival', async () => {
+  it('setting REPORT_TTL, seconds, counted from arrival, whatever report_creation_time is', async () => {
     let now = Date.now();
     const manager = await startManager({ files: SMALL_FLEET, now: () => now });
     await manager.post(REPORTS, [report('old clock', 0), report('new clock', 4_000_000_000)]);
@@ -139,14 +143,16 @@ describe('decisions.md: Reports: Keeping', () => {
   });
 });
 
-it.each([
-  [-1, 'must be 0 or more'],
-  [1.5, 'must be a whole number of seconds'],
-  ['1', 'must be a whole number of seconds; write it without quotes'],
-  [2 ** 53, 'must be 9007199254740991 or less'],
-])('report_creation_time %j is refused in words of the house', async (time, why) => {
-  const manager = await startManager({ files: SMALL_FLEET });
-  const body = { hostname: 'a', device_group: 'edge', report_creation_time: time };
-  const reply = await manager.post('/api/v2/reports', body);
-  expect([reply.status, reply.body]).toEqual([400, { invalid_parameters: { report_creation_time: why } }]);
+describe('a report with a bad report_creation_time', () => {
+  const manager = suiteManager({ files: SMALL_FLEET });
+
+  it.each([
+    [-1, 'must be 0 or more'],
+    [1.5, 'must be a whole number of seconds'],
+    ['1', 'must be a whole number of seconds; write it without quotes'],
+    [2 ** 53, 'must be 9007199254740991 or less'],
+  ])('is refused with a reason that says what to send: %j', async (time, why) => {
+    const reply = await manager().post(REPORTS, report('a', time as number));
+    expect([reply.status, reply.body]).toEqual([400, { invalid_parameters: { report_creation_time: why } }]);
+  });
 });

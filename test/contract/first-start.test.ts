@@ -86,19 +86,22 @@ describe('a manager that starts for the first time', () => {
     expect(await repository.git('rev-list', '--count', 'main')).toBe('1');
   });
 
-  it.each(SOURCES)('reports a folder that only contains the right one: %s', async (_, isRemote) => {
-    const repository = await testRepository();
-    await repository.commit({ [FILE]: FILES['apps/web.yaml'], 'mkdocs.yml': 'site_name: fleet\n' });
-    const settings = isRemote
-      ? { GIT_REMOTE: repository.folder, DESIRED_STATE: '.' }
-      : { DESIRED_STATE: repository.folder };
-    const manager = await startManager({ repository, settings });
-    await expectNothingServed(manager, /but the folder "desired-state" in it has; check the setting/);
-    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'refused' });
-    const right = isRemote ? 'desired-state' : join(repository.folder, 'desired-state');
-    const corrected = await manager.restart({ DESIRED_STATE: right });
-    expect((await corrected.get(WEB)).body).toMatchObject({ container_image: 'nginx:1' });
-  });
+  it.each(SOURCES)(
+    'reports the folder above the right one, and serves the fleet once that is corrected: %s',
+    async (_, isRemote) => {
+      const repository = await testRepository();
+      await repository.commit({ [FILE]: FILES['apps/web.yaml'], 'mkdocs.yml': 'site_name: fleet\n' });
+      const settings = isRemote
+        ? { GIT_REMOTE: repository.folder, DESIRED_STATE: '.' }
+        : { DESIRED_STATE: repository.folder };
+      const manager = await startManager({ repository, settings });
+      await expectNothingServed(manager, /but the folder "desired-state" in it has; check the setting/);
+      expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'refused' });
+      const right = isRemote ? 'desired-state' : join(repository.folder, 'desired-state');
+      const corrected = await manager.restart({ DESIRED_STATE: right });
+      expect((await corrected.get(WEB)).body).toMatchObject({ container_image: 'nginx:1' });
+    },
+  );
 
   it('serves an empty fleet if the folder has other files only', async () => {
     const repository = await testRepository();

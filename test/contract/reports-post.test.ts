@@ -85,7 +85,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     ['within a field', '{"x": [{"constructor": 1}]}', { x: 'must not have "constructor" as a key' }],
     ['in thirty reports', `[${'{"prototype": 1}, '.repeat(30)}0]`, TWENTY_PROBLEMS],
   ])(
-    'a key that would change the prototype of a record: 400, nothing kept: %s',
+    'a key that could change the prototype of a record: 400, nothing kept: %s',
     async (_, body, problems) => {
       const before = await count();
       const reply = await sendRaw(manager(), { method: 'POST', path: REPORTS, headers: JSON_TYPE, body });

@@ -5,7 +5,7 @@ import { suiteManager } from '../support/suite.ts';
 
 const REPORT = '{"hostname":"h","device_group":"edge","report_creation_time":1}';
 
-/** Requests about apps, groups and reports, whatever they are answered with. */
+/** Requests about apps, groups and reports, with their statuses; sent in this order. */
 const REQUESTS: readonly (readonly [
   method: string,
   path: string,
@@ -69,7 +69,7 @@ describe('decisions.md: Writes through the API: Holdfast-Revision', () => {
     },
   );
 
-  it('the revision that was applied when it was made: a commit that is not applied yet is not named', async () => {
+  it('the revision that was applied when it was made: not a newer one that was refused', async () => {
     await manager().repository.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n' });
     await manager().reconcile();
     const applied = await head();

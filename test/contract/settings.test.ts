@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { lastCommit } from '../support/manager-state.ts';
 
@@ -78,7 +79,7 @@ describe('decisions.md: Settings and command line: settings', () => {
     ['AUTH_ENABLED', ['no', '0', 'False', 'off', 'yes']],
     ['STRICT', ['1', 'yes', 'TRUE']],
     ['LOG_LEVEL', ['loud', 'INFO']],
-  ])('a value that is none is a problem that names its setting: %s', (name, values) => {
+  ])('reports an invalid value as a problem that names the variable or the flag: %s', (name, values) => {
     for (const value of values) {
       expect(problemsOf({ [name]: value }), value).toEqual([expect.stringContaining(name)]);
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
@@ -94,7 +95,7 @@ describe('decisions.md: Settings and command line: settings', () => {
       expect(problems, name).toContainEqual(expect.stringContaining(name));
   });
 
-  it('what is no flag is a problem', () => {
+  it('reports arguments that are not flags with one value each', () => {
     for (const argv of [
       ['extra'],
       ['--port', '1', 'extra'],
@@ -111,18 +112,18 @@ describe('decisions.md: Settings and command line: settings', () => {
     ['a password without a user', { BASIC_AUTH_PASSWORD: 'secret-word' }],
     ['a password and an empty user', { BASIC_AUTH_USER: '', BASIC_AUTH_PASSWORD: 'secret-word' }],
     ['a user with a colon', { BASIC_AUTH_USER: 'a:b', BASIC_AUTH_PASSWORD: 'secret-word' }],
-  ])('the administrator: %s is a problem, and no password is told', (_, env) => {
+  ])('reports an incomplete or invalid administrator, without the password: %s', (_, env) => {
     const problems = problemsOf(env as Env);
     expect(problems).not.toEqual([]);
     expect(problems.join()).not.toContain('secret-word');
   });
 
-  describe('a secret can stand in a file that NAME_FILE names', () => {
+  describe('a secret in the file that NAME_FILE names', () => {
     const FILES: Record<string, string> = {
       '/run/password': 'secret-word\n',
       '/run/crlf': 'secret-word\r\n',
-      '/run/inner': ' two\nlines \n\n',
-      '/run/marked': '\ufeffsecret-word\r\n',
+      '/run/two-lines': ' two\nlines \n\n',
+      '/run/byte-order-mark': '\ufeffsecret-word\r\n',
       '/run/empty': '\n',
       '/run/mongo': 'mongodb://store\n',
     };
@@ -136,63 +137,67 @@ describe('decisions.md: Settings and command line: settings', () => {
     it.each([
       ['WEBHOOK_SECRET', '/run/password', 'secret-word'],
       ['WEBHOOK_SECRET', '/run/crlf', 'secret-word'],
-      ['WEBHOOK_SECRET', '/run/marked', 'secret-word'],
-      ['WEBHOOK_SECRET', '/run/inner', ' two\nlines \n'],
+      ['WEBHOOK_SECRET', '/run/byte-order-mark', 'secret-word'],
+      ['WEBHOOK_SECRET', '/run/two-lines', ' two\nlines \n'],
       ['MONGODB_URI', '/run/mongo', 'mongodb://store'],
-    ])('%s in %s: all of it but for the end of its last line', (name, path, value) => {
+    ])('is read without the last line break and a byte order mark: %s in %s', (name, path, value) => {
       expect(read({ [`${name}_FILE`]: path })).toMatchObject({ ok: true, config: { [name]: value } });
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}-file`;
       expect(read({}, [flag, path])).toMatchObject({ ok: true, config: { [name]: value } });
     });
 
     it.each([
-      ['BASIC', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD_FILE: '/run/password' }],
-      ['DEVICE', { DEVICE_AUTH_USER: 'a', DEVICE_AUTH_PASSWORD_FILE: '/run/password' }],
-    ])('counts as the password of the account: %s', (account, env) => {
-      expect(read(env)).toMatchObject({ ok: true, config: { [`${account}_AUTH_PASSWORD`]: 'secret-word' } });
+      ['BASIC_AUTH_PASSWORD', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD_FILE: '/run/password' }],
+      ['DEVICE_AUTH_PASSWORD', { DEVICE_AUTH_USER: 'a', DEVICE_AUTH_PASSWORD_FILE: '/run/password' }],
+    ])('completes an account that is configured by its user: %s', (name, env) => {
+      expect(read(env)).toMatchObject({ ok: true, config: { [name]: 'secret-word' } });
     });
 
     it.each([
-      ['one that is not there', { WEBHOOK_SECRET_FILE: '/run/none' }, /WEBHOOK_SECRET_FILE .*\/run\/none/],
-      ['an empty one', { WEBHOOK_SECRET_FILE: '/run/empty' }, /WEBHOOK_SECRET_FILE must not be empty/],
+      ['a missing file', { WEBHOOK_SECRET_FILE: '/run/none' }, /WEBHOOK_SECRET_FILE .*\/run\/none/],
+      ['an empty file', { WEBHOOK_SECRET_FILE: '/run/empty' }, /WEBHOOK_SECRET_FILE must not be empty/],
       [
-        'one beside the secret itself',
+        'a file beside the secret itself',
         { WEBHOOK_SECRET: 'x', WEBHOOK_SECRET_FILE: '/run/password' },
         /WEBHOOK_SECRET and WEBHOOK_SECRET_FILE are both set/,
       ],
-      ['a wrong one', { MONGODB_URI_FILE: '/run/password' }, /MONGODB_URI_FILE must be a mongodb/],
+      [
+        'a file with an invalid value',
+        { MONGODB_URI_FILE: '/run/password' },
+        /MONGODB_URI_FILE must be a mongodb/,
+      ],
       [
         'a token and its file',
         { GIT_TOKEN: 'x', GIT_TOKEN_FILE: '/run/none' },
         /GIT_TOKEN and GIT_TOKEN_FILE are both/,
       ],
-    ])('%s is a problem that names the place, and tells no secret', (_, env, problem) => {
+    ])('is reported as a problem, without the secret: %s', (_, env, problem) => {
       const result = read(env as Env);
       const problems = result.ok ? [] : result.problems;
       expect(problems).toEqual([expect.stringMatching(problem)]);
       expect(problems.join()).not.toContain('secret-word');
     });
 
-    it('GIT_TOKEN_FILE is not read at the start: what is in it changes', () => {
+    it('is not read at the start if it is GIT_TOKEN_FILE, since tokens are renewed', () => {
       expect(read({ GIT_TOKEN_FILE: '/run/none' })).toMatchObject({
         ok: true,
         config: { GIT_TOKEN: null, GIT_TOKEN_FILE: '/run/none' },
       });
     });
 
-    it('what is no secret is in no file', () => {
+    it('is not possible for a setting that is not secret: --port-file is an unknown flag', () => {
       expect(read({}, ['--port-file', '/run/password'])).toMatchObject({ ok: false });
     });
   });
 
-  it('turning authentication off must be asked for in so many words', () => {
+  it('Turning authentication off must be asked for in so many words', () => {
     for (const env of [{}, { AUTH_ENABLED: '' }, { AUTH_ENABLED: 'true' }])
       expect(configOf(env)['AUTH_ENABLED']).toBe(true);
     expect(configOf({ AUTH_ENABLED: 'false' })['AUTH_ENABLED']).toBe(false);
   });
 });
 
-describe('decisions.md: Settings and command line: what settings do', () => {
+describe('decisions.md: Settings and command line: effects of settings', () => {
   it("DEFAULT_NETWORKS: default of an app's networks", async () => {
     const manager = await startManager({ files: SMALL_FLEET, settings: { DEFAULT_NETWORKS: 'lan,wan' } });
     expect((await manager.get('/api/v2/apps/web')).body.networks).toEqual(['lan', 'wan']);
@@ -205,13 +210,11 @@ describe('decisions.md: Settings and command line: what settings do', () => {
     expect(await manager.repository.show('desired-state/apps/other.yaml')).toContain('nebula');
   });
 
-  it('DATA_DIR: what the manager keeps; mode 0700 where it makes it, also with the folders above', async () => {
-    const manager = await startManager({ files: SMALL_FLEET });
-    expect((await stat(manager.dataFolder)).mode & 0o777).toBe(0o700);
+  it('DATA_DIR: created with mode 0700, and so are its missing parent folders', async () => {
     const folder = await temporaryFolder();
-    await startManager({ repository: manager.repository, dataFolder: join(folder, 'a/b/data') });
-    expect((await stat(join(folder, 'a/b/data'))).mode & 0o777).toBe(0o700);
-    expect(await manager.repository.git('status', '--porcelain')).toBe('');
+    await startManager({ files: SMALL_FLEET, dataFolder: join(folder, 'a/b/data') });
+    for (const path of ['a', 'a/b', 'a/b/data'])
+      expect((await stat(join(folder, path))).mode & 0o777, path).toBe(0o700);
   });
 
   it('GIT_BRANCH: unset, the branch that is checked out', async () => {
@@ -222,7 +225,7 @@ describe('decisions.md: Settings and command line: what settings do', () => {
     expect(await manager.repository.git('rev-list', '--count', 'prod')).toBe('1');
   });
 
-  it('GIT_BRANCH: another branch is followed and written to, and the checkout stays as it is', async () => {
+  it('GIT_BRANCH: a branch that is not checked out is followed and written to, and the checkout stays as it is', async () => {
     const first = await startManager({ files: SMALL_FLEET });
     await first.repository.git('branch', 'prod');
     await first.repository.commit({ 'desired-state/apps/web.yaml': 'container_image: main:1\n' });
@@ -237,30 +240,25 @@ describe('decisions.md: Settings and command line: what settings do', () => {
     expect(reply.headers.get('holdfast-revision')).toBe(await manager.repository.git('rev-parse', 'prod'));
   });
 
-  it('DESIRED_STATE: the folder, in a git work tree of this machine; its top works too', async () => {
-    const first = await startManager({ files: SMALL_FLEET });
-    const { repository } = first;
-    await first.stop();
+  it('DESIRED_STATE: the folder, in a git work tree of this machine, or all of the work tree', async () => {
+    const repository = await testRepository();
     await repository.commit({ 'apps/top.yaml': 'container_image: top:1\n' });
-    const dataFolder = join(await temporaryFolder(), 'data');
-    const manager = await startManager({
-      repository,
-      dataFolder,
-      settings: { DESIRED_STATE: repository.folder },
-    });
+    const manager = await startManager({ repository, settings: { DESIRED_STATE: repository.folder } });
     expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['top'] });
     await manager.post('/api/v2/apps/next', { container_image: 'a' });
     expect((await lastCommit(repository)).files).toEqual(['A apps/next.yaml']);
   });
 
-  it('LOG_LEVEL and secrets: the password is in no line of the log', async () => {
+  it('LOG_LEVEL=trace: neither the password nor values of env_vars are in the log', async () => {
     const settings = { BASIC_AUTH_PASSWORD: 'hunter2-hunter2' };
-    const manager = await startManager({ files: SMALL_FLEET, settings });
+    const manager = await startManager({ files: SMALL_FLEET, settings, logLevel: 'trace' });
     const authorization = `Basic ${Buffer.from('operator:hunter2-hunter2').toString('base64')}`;
     await manager.get('/api/v2/apps', { authorization });
-    await manager.put('/api/v2/apps/web/update', { env_vars: { TOKEN: 'tell-nobody' } }, { authorization });
+    const change = { env_vars: { TOKEN: 'value-of-token' } };
+    expect((await manager.put('/api/v2/apps/web/update', change, { authorization })).status).toBe(202);
     const log = JSON.stringify(manager.log);
-    for (const secret of ['hunter2-hunter2', authorization.slice(6), 'tell-nobody'])
+    expect(log).toContain('/api/v2/apps/web/update');
+    for (const secret of ['hunter2-hunter2', authorization.slice(6), 'value-of-token'])
       expect(log).not.toContain(secret);
   });
 });

@@ -3,7 +3,8 @@ import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { changedLines, commitCount, lastCommit, managerState } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
 
-const TOLD = `# The web server. Ask the shop team before you change it.
+/** With comments, spacing and quotes of a user's own, and without a line break at its end. */
+const WEB_TEXT = `# The web server. Ask the shop team before you change it.
 # Second line.
 
 container_image: "nginx:1.26"   # pinned, see TICKET-1
@@ -11,9 +12,10 @@ container_image: "nginx:1.26"   # pinned, see TICKET-1
 starting_ports:
     - 80     # http
     - {'8443': "443"}
-env_vars: {B: 'two', A: "one"} # order matters to nobody
-running:    yes-not
-`.replace('running:    yes-not\n', 'running:    true\n\n# the end');
+env_vars: {B: 'two', A: "one"} # in any order
+running:    true
+
+# the end`;
 const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 
@@ -33,11 +35,11 @@ describe('decisions.md: Writes through the API: What is committed', () => {
       { starting_ports: [81, { '8443': '443' }] },
       ['-    - 80     # http', '+    - 81     # http'],
     ],
-    ['an item less', { starting_ports: [80] }, ['-    - {\'8443\': "443"}']],
+    ['a removed item', { starting_ports: [80] }, ['-    - {\'8443\': "443"}']],
   ])(
     'the smallest edit of the one file: comments, order, quoting and untouched lines stay: %s',
     async (_, change, lines) => {
-      const manager = await startManager({ files: { 'apps/web.yaml': TOLD } });
+      const manager = await startManager({ files: { 'apps/web.yaml': WEB_TEXT } });
       const { body: before } = await manager.get(WEB);
       const reply = await manager.put(`${WEB}/update`, change);
       expect(reply.status).toBe(202);
@@ -49,17 +51,17 @@ describe('decisions.md: Writes through the API: What is committed', () => {
   );
 
   it('the smallest edit: a new field leaves every line as it was', async () => {
-    const manager = await startManager({ files: { 'apps/web.yaml': TOLD } });
+    const manager = await startManager({ files: { 'apps/web.yaml': WEB_TEXT } });
     await manager.put(`${WEB}/update`, { privileged: true, volumes: ['/a:/b'] });
     const lines = await changedLines(manager.repository, FILE);
-    // The last line has no line break, so git tells it as changed when something follows.
-    const gone = lines.filter((line) => line.startsWith('-'));
-    expect(gone.filter((line) => line !== '-# the end')).toEqual([]);
+    // The last line has no line break, so git reports it as changed when something follows.
+    const removed = lines.filter((line) => line.startsWith('-'));
+    expect(removed.filter((line) => line !== '-# the end')).toEqual([]);
     expect(lines.join('\n')).toContain('+privileged: true');
     expect(await manager.repository.show(FILE)).toContain('# the end');
   });
 
-  it('the smallest edit: line breaks of another system stay', async () => {
+  it('the smallest edit: CRLF line breaks stay', async () => {
     const text = '# web\r\ncontainer_image: nginx:1.26\r\nrunning: true # yes\r\n';
     const manager = await startManager({ files: { 'apps/web.yaml': text } });
     await manager.post(`${WEB}/stop`);
@@ -76,7 +78,7 @@ describe('decisions.md: Writes through the API: What is committed', () => {
     expect(await manager.repository.show('desired-state/device-groups/edge.yaml')).toBe('apps:\n  - web\n');
   });
 
-  it('work tree and index follow: the files are those of HEAD', async () => {
+  it('the files of the commit are in work tree and index, too', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await manager.post('/api/v2/apps/new', { container_image: 'a' });
     await manager.put(`${WEB}/update`, { privileged: true });
@@ -90,7 +92,7 @@ describe('decisions.md: Writes through the API: What is committed', () => {
     expect(await manager.repository.git('fsck', '--strict')).toBe('');
   });
 
-  it('a file in a sub-folder, or with the other extension, is edited where it is', async () => {
+  it('the one file: edited where it is, also in a sub-folder and with the extension .yml', async () => {
     const files = {
       'apps/shop/eu/web.yml': 'container_image: nginx:1.26\n',
       'device-groups/north/edge.yml': 'apps: [web]\n',
@@ -145,45 +147,46 @@ describe('decisions.md: Writes through the API: Author, committer', () => {
     expect(commit.trailers).toEqual(['Request-Id: change-4711', 'Api-User: operator']);
   });
 
-  it('Request-Id: the one of the reply, also where the caller sent none or one that could do harm', async () => {
+  it('Request-Id: that of the reply, also if the client sent none or one that is unsafe in a trailer', async () => {
     for (const id of ['', 'x'.repeat(500), 'a b', 'a: b', '\u00e9']) {
       const headers = { 'x-request-id': id };
       const running = (await manager().get(WEB)).body.running;
       const reply = await manager().post(`${WEB}/${running ? 'stop' : 'start'}`, undefined, { headers });
-      const given = reply.headers.get('x-request-id');
-      expect(given).toMatch(/^[\w.:-]{1,64}$/);
+      const inReply = reply.headers.get('x-request-id');
+      expect(inReply).toMatch(/^[\w.:-]{1,64}$/);
       expect((await lastCommit(manager().repository)).trailers).toEqual([
-        `Request-Id: ${given}`,
+        `Request-Id: ${inReply}`,
         'Api-User: operator',
       ]);
     }
   });
 
   it.each([
-    ['container_image of another tag', { container_image: 'a/b:1.1' }, 'container_image 1.0 -> 1.1'],
+    ['another tag', { container_image: 'a/b:1.1' }, 'container_image 1.0 -> 1.1'],
     ['another image', { container_image: 'c:1.1' }, 'container_image a/b:1.0 -> c:1.1'],
     ['a flag', { running: false }, 'running true -> false'],
-  ])('the subject names the change: %s', async (_, change, told) => {
-    await manager().post('/api/v2/apps/told', { container_image: 'a/b:1.0' });
-    await manager().put('/api/v2/apps/told/update', change);
-    expect((await lastCommit(manager().repository)).subject).toBe(`app told: ${told}`);
-    await manager().delete('/api/v2/apps/told');
-    expect((await lastCommit(manager().repository)).subject).toBe('app told: delete');
+  ])('the subject names the change: %s', async (_, change, summary) => {
+    await manager().post('/api/v2/apps/new', { container_image: 'a/b:1.0' });
+    await manager().put('/api/v2/apps/new/update', change);
+    expect((await lastCommit(manager().repository)).subject).toBe(`app new: ${summary}`);
+    await manager().delete('/api/v2/apps/new');
+    expect((await lastCommit(manager().repository)).subject).toBe('app new: delete');
   });
 
-  it('the values of variables are told to nobody who reads the log', async () => {
+  it('the subject names env_vars without their values, which can be secret', async () => {
     await manager().put(`${WEB}/update`, { env_vars: { TOKEN: 'hunter2' } });
+    expect((await lastCommit(manager().repository)).subject).toBe('app web: env_vars');
     expect(await manager().repository.git('log', '-1', '--format=%B')).not.toContain('hunter2');
   });
 
-  it('an e-mail that is configured', async () => {
+  it('author is the API user, with an e-mail that is configured', async () => {
     const settings = { BASIC_AUTH_EMAIL: 'ops@example.com' };
     const other = await startManager({ files: SMALL_FLEET, settings });
     await other.post(`${WEB}/stop`);
     expect((await lastCommit(other.repository)).author).toBe('operator <ops@example.com>');
   });
 
-  it('a user whose name has spaces and angle brackets', async () => {
+  it('author is the API user, also if the name has spaces and angle brackets', async () => {
     const settings = { BASIC_AUTH_USER: 'Jo <x@y> Doe', BASIC_AUTH_PASSWORD: 'p' };
     const other = await startManager({ files: SMALL_FLEET, settings });
     const authorization = `Basic ${Buffer.from('Jo <x@y> Doe:p').toString('base64')}`;
@@ -227,18 +230,18 @@ describe('decisions.md: Writes through the API: How many commits', () => {
     expect(await commitCount(manager.repository)).toBe(6);
   });
 
-  it('many creates of one name: one is made, the others are told so', async () => {
+  it('one commit for concurrent creates of one name: the other requests are 403', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const replies = await Promise.all(
       [1, 2, 3, 4].map((n) => manager.post('/api/v2/apps/one', { container_image: `one:${n}` })),
     );
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403]);
-    const made = replies.find(({ status }) => status === 200);
-    expect((await manager.get('/api/v2/apps/one')).body).toEqual(made?.body);
+    const created = replies.find(({ status }) => status === 200);
+    expect((await manager.get('/api/v2/apps/one')).body).toEqual(created?.body);
     expect(await commitCount(manager.repository)).toBe(2);
   });
 
-  it('an app, and a group that lists it, sent at once: nothing half-made stays', async () => {
+  it('concurrent deletes of apps and updates of groups that list them leave a valid fleet', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await Promise.all([
       manager.delete('/api/v2/apps/web'),
@@ -249,7 +252,7 @@ describe('decisions.md: Writes through the API: How many commits', () => {
     const { apps, groups, status } = await managerState(manager);
     expect(apps).toEqual({});
     for (const group of Object.values(groups)) expect((group as { apps: string[] }).apps).toEqual([]);
-    expect(status).not.toMatch(/^[^#]/m);
+    expect(status, 'uncommitted work').not.toMatch(/^[^#]/m);
     expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
   });
 

@@ -45,12 +45,12 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
   it.each([
     ['a weak tag', (n: number) => `W/"${n}"`],
     ['the id without quotes', (n: number) => `${n}`],
-    ['the id with a nought in front', (n: number) => `"0${n}"`],
-    ['the id and more', (n: number) => `"${n}.0"`],
+    ['the id with a leading zero', (n: number) => `"0${n}"`],
+    ['the id with a fraction', (n: number) => `"${n}.0"`],
     ['an empty tag', () => '""'],
-    ['nothing', () => ' '],
-    ['nonsense', () => 'nonsense'],
-  ])('If-Match in another form is never taken for no condition: %s', async (_, header) => {
+    ['a blank header', () => ' '],
+    ['a word without quotes', () => 'nonsense'],
+  ])('If-Match in another form refuses the write, and is never ignored: %s', async (_, header) => {
     const headers = { 'if-match': header(await id()) };
     const reply = await expectNothingWritten(manager(), () =>
       manager().put(`${WEB}/update`, { container_image: 'never:1' }, { headers }),
@@ -63,7 +63,7 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
     ['an app, an id', '/api/v2/apps/fresh', '"1"', { container_image: 'a' }],
     ['a device group, a star', '/api/v2/device_groups/fresh', '*', { apps: [] }],
   ])(
-    'If-Match never holds for what is still to be created (RFC 9110, 13.1.1): %s',
+    'If-Match never holds for an object that does not exist yet (RFC 9110, 13.1.1): %s',
     async (_, path, tag, body) => {
       const headers = { 'if-match': tag };
       const reply = await expectRefused(manager(), 412, () => manager().post(path, body, { headers }));
@@ -71,7 +71,7 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
     },
   );
 
-  it('of many writers with the same id one is taken', async () => {
+  it('If-Match holds for exactly one of many concurrent updates with the same id', async () => {
     const before = await id();
     const headers = { 'if-match': `"${before}"` };
     const images = ['race:1', 'race:2', 'race:3', 'race:4'];
@@ -79,12 +79,12 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
       images.map((container_image) => manager().put(`${WEB}/update`, { container_image }, { headers })),
     );
     expect(replies.map(({ status }) => status).sort()).toEqual([202, 412, 412, 412]);
-    const taken = replies.find(({ status }) => status === 202);
-    expect((await manager().get(WEB)).body).toEqual(taken?.body);
+    const accepted = replies.find(({ status }) => status === 202);
+    expect((await manager().get(WEB)).body).toEqual(accepted?.body);
     expect(await id()).toBe(before + 1);
   });
 
-  it('of many restarts with the same id one is taken', async () => {
+  it('If-Match holds for exactly one of many concurrent restarts with the same id', async () => {
     const before = await id();
     const headers = { 'if-match': `"${before}"` };
     const replies = await Promise.all(
@@ -96,7 +96,7 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
 });
 
 describe('decisions.md: Writes through the API: uncommitted work in the checkout', () => {
-  const edits: readonly (readonly [string, (m: TestManager, path: string) => Promise<unknown>])[] = [
+  const EDITS: readonly (readonly [string, (m: TestManager, path: string) => Promise<unknown>])[] = [
     ['changed', (m, path) => writeFile(join(m.repository.folder, path), 'container_image: mine:1\n')],
     [
       'changed and staged',
@@ -109,8 +109,8 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     ['deleted and staged', (m, path) => m.repository.git('rm', '--quiet', path)],
   ];
 
-  it.each(edits)(
-    'the very file has uncommitted work: 409, nothing changed anywhere: %s',
+  it.each(EDITS)(
+    'the very file has uncommitted work in the checkout: 409, nothing changed anywhere: %s',
     async (how, edit) => {
       const manager = await startManager({ files: SMALL_FLEET });
       await edit(manager, FILE);
@@ -120,7 +120,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
         ['POST', `${WEB}/stop`, undefined],
         ['DELETE', WEB, undefined],
       ] as const) {
-        // Whoever deleted the file and whoever deletes the app want the same: the table does not speak of that.
+        // The contract does not say what happens if a user has deleted the file, and a client deletes the app.
         if (method === 'DELETE' && how.startsWith('deleted')) continue;
         const reply = await expectNothingWritten(manager, () => manager.request(method, path, { body }));
         expect(reply.status, `${method} ${path}`).toBe(409);
@@ -130,7 +130,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     },
   );
 
-  it('the log says why a write was refused, so that who looks there need not ask the one who sent it', async () => {
+  it('the log gives the reason for the 409, so that an operator need not ask the client', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
     const { status, body } = await manager.put(`${WEB}/update`, { privileged: true });
@@ -138,7 +138,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     await expect.poll(line).toMatchObject({ status, reason: body.error });
   });
 
-  it('a file that nobody committed lies where a new one would go: 409, and it stays', async () => {
+  it('an uncommitted file has the path of a new one: 409, and the file stays', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const path = join(manager.repository.folder, 'desired-state/apps/new.yaml');
     await writeFile(path, 'container_image: mine:1\n');
@@ -146,7 +146,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     expect(await readFile(path, 'utf8')).toBe('container_image: mine:1\n');
   });
 
-  it('of many files that a write changes only the dirty one is named', async () => {
+  it('only one of the files of a write has uncommitted work: 409 with that file alone', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
     const reply = await expectNothingWritten(manager, () => manager.delete(WEB));
@@ -190,7 +190,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
     expect((await manager.get('/api/v2/apps/cron')).body.container_image).toBe('cron:3');
   });
 
-  it('a write whose file is dirty does not keep others back that are sent at once', async () => {
+  it('a write that is refused for uncommitted work does not hold up concurrent writes of other files', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
     const replies = await Promise.all([
@@ -230,11 +230,12 @@ describe('decisions.md: Writes through the API: Detached HEAD; branch without a 
     expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
   });
 
-  it('another branch that is checked out is followed, and written to', async () => {
+  it('reads and writes follow HEAD to another branch that is checked out', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const main = await manager.repository.git('rev-parse', 'main');
     await manager.repository.git('checkout', '--quiet', '-b', 'next');
-    await manager.put(`${WEB}/update`, { privileged: true });
+    expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
+    expect((await manager.get(WEB)).body.privileged).toBe(true);
     expect(await manager.repository.git('rev-parse', 'main')).toBe(main);
     expect(await manager.repository.git('rev-list', '--count', 'next')).toBe('2');
   });
@@ -245,7 +246,7 @@ describe('decisions.md: Writes through the API: Detached HEAD; branch without a 
     expect((await manager.get('/api/v2/device_groups')).body).toEqual({ device_groups: [] });
     expect((await manager.get(WEB)).body).toEqual({ app_exists: false });
     expect((await manager.get('/api/v2/device_groups/edge')).body).toEqual({ device_group_exists: false });
-    // A device that asks shows that there was a fleet.
+    // Not 403, on which devices stop their containers: a device that polls shows that there was a fleet.
     const info = await manager.get('/api/v2/device_groups/edge/info');
     expect([info.status, info.text]).toEqual([503, 'nothing has been applied yet; try again\n']);
     expect((await manager.post('/api/v2/prune')).body).toEqual({ prune_ids: {} });

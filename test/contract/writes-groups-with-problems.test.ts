@@ -10,22 +10,20 @@ const FLEET = {
   'device-groups/edge.yaml': 'apps: [db, web]\n',
 };
 
-async function managerAt(files: Readonly<Record<string, string | null>>): Promise<TestManager> {
+/** A manager that has applied the fleet, and then reads a commit of these files. */
+async function managerAfter(files: Readonly<Record<string, string | null>>): Promise<TestManager> {
   const manager = await startManager({ files: FLEET });
   await manager.repository.commit(inDesiredState(files));
   await manager.reconcile();
   return manager;
 }
 
-/** What the repository holds that stands in the way of a list of apps. */
-const WAYS = [
-  ['an app whose file is gone while the group lists it', { 'apps/db.yaml': null }, 'db', 'app-unknown'],
-  ['an app that was never valid', { 'apps/odd.yaml': '[' }, 'odd', 'app-waiting'],
-] as const;
-
-describe('a list of apps that names one that exists, and cannot be listed', () => {
-  it.each(WAYS)('%s: 409 with the problem', async (_, files, name, code) => {
-    const manager = await managerAt(files);
+describe('a group write that lists an app with a problem', () => {
+  it.each([
+    ['its file is deleted while the group lists it', { 'apps/db.yaml': null }, 'db', 'app-unknown'],
+    ['its file was never valid', { 'apps/odd.yaml': '[' }, 'odd', 'app-waiting'],
+  ] as const)('is refused with 409 and the problem: %s', async (_, files, name, code) => {
+    const manager = await managerAfter(files);
     for (const [method, apps] of [
       ['PUT', ['web', name]],
       ['POST', [name]],
@@ -41,8 +39,8 @@ describe('a list of apps that names one that exists, and cannot be listed', () =
     expect([created.status, created.body.problems?.[0]?.code]).toEqual([409, code]);
   });
 
-  it('the same list: 202, unchanged', async () => {
-    const manager = await managerAt({ 'apps/db.yaml': null });
+  it('is 202, and changes nothing, if the list is the applied one', async () => {
+    const manager = await managerAfter({ 'apps/db.yaml': null });
     const { body: before } = await manager.get(EDGE);
     for (const method of ['PUT', 'POST'] as const) {
       const reply = await expectNothingWritten(manager, () =>
@@ -52,8 +50,8 @@ describe('a list of apps that names one that exists, and cannot be listed', () =
     }
   });
 
-  it('the list of a file that is not applied: 409, not a reply with the old list', async () => {
-    const manager = await managerAt({
+  it("is 409, not a reply with the applied list, if the list is that of the group's invalid file", async () => {
+    const manager = await managerAfter({
       'apps/odd.yaml': '[',
       'device-groups/edge.yaml': 'apps: [db, web, odd]\n',
     });
@@ -63,18 +61,18 @@ describe('a list of apps that names one that exists, and cannot be listed', () =
     expect([reply.status, reply.body.problems?.[0]?.code]).toEqual([409, 'app-waiting']);
   });
 
-  it('an app that nobody knows: 403 with its name alone', async () => {
-    const manager = await managerAt({ 'apps/db.yaml': null });
-    const reply = await manager.put(`${EDGE}/update`, { apps: ['db', 'nobody'] });
-    expect([reply.status, reply.body]).toEqual([403, { app_exists: false, apps: ['nobody'] }]);
+  it('is 403 with the unknown apps alone if it lists one of these, too', async () => {
+    const manager = await managerAfter({ 'apps/db.yaml': null });
+    const reply = await manager.put(`${EDGE}/update`, { apps: ['db', 'unknown'] });
+    expect([reply.status, reply.body]).toEqual([403, { app_exists: false, apps: ['unknown'] }]);
   });
 });
 
 it.each([
   ['names an unknown app', 'apps: [nonex]\n', 'app-unknown'],
-  ['is no YAML', 'apps: [\n', 'yaml-syntax'],
-])('a group whose file at head %s cannot be created: 409 with the problem', async (_, text, code) => {
-  const manager = await managerAt({ 'device-groups/gn2.yaml': text });
+  ['is not YAML', 'apps: [\n', 'yaml-syntax'],
+])('a create of a group whose file at head %s is refused with 409 and the problem', async (_, text, code) => {
+  const manager = await managerAfter({ 'device-groups/gn2.yaml': text });
   const reply = await expectNothingWritten(manager, () =>
     manager.post('/api/v2/device_groups/gn2', { apps: ['web'] }),
   );

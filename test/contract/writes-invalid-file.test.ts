@@ -7,35 +7,39 @@ const WEB = '/api/v2/apps/web';
 const EDGE = '/api/v2/device_groups/edge';
 const FILE = 'desired-state/apps/web.yaml';
 
-/** Ways in which an app's file is invalid at head, and where the problem is told. */
+/** Ways in which an app's file is invalid at head, and the path in the problem. */
 const INVALID: readonly (readonly [string, Record<string, string | Uint8Array>, string])[] = [
   ['broken YAML', { [FILE]: '# web\ncontainer_image: [nginx\n' }, 'apps/web.yaml'],
   ['an unknown field', { [FILE]: '# web\ncontainer_image: nginx:1.26\nruning: true\n' }, 'apps/web.yaml'],
   ['a bad value', { [FILE]: '# web\ncontainer_image: nginx:1.26\nrunning: perhaps\n' }, 'apps/web.yaml'],
-  ['no image', { [FILE]: '# web\nrunning: false\n' }, 'apps/web.yaml'],
-  ['empty', { [FILE]: '' }, 'apps/web.yaml'],
+  ['no container_image', { [FILE]: '# web\nrunning: false\n' }, 'apps/web.yaml'],
+  ['an empty file', { [FILE]: '' }, 'apps/web.yaml'],
   ['a list', { [FILE]: '- a\n' }, 'apps/web.yaml'],
   ['a NUL in a comment', { [FILE]: '# a\0b\ncontainer_image: nginx:1.26\n' }, 'apps/web.yaml'],
   [
-    'no UTF-8',
+    'another encoding than UTF-8',
     { [FILE]: Buffer.from('# Gr\u00fc\u00dfe\ncontainer_image: nginx\n', 'latin1') },
     'apps/web.yaml',
   ],
-  ['the name twice', { 'desired-state/apps/shop/web.yaml': 'container_image: nginx:2\n' }, 'apps/'],
+  ['two files of one name', { 'desired-state/apps/shop/web.yaml': 'container_image: nginx:2\n' }, 'apps/'],
 ];
 
-async function managerWith(files: Record<string, string | Uint8Array>): Promise<TestManager> {
+/** A manager that has applied the fleet, and then reads a commit of these invalid files. */
+async function managerAfter(files: Record<string, string | Uint8Array>): Promise<TestManager> {
   const manager = await startManager({ files: SMALL_FLEET });
-  await push(manager, files);
+  await commitInvalid(manager, files);
   return manager;
 }
 
-async function push(manager: TestManager, files: Record<string, string | Uint8Array>): Promise<void> {
+async function commitInvalid(
+  manager: TestManager,
+  files: Record<string, string | Uint8Array>,
+): Promise<void> {
   await manager.repository.commit(files);
   expect((await manager.reconcile()).body.problems).not.toEqual([]);
 }
 
-/** Nothing is left of the problem, nor of work in the checkout. */
+/** Expects that no problem and no uncommitted work is left. */
 async function expectMended(manager: TestManager): Promise<void> {
   expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
   expect(await manager.repository.git('status', '--porcelain')).toBe('');
@@ -44,19 +48,19 @@ async function expectMended(manager: TestManager): Promise<void> {
 describe("decisions.md: Writes through the API: The object's file is invalid at head", () => {
   it.each(INVALID)(
     '409 naming file and problem; reads go on with the last good content; full update and delete mend it: %s',
-    async (_, files, place) => {
-      const manager = await managerWith(files);
+    async (_, files, path) => {
+      const manager = await managerAfter(files);
       const { body: before } = await manager.get(WEB);
       expect(before).toEqual(appRecord('web', { container_image: 'nginx:1.26', starting_ports: [80] }));
-      for (const [method, path, body] of [
+      for (const [method, url, body] of [
         ['PUT', `${WEB}/update`, { privileged: true }],
         ['PATCH', `${WEB}/update`, { container_image: 'nginx:1.27' }],
         ['POST', `${WEB}/stop`, undefined],
       ] as const) {
-        const reply = await expectNothingWritten(manager, () => manager.request(method, path, { body }));
-        expect(reply.status, `${method} ${path}`).toBe(409);
-        expect(reply.body.error).toContain(place);
-        expect(reply.body.error.length).toBeGreaterThan(place.length + 10);
+        const reply = await expectNothingWritten(manager, () => manager.request(method, url, { body }));
+        expect(reply.status, `${method} ${url}`).toBe(409);
+        expect(reply.body.error).toContain(path);
+        expect(reply.body.error.length).toBeGreaterThan(path.length + 10);
       }
       expect((await manager.post(`${WEB}/restart`)).body.app_id).toBe(before.app_id + 1);
 
@@ -68,7 +72,7 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
       await expectMended(manager);
       expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
 
-      await push(manager, { [FILE]: SMALL_FLEET['apps/web.yaml'], ...files });
+      await commitInvalid(manager, { [FILE]: SMALL_FLEET['apps/web.yaml'], ...files });
       expect((await manager.delete(WEB)).status).toBe(200);
       expect((await manager.get(WEB)).body).toEqual({ app_exists: false });
       expect(await manager.repository.git('ls-files')).not.toContain('web.yaml');
@@ -76,8 +80,8 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
     },
   );
 
-  it('full update mends it: with the content that devices have already, no id rises', async () => {
-    const manager = await managerWith({ [FILE]: 'container_image: [\n' });
+  it('full update mends it: no id rises if the content is that which devices have', async () => {
+    const manager = await managerAfter({ [FILE]: 'container_image: [\n' });
     const { body: before } = await manager.get(WEB);
     const reply = await manager.post(`${WEB}/update`, before);
     expect(reply.status).toBe(202);
@@ -86,30 +90,32 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
   });
 
   it('full update mends it: comments and valid fields of the file stay', async () => {
-    const manager = await managerWith({
+    const manager = await managerAfter({
       [FILE]: '# ask Pat\ncontainer_image: nginx:1.26 # pinned\nruning: true\n',
     });
     await manager.post(`${WEB}/update`, { container_image: 'nginx:1.26' });
     expect(await manager.repository.show(FILE)).toBe('# ask Pat\ncontainer_image: nginx:1.26 # pinned\n');
   });
 
-  it('full update mends it: comments stay that are no UTF-8, or stand above what is no YAML', async () => {
-    for (const [before, comment] of [
-      [Buffer.from('# Gr\u00fc\u00dfe\ncontainer_image: nginx\n', 'latin1'), '# Gr\u00fc\u00dfe\n'],
-      ['# ask Pat\ncontainer_image: &a nginx\nvolumes: [*a]\n', '# ask Pat\n'],
-    ] as const) {
-      const manager = await managerWith({ [FILE]: before });
-      await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
-      expect(await manager.repository.show(FILE)).toBe(`${comment}container_image: nginx:1.27\n`);
-    }
+  it.each([
+    [
+      'is converted from Latin-1 to UTF-8',
+      Buffer.from('# Gr\u00fc\u00dfe\ncontainer_image: nginx\n', 'latin1'),
+      '# Gr\u00fc\u00dfe\n',
+    ],
+    ['stays above a refused alias', '# ask Pat\ncontainer_image: &a nginx\nvolumes: [*a]\n', '# ask Pat\n'],
+  ])('full update mends it: the comment at the top of the file %s', async (_, before, comment) => {
+    const manager = await managerAfter({ [FILE]: before });
+    await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
+    expect(await manager.repository.show(FILE)).toBe(`${comment}container_image: nginx:1.27\n`);
   });
 
-  it('an app that was never valid: full update and delete mend it, create and partial update are 409', async () => {
+  it('an app whose file was never valid: full update and delete mend it, create and partial update are 409', async () => {
     const files = {
       'desired-state/apps/odd.yaml': 'image: odd\n',
       'desired-state/apps/odd2.yaml': 'image: odd\n',
     };
-    const manager = await managerWith(files);
+    const manager = await managerAfter(files);
     for (const reply of [
       await expectNothingWritten(manager, () => manager.post('/api/v2/apps/odd', { container_image: 'a' })),
       await expectNothingWritten(manager, () => manager.put('/api/v2/apps/odd/update', { running: true })),
@@ -124,29 +130,36 @@ describe("decisions.md: Writes through the API: The object's file is invalid at 
     expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
   });
 
-  it('a device group: 409 for what would have to edit it, full update and delete mend it', async () => {
+  it('a device group: an update with its list, by POST or PUT, and delete mend it', async () => {
     const path = 'desired-state/device-groups/edge.yaml';
-    const manager = await managerWith({ [path]: 'apps: [web, cron\n' });
+    const manager = await managerAfter({ [path]: 'apps: [web, cron\n' });
     const { body: before } = await manager.get(EDGE);
     expect(before).toEqual(groupRecord('edge', ['web', 'cron']));
-    const mended = await manager.post(`${EDGE}/update`, { apps: ['web'] });
-    expect(mended.status).toBe(202);
-    expect(mended.body).toEqual({ ...before, apps: ['web'], device_group_id: before.device_group_id + 1 });
-    await manager.repository.commit({ [path]: 'apps: {}\n' });
-    await manager.reconcile();
+    const byPost = await manager.post(`${EDGE}/update`, { apps: ['web'] });
+    const id = before.device_group_id;
+    expect([byPost.status, byPost.body]).toEqual([
+      202,
+      { ...before, apps: ['web'], device_group_id: id + 1 },
+    ]);
+    await expectMended(manager);
+    await commitInvalid(manager, { [path]: 'apps: {}\n' });
+    const byPut = await manager.put(`${EDGE}/update`, { apps: [] });
+    expect([byPut.status, byPut.body]).toEqual([202, { ...before, apps: [], device_group_id: id + 2 }]);
+    await expectMended(manager);
+    await commitInvalid(manager, { [path]: 'apps: {}\n' });
     expect((await manager.delete(EDGE)).status).toBe(200);
-    expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
+    await expectMended(manager);
   });
 
   it('delete of an app while the file of a group that lists it is invalid: 409 naming that file', async () => {
-    const manager = await managerWith({ 'desired-state/device-groups/edge.yaml': 'apps: [web, cron\n' });
+    const manager = await managerAfter({ 'desired-state/device-groups/edge.yaml': 'apps: [web, cron\n' });
     const reply = await expectRefused(manager, 409, () => manager.delete(WEB));
     expect(reply.body.error).toContain('device-groups/edge.yaml');
     expect((await manager.get(`${EDGE}/info`)).body.apps_list).toEqual(['web', 'cron']);
   });
 
-  it('an invalid file of another object does not keep a write back', async () => {
-    const manager = await managerWith({ [FILE]: 'container_image: [\n' });
+  it('the invalid file of another object does not hold up a write', async () => {
+    const manager = await managerAfter({ [FILE]: 'container_image: [\n' });
     expect((await manager.put('/api/v2/apps/cron/update', { privileged: true })).status).toBe(202);
     expect((await manager.post('/api/v2/apps/new', { container_image: 'a' })).status).toBe(200);
     expect((await manager.put(`${EDGE}/update`, { apps: ['web', 'new'] })).status).toBe(202);

@@ -17,14 +17,14 @@ type Files = Readonly<Record<string, string | null>>;
 
 const OPTIONS = { files: FLEET, settings: { STRICT: 'true' } };
 
-/** A manager with STRICT whose head it refuses because of these files. */
-async function refusing(files: Files): Promise<TestManager> {
+/** A manager with STRICT that has applied the fleet, and refuses a head with these files. */
+async function managerThatRefuses(files: Files): Promise<TestManager> {
   const manager = await startManager(OPTIONS);
-  await refuse(manager, files);
+  await commitRefused(manager, files);
   return manager;
 }
 
-async function refuse(manager: TestManager, files: Files): Promise<void> {
+async function commitRefused(manager: TestManager, files: Files): Promise<void> {
   await manager.repository.commit(inDesiredState(files));
   const { body } = await manager.reconcile();
   expect(body.state).toBe('refused');
@@ -32,10 +32,12 @@ async function refuse(manager: TestManager, files: Files): Promise<void> {
 
 const head = ({ repository }: TestManager): Promise<string> => repository.git('rev-parse', 'HEAD');
 
-const namesOf = (problems: { file: string }[]): string[] => problems.map(({ file }) => file);
+const filesOf = (problems: { file: string }[]): string[] => problems.map(({ file }) => file);
 
-describe('a write at a head that STRICT refuses because of a bad file', () => {
-  const manager = suiteManager(OPTIONS, (one) => refuse(one, { 'apps/bad.yaml': 'container_image: [\n' }));
+describe('a write at a head that STRICT refuses for the bad file of an app', () => {
+  const manager = suiteManager(OPTIONS, (one) =>
+    commitRefused(one, { 'apps/bad.yaml': 'container_image: [\n' }),
+  );
 
   it.each<[string, string, string, unknown]>([
     ['a partial update of the bad app', 'PUT', `${APPS}/bad/update`, { privileged: true }],
@@ -46,16 +48,19 @@ describe('a write at a head that STRICT refuses because of a bad file', () => {
     ['a delete of another app', 'DELETE', `${APPS}/odd`, undefined],
     ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
     ['an update of a group', 'POST', `${GROUPS}/edge/update`, { apps: ['web'] }],
-  ])('%s: 409 that names file and problem, and nothing is written', async (_, method, path, body) => {
-    const reply = await expectRefused(manager(), 409, () => manager().request(method, path, { body }));
-    expect(reply.body.error).toContain('apps/bad.yaml:');
-    expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
-  });
+  ])(
+    'is refused with 409 and the problem of the file, and writes nothing: %s',
+    async (_, method, path, body) => {
+      const reply = await expectRefused(manager(), 409, () => manager().request(method, path, { body }));
+      expect(reply.body.error).toContain('apps/bad.yaml:');
+      expect(new Set(filesOf(reply.body.problems))).toEqual(new Set(['apps/bad.yaml']));
+    },
+  );
 });
 
-describe('a write at a head that STRICT refuses because of what a group lists', () => {
-  const lists = { 'device-groups/edge.yaml': 'apps: [web, bad, no]\n' };
-  const manager = suiteManager(OPTIONS, (one) => refuse(one, lists));
+describe('a write at a head that STRICT refuses for a group that lists an unknown app', () => {
+  const group = { 'device-groups/edge.yaml': 'apps: [web, bad, unknown]\n' };
+  const manager = suiteManager(OPTIONS, (one) => commitRefused(one, group));
 
   it.each<[string, string, string, unknown]>([
     ['a partial update', 'PUT', `${APPS}/web/update`, { privileged: true }],
@@ -63,13 +68,16 @@ describe('a write at a head that STRICT refuses because of what a group lists', 
     ['a delete', 'DELETE', `${APPS}/odd`, undefined],
     ['a create', 'POST', `${APPS}/new`, { container_image: 'new:1' }],
     ['a create of a group', 'POST', `${GROUPS}/new`, { apps: ['web'] }],
-  ])('%s: 409 too', async (_, method, path, body) => {
-    const reply = await expectNothingWritten(manager(), () => manager().request(method, path, { body }));
-    expect([reply.status, namesOf(reply.body.problems)]).toEqual([409, ['device-groups/edge.yaml']]);
-  });
+  ])(
+    'is refused with 409 and the problem of the group, and writes nothing: %s',
+    async (_, method, path, body) => {
+      const reply = await expectNothingWritten(manager(), () => manager().request(method, path, { body }));
+      expect([reply.status, filesOf(reply.body.problems)]).toEqual([409, ['device-groups/edge.yaml']]);
+    },
+  );
 });
 
-describe('a write at a head that STRICT refuses', () => {
+describe('a write at a head that STRICT refuses, of an object with a problem', () => {
   it.each<[string, Files, string, string, unknown, number]>([
     [
       'full update of an app',
@@ -88,7 +96,7 @@ describe('a write at a head that STRICT refuses', () => {
       200,
     ],
     [
-      'delete of an app that never was applied',
+      'delete of an app that was never applied',
       { 'apps/x.yaml': '[' },
       'DELETE',
       `${APPS}/x`,
@@ -97,7 +105,7 @@ describe('a write at a head that STRICT refuses', () => {
     ],
     [
       'full update of a group',
-      { 'device-groups/edge.yaml': 'apps: [no]\n' },
+      { 'device-groups/edge.yaml': 'apps: [unknown]\n' },
       'POST',
       `${GROUPS}/edge/update`,
       { apps: ['web'] },
@@ -105,7 +113,7 @@ describe('a write at a head that STRICT refuses', () => {
     ],
     [
       'delete of a group',
-      { 'device-groups/edge.yaml': 'apps: [no]\n' },
+      { 'device-groups/edge.yaml': 'apps: [unknown]\n' },
       'DELETE',
       `${GROUPS}/edge`,
       undefined,
@@ -120,41 +128,44 @@ describe('a write at a head that STRICT refuses', () => {
       202,
     ],
     [
-      'create of the app that a group misses',
-      { 'device-groups/edge.yaml': 'apps: [web, no]\n' },
+      'create of the unknown app that a group lists',
+      { 'device-groups/edge.yaml': 'apps: [web, missing]\n' },
       'POST',
-      `${APPS}/no`,
+      `${APPS}/missing`,
       { container_image: 'z' },
       200,
     ],
-  ])('%s mends it: committed, applied', async (_, files, method, path, body, status) => {
-    const manager = await refusing(files);
-    const reply = await manager.request(method, path, { body });
-    expect([reply.status, reply.body.error]).toEqual([status, undefined]);
-    const { body: after } = await manager.get('/api/v2/reconcile');
-    expect(after).toMatchObject({ state: 'applied', revision_applied: await head(manager), problems: [] });
-  });
+  ])(
+    'is committed and applied if it removes the only problem: %s',
+    async (_, files, method, path, body, status) => {
+      const manager = await managerThatRefuses(files);
+      const reply = await manager.request(method, path, { body });
+      expect([reply.status, reply.body.error]).toEqual([status, undefined]);
+      const { body: after } = await manager.get('/api/v2/reconcile');
+      expect(after).toMatchObject({ state: 'applied', revision_applied: await head(manager), problems: [] });
+    },
+  );
 
-  it('one bad file of two can be mended; the head is refused until the last one is', async () => {
-    const manager = await refusing({ 'apps/bad.yaml': '[', 'apps/odd.yaml': '[' });
+  it('is committed but not applied while another file is bad: 503 until a write removes the last problem', async () => {
+    const manager = await managerThatRefuses({ 'apps/bad.yaml': '[', 'apps/odd.yaml': '[' });
     const first = await manager.post(`${APPS}/bad/update`, { container_image: 'bad:2' });
     expect(first.status).toBe(503);
     expect(first.body).toMatchObject({ revision: await head(manager), applied: false });
-    expect(new Set(namesOf(first.body.problems))).toEqual(new Set(['apps/odd.yaml']));
+    expect(new Set(filesOf(first.body.problems))).toEqual(new Set(['apps/odd.yaml']));
     expect((await lastCommit(manager.repository)).files).toEqual(['M desired-state/apps/bad.yaml']);
     expect((await manager.get(`${APPS}/bad`)).body.container_image).toBe('bad:1');
 
     const again = await expectNothingWritten(manager, () =>
       manager.post(`${APPS}/bad/update`, { container_image: 'bad:2' }),
     );
-    expect([again.status, namesOf(again.body.problems)[0]]).toEqual([409, 'apps/odd.yaml']);
+    expect([again.status, filesOf(again.body.problems)[0]]).toEqual([409, 'apps/odd.yaml']);
 
     expect((await manager.delete(`${APPS}/odd`)).status).toBe(200);
     expect((await manager.get(`${APPS}/bad`)).body.container_image).toBe('bad:2');
   });
 
-  it('writes that mend, sent together, all arrive', async () => {
-    const manager = await refusing({ 'apps/bad.yaml': '[', 'apps/odd.yaml': '[' });
+  it('is committed together with a concurrent one that removes the other problem, and both are applied', async () => {
+    const manager = await managerThatRefuses({ 'apps/bad.yaml': '[', 'apps/odd.yaml': '[' });
     const commits = await commitCount(manager.repository);
     const replies = await Promise.all(
       ['bad', 'odd'].map((name) => manager.post(`${APPS}/${name}/update`, { container_image: `${name}:2` })),
@@ -168,16 +179,21 @@ describe('a write at a head that STRICT refuses', () => {
   });
 
   it.each<[string, string, string, Record<string, string>, number, unknown]>([
-    ['an unknown app', 'DELETE', `${APPS}/nobody`, {}, 403, { app_exists: false }],
-    ['an id that has moved on', 'DELETE', `${APPS}/bad`, { 'if-match': '"99"' }, 412, expect.anything()],
-  ])('is told first what is wrong with the request: %s', async (_, method, path, headers, status, body) => {
-    const manager = await refusing({ 'apps/bad.yaml': '[' });
-    const reply = await expectNothingWritten(manager, () => manager.request(method, path, { headers }));
-    expect([reply.status, reply.body]).toEqual([status, body]);
-  });
+    ['an unknown app', 'DELETE', `${APPS}/unknown`, {}, 403, { app_exists: false }],
+    ['another id in If-Match', 'DELETE', `${APPS}/bad`, { 'if-match': '"99"' }, 412, expect.anything()],
+  ])(
+    'is answered as on any other head if the request itself is wrong: %s',
+    async (_, method, path, headers, status, body) => {
+      const manager = await managerThatRefuses({ 'apps/bad.yaml': '[' });
+      const reply = await expectNothingWritten(manager, () => manager.request(method, path, { headers }));
+      expect([reply.status, reply.body]).toEqual([status, body]);
+    },
+  );
 
-  it('does not take a folder that is gone for one to be mended', async () => {
-    const manager = await refusing(Object.fromEntries(Object.keys(FLEET).map((path) => [path, null])));
+  it('is refused with 409 if the head has none of the objects any more', async () => {
+    const manager = await managerThatRefuses(
+      Object.fromEntries(Object.keys(FLEET).map((path) => [path, null])),
+    );
     const reply = await expectNothingWritten(manager, () =>
       manager.post(`${APPS}/web/update`, { container_image: 'web:2' }),
     );
@@ -185,33 +201,33 @@ describe('a write at a head that STRICT refuses', () => {
   });
 });
 
-describe('a first head that STRICT refuses', () => {
+describe('at a first head that STRICT refuses', () => {
   const GOOD = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/lab.yaml': 'apps: [web]\n' };
-  const start = () =>
-    startManager({
-      files: {
-        ...GOOD,
-        'apps/bad.yaml': '[',
-        'apps/odd.yaml': 'container_image: [\n',
-        'device-groups/edge.yaml': 'apps: [web, bad]\n',
-      },
-      settings: { STRICT: 'true' },
-    });
+  const REFUSED = {
+    files: {
+      ...GOOD,
+      'apps/bad.yaml': '[',
+      'apps/odd.yaml': 'container_image: [\n',
+      'device-groups/edge.yaml': 'apps: [web, bad]\n',
+    },
+    settings: { STRICT: 'true' },
+  };
   const BAD = new Set(['apps/bad.yaml', 'apps/odd.yaml', 'device-groups/edge.yaml']);
+  const refusing = suiteManager(REFUSED);
 
-  it('is mended file by file; nothing is served before the last one', async () => {
-    const manager = await start();
-    for (const [method, path, body, left] of [
+  it('writes mend the files one by one, and nothing is served before the last one', async () => {
+    const manager = await startManager(REFUSED);
+    for (const [method, path, body, stillBad] of [
       ['POST', `${APPS}/bad/update`, { container_image: 'bad:1' }, ['apps/odd.yaml']],
       ['DELETE', `${APPS}/odd`, undefined, []],
     ] as const) {
       expect((await manager.get(`${APPS}/web`)).status).toBe(503);
       expect((await manager.get(`${GROUPS}/lab/info`)).text).not.toContain('{');
       const reply = await manager.request(method, path, { body });
-      expect(reply.status).toBe(left.length === 0 ? 200 : 503);
-      if (left.length === 0) continue;
+      expect(reply.status).toBe(stillBad.length === 0 ? 200 : 503);
+      if (stillBad.length === 0) continue;
       expect(reply.body).toMatchObject({ revision: await head(manager), applied: false });
-      expect(new Set(namesOf(reply.body.problems))).toEqual(new Set(left));
+      expect(new Set(filesOf(reply.body.problems))).toEqual(new Set(stillBad));
     }
     expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', problems: [] });
     expect((await manager.get(APPS)).body.apps).toEqual(['bad', 'web']);
@@ -219,17 +235,19 @@ describe('a first head that STRICT refuses', () => {
   });
 
   it.each<[string, string, string, unknown]>([
-    ['a create of an app that has a sound file', 'POST', `${APPS}/web`, { container_image: 'z' }],
-    ['a create of a device group that has a sound file', 'POST', `${GROUPS}/lab`, { apps: [] }],
+    ['a create of an app that has a valid file', 'POST', `${APPS}/web`, { container_image: 'z' }],
+    ['a create of a device group that has a valid file', 'POST', `${GROUPS}/lab`, { apps: [] }],
     ['a create of an app', 'POST', `${APPS}/new`, { container_image: 'z' }],
     ['a stop', 'POST', `${APPS}/web/stop`, undefined],
     ['a restart', 'POST', `${APPS}/web/restart`, undefined],
-  ])('%s: 409 with all that is to be mended', async (_, method, path, body) => {
-    const manager = await start();
-    const before = await head(manager);
-    const reply = await manager.request(method, path, { body });
-    expect(reply.status).toBe(409);
-    expect(new Set(namesOf(reply.body.problems ?? []))).toEqual(BAD);
-    expect(await head(manager)).toBe(before);
-  });
+  ])(
+    'a write that mends nothing is refused with 409 and every bad file: %s',
+    async (_, method, path, body) => {
+      const before = await head(refusing());
+      const reply = await refusing().request(method, path, { body });
+      expect(reply.status).toBe(409);
+      expect(new Set(filesOf(reply.body.problems ?? []))).toEqual(BAD);
+      expect(await head(refusing())).toBe(before);
+    },
+  );
 });

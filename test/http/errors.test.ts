@@ -10,24 +10,24 @@ const REPORT = { hostname: 'a', device_group: 'edge', report_creation_time: 1, u
 it.each([
   ['polls', 'GET', INFO, undefined, 'objects', 'polls are failing'],
   ['reports', 'POST', REPORTS, REPORT, 'reports', 'reports are rejected'],
-])('tells the log once a minute for each cause why %s are refused, however many come', async (...row) => {
-  const [, method, url, body, missing, msg] = row;
+])('the failures of many %s with one cause are logged once a minute, with their number', async (...row) => {
+  const [, method, url, body, table, msg] = row;
   let minutes = 0;
   const now = (): number => Date.now() + minutes * 60_000;
   const manager = await startManager({ files: SMALL_FLEET, logLevel: 'info', now });
   const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 1000 });
   onTestFinished(() => db.close());
-  for (const table of ['state', missing]) db.exec(`ALTER TABLE ${table} RENAME TO away_${table}`);
-  const ask = async (times: number): Promise<void> => {
+  for (const name of ['state', table]) db.exec(`ALTER TABLE ${name} RENAME TO away_${name}`);
+  const fail = async (times: number): Promise<void> => {
     for (let count = 0; count < times; count++)
       expect((await manager.request(method, url, { body })).status).toBe(503);
   };
-  const told = () => manager.log.filter((line) => JSON.stringify(line).includes(url));
-  await ask(20);
-  await expect.poll(() => told().length).toBe(1);
-  expect(told()).toMatchObject([{ level: 50, msg, url, refused: 1, err: { type: 'HoldfastError' } }]);
+  const logged = () => manager.log.filter((line) => JSON.stringify(line).includes(url));
+  await fail(20);
+  await expect.poll(() => logged().length).toBe(1);
+  expect(logged()).toMatchObject([{ level: 50, msg, url, refused: 1, err: { type: 'HoldfastError' } }]);
   minutes = 2;
-  await ask(1);
-  await expect.poll(() => told().length).toBe(2);
-  expect(told()[1]).toMatchObject({ msg, refused: 20 });
+  await fail(1);
+  await expect.poll(() => logged().length).toBe(2);
+  expect(logged()[1]).toMatchObject({ msg, refused: 20 });
 });

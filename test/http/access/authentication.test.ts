@@ -5,8 +5,8 @@ import { plainPasswordCheck } from '../../../src/http/access/password.ts';
 const basic = (name: string, password: string): string =>
   `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 
-/** Accounts that count how often their password is checked, and a clock to move. */
-function counted(names: readonly string[]) {
+/** An authenticator with a clock that the test moves; `checks` has the account of every check of a password. */
+function startAuthenticator(names: readonly string[]) {
   const checks: string[] = [];
   const clock = { now: 1_000_000 };
   const accounts = names.map((name): Account => {
@@ -22,9 +22,9 @@ function counted(names: readonly string[]) {
   return { checks, clock, authenticator: createAuthenticator(accounts, () => clock.now) };
 }
 
-describe('the authenticator', () => {
-  it('checks a right credential once, and again after a minute without it', async () => {
-    const { authenticator, checks, clock } = counted(['pat']);
+describe('createAuthenticator', () => {
+  it('checks a right password once, and again after a minute in which the header was not used', async () => {
+    const { authenticator, checks, clock } = startAuthenticator(['pat']);
     const header = basic('pat', 'pat-secret');
     for (let poll = 0; poll < 100; poll++)
       expect(await authenticator.authenticate(header)).toMatchObject({ name: 'pat' });
@@ -41,8 +41,8 @@ describe('the authenticator', () => {
     expect(checks).toHaveLength(2);
   });
 
-  it('checks a credential once for all who come with it at the same time, and again after a wrong one', async () => {
-    const { authenticator, checks } = counted(['pat']);
+  it('shares a running check among concurrent requests with the same header, and remembers no wrong one', async () => {
+    const { authenticator, checks } = startAuthenticator(['pat']);
     for (const [header, after] of [
       [basic('pat', 'pat-secret'), 1],
       [basic('pat', 'guess'), 2],
@@ -53,24 +53,24 @@ describe('the authenticator', () => {
     }
   });
 
-  it('remembers no wrong one, and lets none in because of what it remembers', async () => {
-    const { authenticator, checks } = counted(['pat']);
+  it('refuses every wrong header while it remembers the right one', async () => {
+    const { authenticator, checks } = startAuthenticator(['pat']);
     await authenticator.authenticate(basic('pat', 'pat-secret'));
     for (const wrong of [basic('pat', 'guess'), basic('pat', 'guess'), basic('Pat', 'pat-secret')])
       expect(await authenticator.authenticate(wrong)).toBeNull();
     expect(checks).toHaveLength(4);
   });
 
-  it('checks every account whoever asks, so that time tells no names', async () => {
-    const { authenticator, checks } = counted(['ann', 'bob', 'cid']);
+  it('checks the passwords of all accounts, so that the time taken does not reveal which names exist', async () => {
+    const { authenticator, checks } = startAuthenticator(['ann', 'bob', 'cid']);
     expect(await authenticator.authenticate(basic('ann', 'ann-secret'))).toMatchObject({ name: 'ann' });
     expect(await authenticator.authenticate(basic('ann', 'bob-secret'))).toBeNull();
-    expect(await authenticator.authenticate(basic('nobody', 'x'))).toBeNull();
+    expect(await authenticator.authenticate(basic('unknown', 'x'))).toBeNull();
     expect(checks).toEqual(Array(3).fill(['ann', 'bob', 'cid']).flat());
   });
 
-  it('forgets all rather than keep more than ten thousand', async () => {
-    const { authenticator, checks } = counted(['pat']);
+  it('forgets all headers rather than remember more than ten thousand', async () => {
+    const { authenticator, checks } = startAuthenticator(['pat']);
     const header = (index: number): string => `${basic('pat', 'pat-secret')}${' '.repeat(index)}`;
     for (let index = 0; index <= 10_000; index++) await authenticator.authenticate(header(index));
     expect(checks).toHaveLength(10_001);

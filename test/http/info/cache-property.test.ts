@@ -22,21 +22,21 @@ const pick = <T>(values: readonly T[], n: number): T => values[n % values.length
 const someApps = (n: number): string[] => APPS.filter((_, index) => (n >> index) % 2 === 1);
 const revision = (): string => randomBytes(20).toString('hex');
 
-/** What can happen to a store; most of it is a change for some devices and none for others. */
-const ACTS: Record<string, (store: Store, n: number) => Promise<unknown>> = {
+/** Changes of a store; most of them affect some groups and not others. */
+const CHANGES: Record<string, (store: Store, n: number) => Promise<unknown>> = {
   image: (store, n) => pass(store, [appStep(pick(APPS, n), app(`x:${n >> 2}`))], revision()),
   members: (store, n) => pass(store, [groupStep(pick(GROUPS, n), group(...someApps(n)))], revision()),
   drop: (store, n) => pass(store, [groupStep(pick(GROUPS, n), null)], revision()),
-  'a commit of nothing': (store) => pass(store, [], revision()),
+  'an empty commit': (store) => pass(store, [], revision()),
   restart: (store, n) => store.restartApp(pick(APPS, n), CONTEXT),
   prune: (store, n) => store.pruneGroup(pick(GROUPS, n), CONTEXT),
-  // The record knows of a later id, and of the content that has it; the store drops what it has instead.
+  // The record has a later id with other content, so the store drops the app that it has.
   'a seeding': (store, n) =>
     seed(store, {
       seeds: [{ kind: 'app', name: pick(APPS, n), last: n, floor: 0, hash: KNOWN }],
       idSequence: 0,
     }),
-  'an app made again': async (store, n) => {
+  're-create': async (store, n) => {
     const step = appStep(pick(APPS, n), app('x:0'));
     await pass(store, [{ ...step, after: null, origin: null }], revision());
     await pass(store, [step], revision());
@@ -44,7 +44,7 @@ const ACTS: Record<string, (store: Store, n: number) => Promise<unknown>> = {
 };
 
 const step = fc.record({
-  act: fc.constantFrom(...Object.keys(ACTS)),
+  change: fc.constantFrom(...Object.keys(CHANGES)),
   n: fc.nat(15),
   wait: fc.constantFrom(0, 4000, LIFETIME),
   polled: fc.constantFrom(...GROUPS, null),
@@ -52,16 +52,16 @@ const step = fc.record({
 
 const text = (info: GroupInfo): string => JSON.stringify(infoRecord(info));
 
-/** While the store has dropped an app, the last good reply is given, and nobody can say what is true. */
-async function expectTruth(store: Store, cache: InfoCache, name: string, act: string): Promise<void> {
-  const truth = await store.groupInfo(name).catch(() => 'unknown' as const);
-  if (truth === 'unknown') return;
+/** Expects the cache to serve what the store has. While the store lacks an app of the group, it has nothing to compare with. */
+async function expectCurrent(store: Store, cache: InfoCache, name: string, change: string): Promise<void> {
+  const current = await store.groupInfo(name).catch(() => 'unavailable' as const);
+  if (current === 'unavailable') return;
   const reply = await cache.read(name);
   const served = reply && [reply.body.toString(), reply.revision];
-  expect(served, `${name} after ${act}`).toEqual(truth && [text(truth), truth.revision]);
+  expect(served, `${name} after ${change}`).toEqual(current && [text(current), current.revision]);
 }
 
-it('serves no reply that is older than it may be, whatever happened to the store untold', async () => {
+it('the cache serves no reply older than its lifetime, after any changes that are not announced to it', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
       const path = join(await temporaryFolder(), 'store.sqlite');
@@ -75,15 +75,15 @@ it('serves no reply that is older than it may be, whatever happened to the store
         storeTimeout: () => new Promise(() => undefined),
       });
       await pass(store, [...APPS.map((name) => appStep(name, app('x:0'))), groupStep('edge', group('web'))]);
-      for (const { act, n, wait, polled } of steps) {
-        // At once: a reply can be made before, amid and after the change.
+      for (const { change, n, wait, polled } of steps) {
+        // Concurrently, so that a reply can be read before, during and after the change.
         await Promise.all([
-          ACTS[act]?.(store, n),
+          CHANGES[change]?.(store, n),
           polled === null ? null : cache.read(polled).catch(() => null),
         ]);
         clock.now += wait;
         if (wait < LIFETIME) continue;
-        for (const name of GROUPS) await expectTruth(store, cache, name, act);
+        for (const name of GROUPS) await expectCurrent(store, cache, name, change);
       }
       await store.close();
     }),

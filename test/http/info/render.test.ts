@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { appDefaults, completeApp } from '../../../src/desired/app.ts';
 import { renderInfo } from '../../../src/http/info/render.ts';
 import { infoRecord } from '../../../src/http/records.ts';
@@ -16,12 +16,14 @@ function infoOf(count: number): GroupInfo {
   return { group, apps, revision: 'r' };
 }
 
-it.each([0, 1, 3])('gives the record of a group with %i apps as JSON', async (count) => {
-  const info = infoOf(count);
-  expect(await renderInfo(info)).toBe(JSON.stringify(infoRecord(info)));
-});
+describe('renderInfo', () => {
+  it.each([0, 1, 3])('returns the record of a group with %i apps as JSON', async (count) => {
+    const info = infoOf(count);
+    expect(await renderInfo(info)).toBe(JSON.stringify(infoRecord(info)));
+  });
 
-it('gives way to others where a group lists very many apps', async () => {
-  const info = infoOf(1000);
-  expect(await yieldsDuring(() => renderInfo(info))).toBeGreaterThan(100);
+  it('yields to other work while it renders a group with very many apps', async () => {
+    const info = infoOf(1000);
+    expect(await yieldsDuring(() => renderInfo(info))).toBeGreaterThan(100);
+  });
 });

@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerClientError } from '../../../src/http/protocol/client-error.ts';
 
-/** What a server that does not wait for long answers to these bytes, until it ends the connection. */
+/** Sends these bytes to a server with short timeouts; resolves to everything that it sends before it closes the connection. */
 async function answerTo(bytes: string): Promise<string> {
   const app = Fastify({
     clientErrorHandler: answerClientError,
@@ -23,15 +23,16 @@ async function answerTo(bytes: string): Promise<string> {
   return text;
 }
 
-describe('what never becomes a request', () => {
+describe('answerClientError', () => {
+  // Not JSON, since it can be a poll, and workers stop their containers on any JSON without `apps`.
   it.each([
-    ['half a poll', 'GET /api/v2/device_groups/edge/info HTTP/1.1\r\nHost: x\r\n'],
+    ['a poll without the end of its headers', 'GET /api/v2/device_groups/edge/info HTTP/1.1\r\nHost: x\r\n'],
     [
-      'half a body',
+      'a body without its end',
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{',
     ],
-    ['a connection on which nothing came', ''],
-  ])('%s is a 408, and no JSON: workers stop their containers at one without apps', async (_, bytes) => {
+    ['a connection without any bytes', ''],
+  ])('answers a request that takes too long with 408 as plain text: %s', async (_, bytes) => {
     const reply = await answerTo(bytes);
     expect(reply).toMatch(
       /^HTTP\/1\.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text\/plain/,
@@ -40,21 +41,24 @@ describe('what never becomes a request', () => {
   });
 
   it.each([
-    ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['no HTTP', '\u0016\u0003\u0001', 400],
+    ['headers that are too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['bytes of TLS', '\u0016\u0003\u0001', 400],
     [
-      'two lengths',
+      'both Content-Length and Transfer-Encoding',
       'GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
       400,
     ],
-  ])('%s: an error as of every other route, and the end of the connection', async (_, bytes, status) => {
-    const [head = '', body = ''] = (await answerTo(bytes)).split('\r\n\r\n');
-    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    expect(head).toContain('connection: close');
-    expect(JSON.parse(body)).toEqual({ error: expect.any(String) });
-  });
+  ])(
+    'answers bytes that cannot be parsed with a JSON error, and closes the connection: %s',
+    async (_, bytes, status) => {
+      const [head = '', body = ''] = (await answerTo(bytes)).split('\r\n\r\n');
+      expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      expect(head).toContain('connection: close');
+      expect(JSON.parse(body)).toEqual({ error: expect.any(String) });
+    },
+  );
 
-  it('says what the parser stumbled over', async () => {
+  it('gives the reason of the parser', async () => {
     const reply = await answerTo('GET /\u00e9 HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(reply).toMatch(/"error":"this is not an HTTP\/1.1 request: Invalid char in url path"/);
   });

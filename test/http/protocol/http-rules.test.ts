@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, SMALL_FLEET } from '../../support/manager.ts';
 import { suiteManager } from '../../support/suite.ts';
 
-describe('what HTTP/1.1 asks of every request', () => {
+describe('the rules of HTTP/1.1', () => {
   const manager = suiteManager({ files: SMALL_FLEET, logLevel: 'info' });
 
-  /** What is answered to a request with these lines after its first one, until the connection ends. */
+  /** Sends a GET with these lines after its first ones; resolves to the reply once the server has closed the connection. */
   async function answerTo(
     lines: readonly string[],
     { path = '/api/v2/apps', version = '1.1', authorization = AUTHORIZATION, connection = 'close' } = {},
@@ -32,14 +32,14 @@ describe('what HTTP/1.1 asks of every request', () => {
   it.each<[string, string[], string, number]>([
     ['no Host', [], '/api/v2/apps', 400],
     ['two Hosts', ['Host: a', 'Host: b'], '/api/v2/apps', 400],
-    ['no Host, a poll', [], INFO, 400],
-    ['two Hosts, a poll', ['Host: a', 'host: a'], INFO, 400],
-    ['no Host, a path that is not there', [], '/nothing', 400],
-    ['an expectation that is none', ['Host: a', 'Expect: nonsense'], '/api/v2/apps', 417],
-    ['an expectation that is none, a poll', ['Host: a', 'Expect: nonsense'], INFO, 417],
-  ])('%s: an error as of every other request', async (_, lines, path, status) => {
-    expect((await answerTo(['Host: a'], { path: INFO })).status, 'a reply is ready').toBe(200);
-    // Who sends no Host cannot be sure of where the next request begins: the server ends that connection itself.
+    ['no Host, in a poll', [], INFO, 400],
+    ['two Hosts, in a poll', ['Host: a', 'host: a'], INFO, 400],
+    ['no Host, for an unknown path', [], '/unknown', 400],
+    ['an unknown expectation', ['Host: a', 'Expect: nonsense'], '/api/v2/apps', 417],
+    ['an unknown expectation, in a poll', ['Host: a', 'Expect: nonsense'], INFO, 417],
+  ])('refuse a request with a JSON error that names the header: %s', async (_, lines, path, status) => {
+    expect((await answerTo(['Host: a'], { path: INFO })).status, 'a reply is ready for polls').toBe(200);
+    // After a 400, the server closes the connection even if the client would keep it.
     const connection = status === 400 ? 'keep-alive' : 'close';
     const reply = await answerTo(lines, { path, connection });
     expect(reply.status).toBe(status);
@@ -47,42 +47,42 @@ describe('what HTTP/1.1 asks of every request', () => {
     expect(JSON.parse(reply.body)).toEqual({ error: expect.stringMatching(/Host|Expect/) });
     expect(reply.head).toContain('content-type: application/json; charset=utf-8');
     expect(reply.head).toMatch(/x-request-id: \S+/);
-    // It comes before credentials, so it tells nothing of the fleet.
+    // This check comes before credentials, so the reply must not reveal anything about the fleet.
     expect(reply.head).not.toContain('holdfast-revision');
   });
 
   it.each<[string, string[], string]>([
     ['an empty Host', ['Host:'], '1.1'],
-    ['HTTP/1.0 without Host, which it does not know', [], '1.0'],
-    ['HTTP/1.0 with an expectation, which it does not know (RFC 9110, 10.1.1)', ['Expect: nonsense'], '1.0'],
-    ['the expectation that there is', ['Host: a', 'Expect: 100-continue'], '1.1'],
-  ])('%s is fine', async (_, lines, version) => {
+    ['no Host in HTTP/1.0, which does not define it', [], '1.0'],
+    ['any expectation in HTTP/1.0, where it is ignored (RFC 9110, 10.1.1)', ['Expect: nonsense'], '1.0'],
+    ['the expectation 100-continue', ['Host: a', 'Expect: 100-continue'], '1.1'],
+  ])('allow %s', async (_, lines, version) => {
     for (const path of ['/api/v2/apps', INFO])
       expect((await answerTo(lines, { path, version })).head).toMatch(/^http\/1.1 [12]0/);
   });
 
   it.each([
     ['a target with scheme and host (RFC 9112, 3.2.2)', 'http://fleet.example/api/v2/apps'],
-    ['a scheme in capitals', 'HTTP://FLEET.EXAMPLE:80/api/v2/apps?x=1'],
-    ['letters that need not be escaped, and are', '/api/v2/%61pps'],
-  ])('%s is the same path, and needs the same credentials', async (_, path) => {
+    ['the same with scheme and host in capitals, and a query', 'HTTP://FLEET.EXAMPLE:80/api/v2/apps?x=1'],
+    ['a letter that is escaped without need', '/api/v2/%61pps'],
+  ])('make another spelling the same path, which needs the same credentials: %s', async (_, path) => {
     const reply = await answerTo(['Host: a'], { path });
     expect([reply.status, reply.body]).toEqual([200, (await manager().get('/api/v2/apps')).text]);
     expect((await answerTo(['Host: a'], { path, authorization: 'Basic bad' })).status).toBe(401);
   });
 
-  it('a header that goes on in the next line is refused (RFC 9112, 5.2)', async () => {
+  it('refuse a header that continues in the next line (RFC 9112, 5.2)', async () => {
     const reply = await answerTo(['Host: a', 'If-None-Match: "x",', ' "y"'], { path: INFO });
     expect([reply.status, JSON.parse(reply.body)]).toEqual([400, { error: expect.any(String) }]);
   });
 
-  it('a header that stands twice is one list (RFC 9110, 5.3)', async () => {
+  it('join a header that occurs twice into one list (RFC 9110, 5.3)', async () => {
     const tag = (await manager().get(INFO)).headers.get('etag');
     const lines = ['Host: a', 'If-None-Match: "x"', `If-None-Match: ${tag}`];
     expect((await answerTo(lines, { path: INFO })).status).toBe(304);
   });
 
-  it('requests on one connection that do not wait are answered in their order', async () => {
+  it('answer pipelined requests in their order', async () => {
     const { hostname, port } = new URL(manager().service.address);
     const socket = connect(Number(port), hostname).setEncoding('utf8');
     await once(socket, 'connect');

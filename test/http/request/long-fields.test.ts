@@ -10,15 +10,15 @@ async function costOf(task: () => Promise<unknown>): Promise<number> {
   return (user + system) / 1000;
 }
 
-describe('a body with as many names as it has room for', () => {
+describe('an update of a group with 100,000 unknown apps', () => {
   const manager = suiteManager({ files: SMALL_FLEET, logLevel: 'silent' });
   const names = Array.from({ length: 100_000 }, (_, index) => `a${100_000 + index}`);
 
-  it('is refused at the price of a few requests, and with every name that is unknown', async () => {
+  it('is refused with every unknown name, and costs little more processor time than a read', async () => {
     const update = () => manager().put('/api/v2/device_groups/edge/update', { apps: ['web', ...names] });
     const { status, body } = await update();
     expect([status, body.apps]).toEqual([403, names]);
-    const [few, many] = [await costOf(() => manager().get('/api/v2/apps/web')), await costOf(update)];
-    expect(many).toBeLessThan(few + 600);
+    const read = await costOf(() => manager().get('/api/v2/apps/web'));
+    expect(await costOf(update)).toBeLessThan(read + 600);
   });
 });

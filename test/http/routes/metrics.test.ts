@@ -5,12 +5,12 @@ import { suiteManager } from '../../support/suite.ts';
 describe('GET /metrics', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
-  it('needs credentials', async () => {
+  it('requires credentials, however its path is spelt', async () => {
     for (const path of ['/metrics', '/metrics/', '//metrics', '/metrics?x', '/%6detrics'])
       expect((await manager().get(path, { authorization: null })).status, path).toBe(401);
   });
 
-  it('tells of passes, requests, problems and the process', async () => {
+  it('has metrics of passes, requests, problems and the process', async () => {
     await manager().get('/api/v2/apps');
     const { status, headers, text } = await manager().get('/metrics');
     expect(status).toBe(200);
@@ -24,9 +24,13 @@ describe('GET /metrics', () => {
     expect(text).toMatch(/^process_resident_memory_bytes \d+/m);
   });
 
-  it('counts problems', async () => {
+  it('has the number of current problems', async () => {
     await manager().repository.commit({ 'desired-state/apps/bad.yaml': 'x: 1\n' });
     await manager().reconcile();
-    expect((await manager().get('/metrics')).text).toMatch(/^holdfast_problems [1-9]/m);
+    const { problems } = (await manager().get('/api/v2/reconcile')).body;
+    expect(problems).not.toEqual([]);
+    expect((await manager().get('/metrics')).text).toMatch(
+      new RegExp(`^holdfast_problems ${problems.length}$`, 'm'),
+    );
   });
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PASSWORD, SMALL_FLEET, startManager, USER } from '../../support/manager.ts';
+import { PASSWORD, SMALL_FLEET, startManager, type TestManager, USER } from '../../support/manager.ts';
 import { suiteManager } from '../../support/suite.ts';
 
 const URL = '/api/v2/operations';
@@ -13,6 +13,14 @@ interface Entry {
   name: string | null;
 }
 
+/** Hides the table of operations from the manager, as a damaged store would; returns the database. */
+function withoutOperations({ dataFolder }: TestManager): InstanceType<typeof DatabaseSync> {
+  const db = new DatabaseSync(join(dataFolder, 'store.sqlite'), { timeout: 1000 });
+  onTestFinished(() => db.close());
+  db.exec('ALTER TABLE operations RENAME TO away');
+  return db;
+}
+
 describe('GET /api/v2/operations', () => {
   const manager = suiteManager({ files: SMALL_FLEET }, async (m) => {
     await m.post('/api/v2/apps/web/restart', undefined, { headers: { 'x-request-id': 'one' } });
@@ -22,12 +30,12 @@ describe('GET /api/v2/operations', () => {
   });
   const page = async (query = ''): Promise<Entry[]> => (await manager().get(URL + query)).body.operations;
 
-  it('tells who did what, when, and which ids that gave; newest first', async () => {
+  it('returns who did what, when, and the ids that resulted, newest first', async () => {
     const { status, body } = await manager().get(URL);
     expect(status).toBe(200);
     const [id, at] = [expect.any(Number), expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/)];
     const common = { id, at, actor: USER };
-    // The ids are those that the records have: a restart of a stopped app starts it by a commit, and counts too.
+    // The restart of a stopped app starts it by a commit, but is logged like any other.
     const web = (await manager().get('/api/v2/apps/web')).body.app_id;
     const cron = (await manager().get('/api/v2/apps/cron')).body.app_id;
     const prune = (await manager().get('/api/v2/device_groups/edge')).body.prune_id;
@@ -41,7 +49,7 @@ describe('GET /api/v2/operations', () => {
     });
   });
 
-  it('pages: before is the id of the last entry that was seen', async () => {
+  it('returns the next page for the id of the last entry as "before"', async () => {
     const all = await page();
     const ids = all.map(({ id }) => id);
     expect(ids).toEqual([...ids].sort((a, b) => b - a));
@@ -62,19 +70,19 @@ describe('GET /api/v2/operations', () => {
     ['before=1.5', 'before'],
     ['before=1&before=2', 'before'],
     ['before[$gt]=1', 'before[$gt]'],
-  ])('400 naming the parameter: %s', async (query, parameter) => {
+  ])('refuses a bad parameter with a 400 that names it: %s', async (query, parameter) => {
     const { status, body } = await manager().get(`${URL}?${query}`);
     expect(status).toBe(400);
     expect(body).toEqual({ invalid_parameters: { [parameter]: expect.any(String) } });
   });
 
-  it('names every bad parameter at once, and ignores unknown ones', async () => {
+  it('reports every bad parameter at once, and ignores unknown ones', async () => {
     const { body } = await manager().get(`${URL}?page_size=x&before=y`);
     expect(Object.keys(body.invalid_parameters).sort()).toEqual(['before', 'page_size']);
     expect((await manager().get(`${URL}?colour=red`)).status).toBe(200);
   });
 
-  it('needs credentials; other methods are 405', async () => {
+  it('requires credentials, and refuses other methods with 405', async () => {
     const wrong = `Basic ${Buffer.from(`${USER}:${PASSWORD}x`).toString('base64')}`;
     for (const authorization of [null, wrong]) {
       const { status, text } = await manager().get(URL, { authorization });
@@ -84,7 +92,7 @@ describe('GET /api/v2/operations', () => {
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 
-  it('is described', async () => {
+  it('is described in /openapi.json with its parameters and statuses', async () => {
     const { body } = await manager().get('/openapi.json');
     const { get } = body.paths[URL];
     expect(get.parameters).toMatchObject([
@@ -100,7 +108,7 @@ describe('GET /api/v2/operations', () => {
   });
 });
 
-it('GET /api/v2/operations: the log outlives the process, and configuration changes are not in it', async () => {
+it('GET /api/v2/operations returns operations from before a restart, and no configuration changes', async () => {
   const first = await startManager({ files: SMALL_FLEET });
   expect((await first.get(URL)).body).toEqual({ operations: [] });
   await first.put('/api/v2/apps/web/update', { container_image: 'nginx:1.27' });
@@ -110,22 +118,18 @@ it('GET /api/v2/operations: the log outlives the process, and configuration chan
   expect(operations.map(({ action }: Entry) => action)).toEqual(['prune-all']);
 });
 
-it('GET /api/v2/operations: 503 while the store cannot be read', async () => {
+it('GET /api/v2/operations answers 503 while the store cannot be read', async () => {
   const manager = await startManager({ files: SMALL_FLEET });
-  const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 1000 });
-  onTestFinished(() => db.close());
-  db.exec('ALTER TABLE operations RENAME TO away');
+  const db = withoutOperations(manager);
   const { status, body } = await manager.get(URL);
   expect([status, body]).toMatchObject([503, { error: expect.any(String), request_id: expect.any(String) }]);
   db.exec('ALTER TABLE away RENAME TO operations');
   expect((await manager.get(URL)).status).toBe(200);
 });
 
-it('the restart of a stopped app that could not be logged is told with its commit', async () => {
+it('the restart of a stopped app whose operation cannot be stored is a 503 with its commit', async () => {
   const manager = await startManager({ files: SMALL_FLEET });
-  const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 1000 });
-  onTestFinished(() => db.close());
-  db.exec('ALTER TABLE operations RENAME TO away');
+  withoutOperations(manager);
   const { status, body } = await manager.post('/api/v2/apps/cron/restart');
   const revision = await manager.repository.git('rev-parse', 'HEAD');
   expect([status, body]).toMatchObject([503, { error: expect.any(String), revision, applied: true }]);

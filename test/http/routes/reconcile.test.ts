@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
-it('tells very many problems in parts, and in order', async () => {
+it('GET and POST /api/v2/reconcile send very many problems in parts, sorted by file', async () => {
   const notes = Array.from({ length: 2500 }, (_, index) => `notes/${index}.txt`);
   const manager = await startManager({
     files: { ...SMALL_FLEET, ...Object.fromEntries(notes.map((path) => [path, 'x'])) },
@@ -10,8 +10,7 @@ it('tells very many problems in parts, and in order', async () => {
   for (const method of ['GET', 'POST']) {
     const { status, headers, body } = await manager.request(method, '/api/v2/reconcile');
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
-    // Not as one text: that takes the time of all of it at once.
-    expect(headers.get('content-length')).toBeNull();
+    expect(headers.get('content-length'), 'the length of a reply in parts').toBeNull();
     expect(body).toMatchObject({ state: 'applied', branch: 'main', error: null });
     expect(body.problems.map(({ file }: { file: string }) => file)).toEqual([...notes].sort());
     expect(body.problems[0]).toEqual({

@@ -7,14 +7,14 @@ import { buildEngine, testReconciler, wrap } from '../../support/engine.ts';
 import { SMALL_FLEET } from '../../support/manager.ts';
 
 /**
- * Probes of a manager that has not looked yet, on a store that has a fleet. `read` stands before each look at what that
- * holds; `onState` is told when a probe has its state.
+ * Serves the status and the probes of a manager that has made no pass yet, on a store that has a fleet. `beforeRead` runs
+ * before each read of the applied objects, `onState` after each read of the store's state.
  */
-async function startProbes(read: () => Promise<void>, onState = () => {}): Promise<FastifyInstance> {
+async function startProbes(beforeRead: () => Promise<void>, onState = () => {}): Promise<FastifyInstance> {
   const { source, store, reconciler } = await buildEngine({ files: SMALL_FLEET });
   await reconciler.start();
   const appliedObjects = async () => {
-    await read();
+    await beforeRead();
     return store.appliedObjects();
   };
   const state = () => store.state().finally(onState);
@@ -32,29 +32,29 @@ async function startProbes(read: () => Promise<void>, onState = () => {}): Promi
 
 const STATUS = '/api/v2/status';
 
-it('workers that ask while the store is slow wait for one look at what it holds, and none looks again', async () => {
-  let [looks, asked] = [0, 0];
+it('/api/v2/status reads the applied objects once for concurrent and later requests', async () => {
+  let [reads, waiting] = [0, 0];
   let finish: () => void = () => {};
   const slow = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const read = () => {
-    looks += 1;
+  const beforeRead = () => {
+    reads += 1;
     return slow;
   };
-  const app = await startProbes(read, () => {
-    asked += 1;
+  const app = await startProbes(beforeRead, () => {
+    waiting += 1;
   });
   const replies = [STATUS, STATUS, STATUS].map((url) => app.inject(url));
-  await expect.poll(() => asked).toBe(replies.length);
+  await expect.poll(() => waiting).toBe(replies.length);
   await setImmediate();
   finish();
   expect((await Promise.all(replies)).map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
   expect((await app.inject(STATUS)).statusCode).toBe(200);
-  expect(looks).toBe(1);
+  expect(reads).toBe(1);
 });
 
-it('a look that failed is made again', async () => {
+it('/api/v2/status is 503 while the applied objects cannot be read, and 200 once they can', async () => {
   let isBroken = true;
   const app = await startProbes(async () => {
     if (isBroken) JSON.parse('{"PASSWORD": hunter2}');
@@ -65,11 +65,11 @@ it('a look that failed is made again', async () => {
   expect((await app.inject(STATUS)).statusCode).toBe(200);
 });
 
-it('a probe does not read what the store holds', async () => {
-  let looks = 0;
+it('/readyz does not read the applied objects', async () => {
+  let reads = 0;
   const app = await startProbes(async () => {
-    looks += 1;
+    reads += 1;
   });
   expect((await app.inject('/readyz')).statusCode).toBe(200);
-  expect(looks).toBe(0);
+  expect(reads).toBe(0);
 });

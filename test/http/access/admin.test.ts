@@ -11,6 +11,19 @@ async function adminAccount(options: AdminOptions) {
   return account;
 }
 
+/** A file as it is stored, with the hash of a password that no test knows: hashing one takes long. */
+const VALID_FILE = JSON.stringify(
+  {
+    user: 'admin',
+    password: {
+      ...{ algorithm: 'scrypt', cost: 32_768, blockSize: 8, parallelization: 1 },
+      ...{ salt: 'c2FsdA==', hash: `${'h'.repeat(43)}=` },
+    },
+  },
+  null,
+  2,
+);
+
 describe("the administrator's file", () => {
   /** Options without an account, and the passwords that were shown. */
   const prepare = async () => {
@@ -45,12 +58,13 @@ describe("the administrator's file", () => {
     ['another algorithm', (text: string) => text.replace('scrypt', 'md5')],
   ])('is refused, and kept as it is, if it has %s', async (_, damage) => {
     const { shown, setup } = await prepare();
-    await adminAccount(setup);
-    const text = damage(await readFile(setup.file, 'utf8'));
+    await writeFile(setup.file, VALID_FILE);
+    expect((await adminAccount(setup)).user.name).toBe('admin');
+    const text = damage(VALID_FILE);
     await writeFile(setup.file, text);
     await expect(adminAccount(setup)).rejects.toMatchObject({ kind: 'invalid' });
     expect(await readFile(setup.file, 'utf8')).toBe(text);
-    expect(shown).toHaveLength(1);
+    expect(shown).toEqual([]);
   });
 
   it('stops the start if it cannot be read, and is not replaced', async () => {

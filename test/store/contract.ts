@@ -10,9 +10,9 @@ import { seedsContract } from './contract/seeds.ts';
 import { stateContract } from './contract/state.ts';
 import { type OpenStore, withStore } from './contract/support.ts';
 
-/** What every store must do, whatever it is made of: each sentence of `Store` and its methods has a test here. */
+/** The tests that every store must pass: each promise of `Store` and its methods has one. */
 export function storeContract(name: string, open: OpenStore): void {
-  describe(`${name} keeps the contract of a store:`, () => {
+  describe(`a store in ${name}`, () => {
     stateContract(open);
     applyContract(open);
     readsContract(open);

@@ -21,7 +21,7 @@ export function applyContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('apply', () => {
-    it('gives a name that never was the id 1', async () => {
+    it('assigns the id 1 to a new name', async () => {
       const given = await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
       expect(given).toEqual([
         { kind: 'app', name: 'web', id: 1 },
@@ -31,7 +31,7 @@ export function applyContract(open: OpenStore): void {
       expect(await groupIds(test.store, 'edge')).toEqual([1, 1]);
     });
 
-    it('raises the id of an updated object by one, and no other', async () => {
+    it('raises the id of an updated object by one, and no other id', async () => {
       await pass(test.store, [
         appStep('web', app('nginx')),
         appStep('db', app('pg')),
@@ -43,14 +43,14 @@ export function applyContract(open: OpenStore): void {
       expect(await groupIds(test.store, 'edge')).toEqual([1, 1]);
     });
 
-    it('keeps the prune id in an update of a group', async () => {
+    it('keeps the prune id of a group that is updated', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       await test.store.pruneGroup('edge', CONTEXT);
       await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
       expect(await groupIds(test.store, 'edge')).toEqual([2, 2]);
     });
 
-    it('keeps the _id of an object for its life, and gives a new one after a delete', async () => {
+    it('keeps the _id of an object until it is deleted', async () => {
       const oidOf = async () => (await test.store.app('web')).value?.oid;
       await pass(test.store, [appStep('web', app('nginx'))]);
       const first = await oidOf();
@@ -62,7 +62,7 @@ export function applyContract(open: OpenStore): void {
       expect(await oidOf()).not.toBe(first);
     });
 
-    it('gives a name that is made again ids above all it ever had', async () => {
+    it('assigns ids above all earlier ones to an object that is created again', async () => {
       await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group())]);
       await test.store.restartApp('web', CONTEXT);
       await test.store.pruneGroup('edge', CONTEXT);
@@ -75,14 +75,14 @@ export function applyContract(open: OpenStore): void {
       expect(await groupIds(test.store, 'edge')).toEqual([2, 4]);
     });
 
-    it('counts apps and groups of one name apart', async () => {
+    it('counts the ids of an app and a group with the same name separately', async () => {
       await pass(test.store, [appStep('same', app('nginx')), groupStep('same', group())]);
       await pass(test.store, [appStep('same', app('nginx:2'))]);
       expect(await appId(test.store, 'same')).toBe(2);
       expect(await groupIds(test.store, 'same')).toEqual([1, 1]);
     });
 
-    it('drops the object of a delete and keeps its counters', async () => {
+    it('removes a deleted object and keeps its counters', async () => {
       await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
       expect(await pass(test.store, [groupStep('edge', null), appStep('web', null)])).toEqual([]);
       expect((await test.store.app('web')).value).toBeNull();
@@ -96,26 +96,26 @@ export function applyContract(open: OpenStore): void {
       expect(await counterOf(test.store, 'prune', 'edge')).toMatchObject({ last: 1 });
     });
 
-    it('raises nothing for a content that is stored already, in whatever order of keys', async () => {
+    it('raises no id for a content that is already stored, even with its keys in another order', async () => {
       const env = { A: '1', B: '2' };
       await pass(test.store, [
         appStep('web', app('nginx', { env_vars: env })),
         groupStep('edge', group('web')),
       ]);
       const { idSequence } = await test.store.state();
-      const turned = app('nginx', { env_vars: { B: '2', A: '1' } });
-      const reversed = Object.fromEntries(Object.entries(turned).reverse()) as typeof turned;
+      const reordered = app('nginx', { env_vars: { B: '2', A: '1' } });
+      const reversed = Object.fromEntries(Object.entries(reordered).reverse()) as typeof reordered;
       expect(await pass(test.store, [appStep('web', reversed), groupStep('edge', group('web'))])).toEqual([]);
       expect(await appId(test.store, 'web')).toBe(1);
       expect((await test.store.state()).idSequence).toBe(idSequence);
     });
 
-    it('raises the id for another order of a list', async () => {
+    it('raises the id if the order of a list changes', async () => {
       await pass(test.store, [groupStep('edge', group('a', 'b'))]);
       expect(await pass(test.store, [groupStep('edge', group('b', 'a'))])).toMatchObject([{ id: 2 }]);
     });
 
-    it('changes nothing when the same batch comes again', async () => {
+    it('changes nothing if the same batch is applied again, even after a restart of the manager', async () => {
       await pass(test.store, [
         appStep('old', app('x')),
         appStep('web', app('nginx')),
@@ -139,7 +139,7 @@ export function applyContract(open: OpenStore): void {
       expect(await everything(test.store)).toEqual(after);
     });
 
-    it('keeps an id that a restart gave since, when the same batch comes again', async () => {
+    it('keeps the id that a restart of the app gave if the same batch is applied again', async () => {
       const steps = [appStep('web', app('nginx'))];
       await pass(test.store, steps, 'r1');
       await test.store.restartApp('web', CONTEXT);
@@ -147,13 +147,13 @@ export function applyContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(2);
     });
 
-    it('tells how many steps are done, up to the last one', async () => {
-      const told: number[] = [];
+    it('reports the number of completed steps after each step', async () => {
+      const reported: number[] = [];
       const sequence = await test.store.claimHead(0, 'r1', AT);
       const steps = [appStep('web', app('nginx')), groupStep('edge', group('web')), appStep('gone', null)];
       const batch = { revision: 'r1', sequence, at: AT, steps, origins: [], rules: 'r1' };
-      await test.store.apply({ ...batch, onStep: (done) => void told.push(done) });
-      expect(told).toEqual([1, 2, 3]);
+      await test.store.apply({ ...batch, onStep: (done) => void reported.push(done) });
+      expect(reported).toEqual([1, 2, 3]);
     });
 
     it('sets the applied revision and its time', async () => {
@@ -179,7 +179,7 @@ export function applyContract(open: OpenStore): void {
       expect(await everything(test.store)).toEqual(before);
     });
 
-    it('keeps where contents came from, also where only the file is another now', async () => {
+    it('records the file of each object, and updates it if only the file has changed', async () => {
       const from = { path: 'apps/web.yaml', blob: 'aa' };
       const to = { path: 'apps/team/web.yaml', blob: 'bb' };
       await pass(test.store, [appStep('web', app('nginx'), from), groupStep('edge', group('web'), null)]);
@@ -206,20 +206,20 @@ export function applyContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(1);
     });
 
-    it('takes over the origin of a step whose content is stored already', async () => {
+    it('updates the file of an object by a step whose content is already stored', async () => {
       const origin = { path: 'apps/team/web.yaml', blob: 'cc' };
       await pass(test.store, [appStep('web', app('nginx'))]);
       await pass(test.store, [appStep('web', app('nginx'), origin)]);
       expect(await test.store.appliedObjects()).toMatchObject([{ name: 'web', origin }]);
     });
 
-    it('deletes what is not there without a trace', async () => {
+    it('ignores the delete of an object that is not stored', async () => {
       await pass(test.store, [appStep('web', null), groupStep('edge', null)]);
       expect(await test.store.counters(0)).toEqual([]);
       expect((await test.store.state()).idSequence).toBe(0);
     });
 
-    it('takes passes that come at once one after another, each whole', async () => {
+    it('applies concurrent batches one after another, each completely', async () => {
       const sequence = await test.store.claimHead(0, 'r1', AT);
       const batchOf = (image: string) => ({
         revision: 'r1',

@@ -21,8 +21,8 @@ async function objectsOf(store: Store): Promise<Objects> {
   return new Map(objects.map((object) => [keyOf(object.kind, object.name), object]));
 }
 
-/** What a caller makes of an earlier look and the changes since; null where the store cannot tell them. */
-async function caughtUp(store: Store, before: Objects, mark: string | null): Promise<Objects | null> {
+/** `before`, brought up to date with the changes since `mark`; null if the store does not know them. */
+async function broughtUpToDate(store: Store, before: Objects, mark: string | null): Promise<Objects | null> {
   const changes = mark === null ? null : await store.changedObjects(mark);
   if (changes === null) return null;
   const now = new Map(before);
@@ -31,48 +31,53 @@ async function caughtUp(store: Store, before: Objects, mark: string | null): Pro
   return now;
 }
 
-/** What devices of each group are told; null where that cannot be said now. */
-async function toldIn(store: Store): Promise<Map<string, Omit<GroupInfo, 'revision'> | null>> {
-  const told = new Map<string, Omit<GroupInfo, 'revision'> | null>();
+/** The reply for the devices of one group, without the revision; null if an app of the group is not stored. */
+type Info = Omit<GroupInfo, 'revision'> | null;
+
+/** What the devices of every group are served. */
+async function infoByGroup(store: Store): Promise<Map<string, Info>> {
+  const infos = new Map<string, Info>();
   for (const name of (await store.groupNames()).value) {
     const info = await store.groupInfo(name).catch(() => null);
-    told.set(name, info && { group: info.group, apps: info.apps });
+    infos.set(name, info && { group: info.group, apps: info.apps });
   }
-  return told;
+  return infos;
 }
 
-/** What a caller tells on, of what was told when it looked; null where everything may have changed. */
-async function stillTold(
-  store: Store,
-  { state, told }: { state: StoreState; told: Awaited<ReturnType<typeof toldIn>> },
-): Promise<Awaited<ReturnType<typeof toldIn>> | null> {
+interface Served {
+  state: StoreState;
+  infos: Map<string, Info>;
+}
+
+/** The replies of an earlier state that a cache may still serve: those that `changedForDevices` does not affect. */
+async function stillValid(store: Store, { state, infos }: Served): Promise<Map<string, Info>> {
   const changed = await store.changedForDevices(state);
-  if (changed === null) return null;
+  if (changed === null) return new Map();
   const keys = new Set(changed.map(({ kind, name }) => keyOf(kind, name)));
-  const isTouched = (name: string, info: Omit<GroupInfo, 'revision'> | null): boolean =>
+  const isAffected = (name: string, info: Info): boolean =>
     info === null ||
     keys.has(keyOf('device_group', name)) ||
     info.apps.some((app) => keys.has(keyOf('app', app.name)));
-  return new Map([...told].filter(([name, info]) => !isTouched(name, info)));
+  return new Map([...infos].filter(([name, info]) => !isAffected(name, info)));
 }
 
-const OTHER = { path: 'desired-state/other.yaml', blob: 'aa' };
+const OTHER_FILE = { path: 'desired-state/other.yaml', blob: 'aa' };
 
-/** Each changes something, or nothing; in this order each has something to work on. */
-const ACTS: Record<string, (store: Store) => Promise<unknown>> = {
-  'a change': (store) => pass(store, [appStep('web', app('v2'))], 'r2'),
+/** Every kind of write, some of which change no object. The order matters: each builds on those before it. */
+const WRITES: Record<string, (store: Store) => Promise<unknown>> = {
+  'an update': (store) => pass(store, [appStep('web', app('v2'))], 'r2'),
   'a new object': (store) => pass(store, [appStep('new', app('x')), groupStep('lab', group('new'))], 'r3'),
   'a deletion': (store) => pass(store, [groupStep('lab', null), appStep('new', null)], 'r4'),
-  'a change back': (store) => pass(store, [appStep('web', app('v1'))], 'r5'),
-  'another file': async (store) => {
+  'an update to an earlier content': (store) => pass(store, [appStep('web', app('v1'))], 'r5'),
+  'a moved file': async (store) => {
     const sequence = await store.claimHead((await store.state()).sequence, 'r6', AT);
-    const origins = [{ kind: 'app' as const, name: 'web', origin: OTHER }];
+    const origins = [{ kind: 'app' as const, name: 'web', origin: OTHER_FILE }];
     await store.apply({ revision: 'r6', sequence, at: AT, steps: [], origins, rules: 'r1' });
   },
   'a restart': (store) => store.restartApp('web', CONTEXT),
-  'a prune': (store) => store.pruneGroup('edge', CONTEXT),
-  'a prune of all': (store) => store.pruneAll(CONTEXT),
-  'an attempt': (store) => store.markAttempted('r7', AT),
+  'a prune of one group': (store) => store.pruneGroup('edge', CONTEXT),
+  'a prune of all groups': (store) => store.pruneAll(CONTEXT),
+  'a revision that is not applied': (store) => store.markAttempted('r7', AT),
   'a seeding that drops an object': (store) =>
     seed(store, { seeds: [{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }], idSequence: 0 }),
 };
@@ -81,34 +86,34 @@ export function changesContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('changedObjects', () => {
-    it('brings whoever looked before to where the store is, or says that it cannot', async () => {
+    it('either brings the objects of every earlier state up to date, or returns null', async () => {
       const first = [appStep('web', app('v1')), appStep('db', app('pg')), groupStep('edge', group('web'))];
       await pass(test.store, first);
-      const looks: { mark: string | null; objects: Objects }[] = [];
-      for (const [act, run] of Object.entries(ACTS)) {
+      const snapshots: { mark: string | null; objects: Objects }[] = [];
+      for (const [name, write] of Object.entries(WRITES)) {
         const { mark } = await test.store.state();
-        looks.push({ mark, objects: await objectsOf(test.store) });
-        await run(test.store);
+        snapshots.push({ mark, objects: await objectsOf(test.store) });
+        await write(test.store);
         const now = await objectsOf(test.store);
-        for (const look of looks) {
-          const found = await caughtUp(test.store, look.objects, look.mark);
-          if (found !== null) expect(found, act).toEqual(now);
+        for (const { objects, mark } of snapshots) {
+          const found = await broughtUpToDate(test.store, objects, mark);
+          if (found !== null) expect(found, name).toEqual(now);
         }
       }
     });
 
-    it('works with a mark of before a restart of the manager', async () => {
+    it('either accepts a mark from before a restart of the manager, or returns null for it', async () => {
       await pass(test.store, [appStep('web', app('v1'))]);
       const { mark } = await test.store.state();
       const before = await objectsOf(test.store);
       await pass(test.store, [appStep('web', app('v2'))]);
       const store = await test.reopen();
-      const found = await caughtUp(store, before, mark);
+      const found = await broughtUpToDate(store, before, mark);
       if (found !== null) expect(found).toEqual(await objectsOf(store));
     });
 
     it.each(['0/', '/', '7/0123456789abcdef01234567', 'x'])(
-      'cannot tell for %s, which is no mark of this store',
+      'returns null for %s, which is not a mark of this store',
       async (mark) => {
         await pass(test.store, [appStep('web', app('v1'))]);
         expect(await test.store.changedObjects(mark)).toBeNull();
@@ -117,7 +122,7 @@ export function changesContract(open: OpenStore): void {
   });
 
   describe('changedForDevices', () => {
-    it('names each group that is told something else, or an app of it', async () => {
+    it('names every group whose reply changed, or one of its apps', async () => {
       const first = [
         appStep('web', app('v1')),
         appStep('db', app('pg')),
@@ -126,22 +131,22 @@ export function changesContract(open: OpenStore): void {
         groupStep('none', group()),
       ];
       await pass(test.store, first);
-      const looks: Parameters<typeof stillTold>[1][] = [];
-      let spared = 0;
-      for (const [act, run] of Object.entries(ACTS)) {
-        looks.push({ state: await test.store.state(), told: await toldIn(test.store) });
-        await run(test.store);
-        const now = await toldIn(test.store);
-        for (const look of looks) {
-          const still = (await stillTold(test.store, look)) ?? new Map();
-          spared += still.size;
-          expect(new Map([...still.keys()].map((name) => [name, now.get(name)])), act).toEqual(still);
+      const earlier: Served[] = [];
+      let valid = 0;
+      for (const [name, write] of Object.entries(WRITES)) {
+        earlier.push({ state: await test.store.state(), infos: await infoByGroup(test.store) });
+        await write(test.store);
+        const now = await infoByGroup(test.store);
+        for (const served of earlier) {
+          const infos = await stillValid(test.store, served);
+          valid += infos.size;
+          expect(new Map([...infos.keys()].map((group) => [group, now.get(group)])), name).toEqual(infos);
         }
       }
-      expect(spared).toBeGreaterThan(0);
+      expect(valid).toBeGreaterThan(0);
     });
 
-    it('names nothing where only the applied revision is another', async () => {
+    it('names nothing if only the applied revision changed', async () => {
       await pass(test.store, [appStep('web', app('v1')), groupStep('edge', group('web'))]);
       const state = await test.store.state();
       await pass(test.store, [], 'r2');

@@ -7,28 +7,28 @@ import { type OpenedStore, pass, seed } from './support.ts';
 type WithStore = (body: (opened: OpenedStore) => Promise<void>) => Promise<void>;
 
 const FLOOR = 1_800_000_000;
-const HISTORY = fc.array(anyAction, { minLength: 3, maxLength: 12 });
+const anyActions = fc.array(anyAction, { minLength: 3, maxLength: 12 });
 
-interface Life {
-  /** Everything that devices were ever served, by counter. */
+interface Run {
+  /** Everything that devices were served, by counter. */
   served: Map<string, { id: number; content: string }[]>;
   /** What they are served at the end. */
   now: Served;
-  /** The counters after each action. */
+  /** The record of ids after each action. */
   records: CounterRow[][];
 }
 
-/** The life of a store from its first action to its last. */
-async function live(opened: OpenedStore, actions: readonly Action[]): Promise<Life> {
-  const life: Life = { served: new Map(), now: new Map(), records: [] };
+/** Performs the actions on a store. */
+async function performAll(opened: OpenedStore, actions: readonly Action[]): Promise<Run> {
+  const run: Run = { served: new Map(), now: new Map(), records: [] };
   let { store } = opened;
   for (const action of actions) {
     store = await perform(opened, store, action);
-    life.now = await servedBy(store);
-    for (const [key, one] of life.now) life.served.set(key, [...(life.served.get(key) ?? []), one]);
-    life.records.push(await store.counters(0));
+    run.now = await servedBy(store);
+    for (const [key, one] of run.now) run.served.set(key, [...(run.served.get(key) ?? []), one]);
+    run.records.push(await store.counters(0));
   }
-  return life;
+  return run;
 }
 
 /** What git holds at the end: the last variant of each object. */
@@ -37,7 +37,7 @@ function head(actions: readonly Action[]): Change[] {
   return [...new Map(changes.map((change) => [`${change.kind}/${change.name}`, change])).values()];
 }
 
-/** Brings a store that lost its memory to the head of git, as the first pass after a start does. */
+/** Seeds a new or restored store and brings it to the head of git, as the first pass after a start does. */
 async function recover(
   store: Store,
   seeds: readonly CounterRow[],
@@ -48,50 +48,53 @@ async function recover(
   return servedBy(store);
 }
 
-/** A device acts on an id only if it is above all that it saw; it may have seen everything. */
-function expectSafe(life: Life, now: Served): void {
+/**
+ * Checks that each id is above those that were served with other contents: a device ignores an id that is not above
+ * all that it saw, and it can have seen every one.
+ */
+function expectSafe(run: Run, now: Served): void {
   for (const [key, { id, content }] of now) {
-    const others = (life.served.get(key) ?? []).filter((one) => one.content !== content);
+    const others = (run.served.get(key) ?? []).filter((one) => one.content !== content);
     expect(Math.max(0, ...others.map((one) => one.id))).toBeLessThan(id);
   }
 }
 
 export function idsLoss(withStore: WithStore): void {
-  describe('ids after a loss', () => {
-    it('stay what they were in a store restored from any backup, with an up-to-date record', async () => {
-      const property = fc.asyncProperty(HISTORY, fc.nat({ max: 12 }), async (actions, backup) => {
+  describe('ids after the loss of a store', () => {
+    it('are unchanged in a store restored from any backup, if the record is up to date', async () => {
+      const property = fc.asyncProperty(anyActions, fc.nat({ max: 12 }), async (actions, backup) => {
         await withStore(async (opened) => {
-          const life = await live(opened, actions);
+          const run = await performAll(opened, actions);
           await withStore(async (restored) => {
-            await live(restored, actions.slice(0, backup));
+            await performAll(restored, actions.slice(0, backup));
             const store = await restored.reopen();
-            const now = await recover(store, life.records.at(-1) ?? [], actions);
-            expectSafe(life, now);
-            expect(now).toEqual(life.now);
+            const now = await recover(store, run.records.at(-1) ?? [], actions);
+            expectSafe(run, now);
+            expect(now).toEqual(run.now);
             const changed = head(actions).map((change) => ({ ...change, variant: 1 + (change.variant % 3) }));
             await pass(store, changed.map(stepOf));
-            expectSafe(life, await servedBy(store));
+            expectSafe(run, await servedBy(store));
           });
         });
       });
       await fc.assert(property, { numRuns: 25 });
     });
 
-    it('are above all that was served where the record is old and gives no hash of what changed since', async () => {
-      const property = fc.asyncProperty(HISTORY, fc.nat({ max: 11 }), async (actions, recorded) => {
+    it('are above those that were served with other contents, if the record is old and lacks the hash of each later change', async () => {
+      const property = fc.asyncProperty(anyActions, fc.nat({ max: 11 }), async (actions, recorded) => {
         await withStore(async (opened) => {
-          const life = await live(opened, actions);
+          const run = await performAll(opened, actions);
           const since = new Set(
             head(actions.slice(recorded + 1)).map((change) => `${change.kind}/${change.name}`),
           );
-          const record = life.records[Math.min(recorded, life.records.length - 1)] ?? [];
-          const known = new Map((life.records.at(-1) ?? []).map((row) => [`${row.kind}/${row.name}`, row]));
+          const record = run.records[Math.min(recorded, run.records.length - 1)] ?? [];
+          const known = new Map((run.records.at(-1) ?? []).map((row) => [`${row.kind}/${row.name}`, row]));
           const old = new Map(record.map((row) => [`${row.kind}/${row.name}`, row]));
           const seeds = [...known].map(([key, { kind, name }]) => {
             const row = old.get(key) ?? { kind, name, last: 0, hash: null };
             return since.has(key) ? { ...row, hash: null } : row;
           });
-          await withStore(async (lost) => expectSafe(life, await recover(lost.store, seeds, actions)));
+          await withStore(async (fresh) => expectSafe(run, await recover(fresh.store, seeds, actions)));
         });
       });
       await fc.assert(property, { numRuns: 25 });

@@ -47,7 +47,7 @@ export function stepOf({ kind, name, variant }: Change): Step {
   return kind === 'app' ? appStep(name, APPS[variant] ?? null) : groupStep(name, GROUPS[variant] ?? null);
 }
 
-/** Does it, and gives the store, which is another one after `reopen`. */
+/** Performs an action. Resolves to the store, which is another object after `reopen`. */
 export async function perform(opened: OpenedStore, store: Store, action: Action): Promise<Store> {
   if (action.do === 'reopen') return opened.reopen();
   if (action.do === 'apply') await pass(store, action.changes.map(stepOf));
@@ -58,7 +58,7 @@ export async function perform(opened: OpenedStore, store: Store, action: Action)
   return store;
 }
 
-/** What devices are served: by counter (`app/web`, `prune/edge`), the id and the content that goes with it. */
+/** What devices are served: the id and its content, by counter (`app/web`, `prune/edge`). */
 export type Served = Map<string, { id: number; content: string }>;
 
 export async function servedBy(store: Store): Promise<Served> {
@@ -74,21 +74,21 @@ export async function servedBy(store: Store): Promise<Served> {
   return served;
 }
 
-/** A counter, and after which action it changed last. */
+/** A counter, and the number of the action that changed it last. */
 interface ModelCounter {
   last: number;
   hash: string | null;
   changed: number;
 }
 
-/** The ids as the rules say, in a few lines of plain memory. */
+/** The rules of ids, implemented as simply as possible. */
 class Model {
   readonly #counters = new Map<string, ModelCounter>();
   readonly served: Served = new Map();
-  /** How many actions there were. */
+  /** The number of actions so far. */
   actions = 0;
 
-  /** The counters that changed after so many actions. */
+  /** The counters that changed after the first `after` actions. */
   counters(after: number): CounterMap {
     const changed = [...this.#counters].filter(([, counter]) => counter.changed > after);
     return new Map(changed.map(([key, { last, hash }]) => [key, { last, hash }]));
@@ -98,9 +98,9 @@ class Model {
     this.actions += 1;
     if (action.do === 'seed') for (const counter of this.#counters.values()) counter.changed = this.actions;
     if (action.do === 'apply') for (const one of action.changes) this.#apply(one);
-    if (action.do === 'restart') this.#again(`app/${action.name}`);
-    if (action.do === 'prune') this.#again(`prune/${action.name}`);
-    if (action.do === 'prune-all') for (const one of NAMES) this.#again(`prune/${one}`);
+    if (action.do === 'restart') this.#raise(`app/${action.name}`);
+    if (action.do === 'prune') this.#raise(`prune/${action.name}`);
+    if (action.do === 'prune-all') for (const one of NAMES) this.#raise(`prune/${one}`);
   }
 
   #apply(change: Change): void {
@@ -113,18 +113,18 @@ class Model {
       if (this.served.delete(key)) this.#counters.set(key, { last, hash: null, changed: this.actions });
       if (change.kind === 'device_group') this.served.delete(`prune/${change.name}`);
     } else if (before?.content !== content) {
-      this.#give(key, content, contentHash(change.kind, step.after));
+      this.#assign(key, content, contentHash(change.kind, step.after));
       if (before === undefined && change.kind === 'device_group')
-        this.#give(`prune/${change.name}`, '', null);
+        this.#assign(`prune/${change.name}`, '', null);
     }
   }
 
-  #again(key: string): void {
+  #raise(key: string): void {
     const served = this.served.get(key);
-    if (served !== undefined) this.#give(key, served.content, this.#counters.get(key)?.hash ?? null);
+    if (served !== undefined) this.#assign(key, served.content, this.#counters.get(key)?.hash ?? null);
   }
 
-  #give(key: string, content: string, hash: string | null): void {
+  #assign(key: string, content: string, hash: string | null): void {
     const id = (this.#counters.get(key)?.last ?? 0) + 1;
     this.#counters.set(key, { last: id, hash, changed: this.actions });
     this.served.set(key, { id, content });
@@ -133,7 +133,7 @@ class Model {
 
 type CounterMap = Map<string, Pick<CounterRow, 'last' | 'hash'>>;
 
-/** The counters that changed after this id sequence; none comes twice. */
+/** The counters that changed after an id sequence; checks that each is listed once. */
 async function countersOf(store: Store, since: number): Promise<CounterMap> {
   const rows = await store.counters(since);
   const counters = new Map(rows.map(({ kind, name, last, hash }) => [`${kind}/${name}`, { last, hash }]));
@@ -141,7 +141,7 @@ async function countersOf(store: Store, since: number): Promise<CounterMap> {
   return counters;
 }
 
-/** No id was ever served with another content; `contents` has what was served under each so far. */
+/** Checks that no id was served with two contents. `contents` has the content of each id that was served so far. */
 function expectUsedOnce(served: Served, contents: Map<string, string>): void {
   for (const [key, { id, content }] of served) {
     const used = contents.get(`${key} ${id}`) ?? content;
@@ -153,7 +153,7 @@ function expectUsedOnce(served: Served, contents: Map<string, string>): void {
 async function expectAsModel(opened: OpenedStore, actions: readonly Action[]): Promise<void> {
   const model = new Model();
   const contents = new Map<string, string>();
-  /** The id sequence after so many actions. */
+  /** The id sequence after each number of actions. */
   const sequences = [0];
   let { store } = opened;
   for (const [index, action] of actions.entries()) {
@@ -170,8 +170,8 @@ async function expectAsModel(opened: OpenedStore, actions: readonly Action[]): P
 }
 
 export function idsModel(withStore: (body: (opened: OpenedStore) => Promise<void>) => Promise<void>): void {
-  describe('ids, whatever happens in whatever order', () => {
-    it('rise by one per change, never go down, are never used for another content, and changes are told', async () => {
+  describe('ids, after any sequence of actions', () => {
+    it('rise by one per change, never fall, and never stand for two contents; every change is listed', async () => {
       const histories = fc.array(anyAction, { minLength: 5, maxLength: 25 });
       const property = fc.asyncProperty(histories, (actions) =>
         withStore((opened) => expectAsModel(opened, actions)),

@@ -20,14 +20,14 @@ export function operationsContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('restartApp', () => {
-    it('raises the app’s id by one, and gives the record', async () => {
+    it('raises the app’s id by one, and returns the app', async () => {
       await pass(test.store, [appStep('web', app('nginx'))], 'r1');
       const restarted = await test.store.restartApp('web', CONTEXT);
       expect(restarted).toEqual(await test.store.app('web'));
       expect(restarted).toMatchObject({ value: { appId: 2, content: app('nginx') }, revision: 'r1' });
     });
 
-    it('logs who did what, when', async () => {
+    it('logs the actor, the time and the new id', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
       await test.store.restartApp('web', CONTEXT);
       expect(await test.store.operations(null, 10)).toEqual([
@@ -35,14 +35,14 @@ export function operationsContract(open: OpenStore): void {
       ]);
     });
 
-    it('resolves to null, and does nothing, where there is no such app', async () => {
+    it('resolves to null, and changes nothing, if there is no such app', async () => {
       await pass(test.store, [groupStep('web', group())]);
       const before = await everything(test.store);
       expect(await test.store.restartApp('web', CONTEXT)).toBeNull();
       expect(await everything(test.store)).toEqual(before);
     });
 
-    it('rejects as moved-on, and changes nothing, when the app has another id than the given one', async () => {
+    it('rejects as moved-on, and changes nothing, if the app does not have the expected id', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
       const before = await everything(test.store);
       expect(await rejection(test.store.restartApp('web', CONTEXT, ['"2"']))).toBe('moved-on');
@@ -51,7 +51,7 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.restartApp('nobody', CONTEXT, ['"1"'])).toBeNull();
     });
 
-    it('lets exactly one of many win that expect the same id', async () => {
+    it('succeeds for exactly one of many concurrent calls that expect the same id', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
       const calls = Array.from({ length: 10 }, () =>
         rejection(test.store.restartApp('web', CONTEXT, ['"1"'])),
@@ -60,7 +60,7 @@ export function operationsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(2);
     });
 
-    it('gives many at once distinct, consecutive ids', async () => {
+    it('assigns consecutive ids to many concurrent calls', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
       const calls = Array.from({ length: 50 }, () => test.store.restartApp('web', CONTEXT));
       const ids = (await Promise.all(calls)).map((restarted) => restarted?.value.appId);
@@ -68,7 +68,7 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.operations(null, 100)).toHaveLength(50);
     });
 
-    it('and a pass at the same time both count', async () => {
+    it('raises the id once for each call, and a concurrent pass raises it once more', async () => {
       await pass(test.store, [appStep('web', app('v1'))]);
       await Promise.all([
         test.store.restartApp('web', CONTEXT),
@@ -80,7 +80,7 @@ export function operationsContract(open: OpenStore): void {
   });
 
   describe('pruneGroup', () => {
-    it('raises the group’s prune id alone, logs it, and gives the record', async () => {
+    it('raises only the prune id of the group, logs it, and returns the group', async () => {
       await pass(test.store, [groupStep('edge', group()), groupStep('lab', group())], 'r1');
       const pruned = await test.store.pruneGroup('edge', CONTEXT);
       expect(pruned).toEqual(await test.store.group('edge'));
@@ -91,14 +91,14 @@ export function operationsContract(open: OpenStore): void {
       ]);
     });
 
-    it('resolves to null, and does nothing, where there is no such group', async () => {
+    it('resolves to null, and changes nothing, if there is no such group', async () => {
       await pass(test.store, [appStep('edge', app('nginx'))]);
       const before = await everything(test.store);
       expect(await test.store.pruneGroup('edge', CONTEXT)).toBeNull();
       expect(await everything(test.store)).toEqual(before);
     });
 
-    it('rejects as moved-on, and changes nothing, when the group has another id than the given one', async () => {
+    it('rejects as moved-on, and changes nothing, if the group does not have the expected id', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       const before = await everything(test.store);
       expect(await rejection(test.store.pruneGroup('edge', CONTEXT, ['"2"']))).toBe('moved-on');
@@ -108,7 +108,7 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.pruneGroup('nobody', CONTEXT, ['"1"'])).toBeNull();
     });
 
-    it('rejects as moved-on, and changes nothing, when the group has another prune id than the given one', async () => {
+    it('rejects as moved-on, and changes nothing, if the group does not have the expected prune id', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       const before = await everything(test.store);
       expect(await rejection(test.store.pruneGroup('edge', CONTEXT, ['"1-2"', '"2"']))).toBe('moved-on');
@@ -140,7 +140,7 @@ export function operationsContract(open: OpenStore): void {
       });
     });
 
-    it('resolves to no ids where there are no groups', async () => {
+    it('resolves to no ids if there are no groups', async () => {
       expect(await test.store.pruneAll(CONTEXT)).toEqual({ value: {}, revision: null });
       expect((await test.store.state()).idSequence).toBe(0);
     });
@@ -155,7 +155,7 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.counters(0)).toEqual([]);
     });
 
-    it('is read newest first, in pages by id', async () => {
+    it('is read newest first, in pages', async () => {
       for (let at = 1; at <= 7; at += 1) await test.store.logOperation({ ...entry, at });
       const first = await test.store.operations(null, 3);
       const second = await test.store.operations(first.at(-1)!.id, 3);
@@ -171,7 +171,7 @@ export function operationsContract(open: OpenStore): void {
       expect(await test.store.operations(third.at(-1)!.id, 3)).toEqual([]);
     });
 
-    it('ends a page after very many ids, and goes on with the next', async () => {
+    it('ends a page early if its entries have very many ids, and continues on the next one', async () => {
       const ids = Object.fromEntries(Array.from({ length: 6000 }, (_, index) => [`group-${index}`, index]));
       for (let at = 1; at <= 5; at += 1) await test.store.logOperation({ ...entry, at, ids });
       const ats: number[][] = [];
@@ -184,7 +184,7 @@ export function operationsContract(open: OpenStore): void {
       expect(ats).toEqual([[5, 4], [3, 2], [1]]);
     });
 
-    it('goes on above its old ids after a restart', async () => {
+    it('assigns ids above the earlier ones after a restart of the manager', async () => {
       await test.store.logOperation(entry);
       const [old] = await test.store.operations(null, 1);
       const store = await test.reopen();
@@ -195,7 +195,7 @@ export function operationsContract(open: OpenStore): void {
   });
 
   describe('counters', () => {
-    it('gives what changed after a sequence, and everything after 0', async () => {
+    it('returns the counters that changed after an id sequence, and all after 0', async () => {
       await pass(test.store, [
         appStep('web', app('nginx')),
         appStep('db', app('pg')),

@@ -44,7 +44,7 @@ export function readsContract(open: OpenStore): void {
       expect(await test.store.operations(null, 10)).toEqual([]);
     });
 
-    it('give an object whole, and the revision that was applied', async () => {
+    it('return every field of an object, and the applied revision', async () => {
       const content = app('nginx', {
         starting_ports: [80, { '8080': '80' }],
         containers_per: { cpu: 0.5, memory: 2 },
@@ -59,7 +59,7 @@ export function readsContract(open: OpenStore): void {
       expect(revision).toBe('r1');
     });
 
-    it('tell the revision also where there is nothing to find', async () => {
+    it('return the applied revision even if they find nothing', async () => {
       await pass(test.store, [], 'r1');
       expect(await test.store.app('web')).toEqual({ value: null, revision: 'r1' });
       expect(await test.store.group('edge')).toEqual({ value: null, revision: 'r1' });
@@ -67,7 +67,7 @@ export function readsContract(open: OpenStore): void {
       expect(await test.store.groupNames()).toEqual({ value: [], revision: 'r1' });
     });
 
-    it('keep every character of a content', async () => {
+    it('return every character of a content', async () => {
       const text = 'ü 漢字 🚀 "quotes" \\ back\u2028 line\n\ttab \u0001 {"$oid": 1} \'; DROP TABLE apps; --';
       const content = app('nginx:ü', { env_vars: { [text]: text, constructor: 'x', '10': 'b', '9': 'a' } });
       await pass(test.store, [appStep('web', content)]);
@@ -75,13 +75,13 @@ export function readsContract(open: OpenStore): void {
       expect((await store.app('web')).value?.content).toEqual(content);
     });
 
-    it('keep contents of hundreds of kilobytes', async () => {
+    it('return contents of hundreds of kilobytes', async () => {
       const content = app('nginx', { env_vars: { BIG: 'ä'.repeat(200_000) } });
       await pass(test.store, [appStep('web', content)]);
       expect((await test.store.app('web')).value?.content).toEqual(content);
     });
 
-    it('list names in ascending order, whatever the names', async () => {
+    it('list names in ascending order', async () => {
       const shuffled = NAMES.map((_, index) => NAMES[(index * 7) % NAMES.length]!);
       const steps = shuffled.flatMap((name) => [appStep(name, app('nginx')), groupStep(name, group(name))]);
       await pass(test.store, steps);
@@ -99,7 +99,7 @@ export function readsContract(open: OpenStore): void {
       expect(Object.entries(pruned!.ids)).toEqual([[name, 2]]);
     });
 
-    it('tell names apart by case', async () => {
+    it('distinguish names by case', async () => {
       await pass(test.store, [appStep('web', app('a')), appStep('Web', app('b'))]);
       expect((await test.store.app('Web')).value?.content.container_image).toBe('b');
       expect((await test.store.app('WEB')).value).toBeNull();
@@ -107,7 +107,7 @@ export function readsContract(open: OpenStore): void {
   });
 
   describe('groupInfo', () => {
-    it('gives the group and its apps in the order of its list', async () => {
+    it('returns the group, and its apps in the order of its list', async () => {
       const names = ['c', 'a', 'b'];
       const steps = names.map((name) => appStep(name, app(`image-${name}`)));
       await pass(
@@ -123,12 +123,12 @@ export function readsContract(open: OpenStore): void {
       expect(info?.revision).toBe('r1');
     });
 
-    it('gives no apps for a group without any', async () => {
+    it('returns an empty list for a group without apps', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       expect((await test.store.groupInfo('edge'))?.apps).toEqual([]);
     });
 
-    it('shows raised ids at once', async () => {
+    it('returns raised ids at once', async () => {
       await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
       await test.store.restartApp('web', CONTEXT);
       await test.store.pruneGroup('edge', CONTEXT);
@@ -137,14 +137,14 @@ export function readsContract(open: OpenStore): void {
       expect(info?.group.pruneId).toBe(2);
     });
 
-    it('rejects as unavailable while an app of the list is not stored', async () => {
+    it('rejects as unavailable while an app of its list is not stored', async () => {
       await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web', 'db'))]);
       expect(await rejection(test.store.groupInfo('edge'))).toBe('unavailable');
       await pass(test.store, [appStep('db', app('pg'))]);
       expect((await test.store.groupInfo('edge'))?.apps).toHaveLength(2);
     });
 
-    it('never shows a part of a pass', async () => {
+    it('never returns a part of a pass', async () => {
       const names = Array.from({ length: 30 }, (_, index) => `app-${index}`);
       const steps = (image: string) => names.map((name) => appStep(name, app(image)));
       await pass(test.store, [...steps('v1'), groupStep('edge', group(...names))], 'v1');
@@ -165,7 +165,7 @@ export function readsContract(open: OpenStore): void {
   });
 
   describe('appliedObjects', () => {
-    it('gives everything that is applied', async () => {
+    it('returns all applied objects, and no deleted one', async () => {
       const origin = { path: 'apps/web.yaml', blob: 'aa' };
       await pass(test.store, [appStep('web', app('nginx'), origin), groupStep('edge', group('web'), origin)]);
       await pass(test.store, [appStep('gone', app('x'))]);

@@ -39,7 +39,7 @@ const COMPARE: Record<TimeComparison, (a: number, b: number) => boolean> = {
   ne: (a, b) => a !== b,
 };
 
-/** What a query means, said as plainly as possible. */
+/** Whether a report matches a query: the simplest possible implementation. */
 function matches({ hostname, deviceGroup, creationTime, updated }: ReportQuery, one: Report): boolean {
   return (
     (hostname === undefined || one.hostname === hostname) &&
@@ -75,7 +75,7 @@ const anyQuery: fc.Arbitrary<ReportQuery> = fc.record(
   { requiredKeys: ['pageSize'] },
 ) as fc.Arbitrary<ReportQuery>;
 
-/** The query's pages, from the start and from the middle, hold what a filter of all reports holds. */
+/** The query's pages, from the start and from the middle, have exactly the reports that match. */
 async function expectFiltered(store: Store, query: ReportQuery, all: readonly StoredReport[]): Promise<void> {
   const expected = all.filter((one) => matches(query, one.report));
   const found = await pages(store, query);
@@ -90,7 +90,7 @@ export function reportsContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('reports', () => {
-    it('are an empty last page in an empty store', async () => {
+    it('are an empty last page if the store is empty', async () => {
       const empty = { value: { data: [], lastId: null }, revision: null };
       expect(await test.store.reports({ pageSize: 10 })).toEqual(empty);
       expect(await test.store.reports({ pageSize: 10, after: 'f'.repeat(24) })).toEqual(empty);
@@ -98,7 +98,7 @@ export function reportsContract(open: OpenStore): void {
       expect(await test.store.reports({ pageSize: 10, creationTime })).toEqual(empty);
     });
 
-    it('tell the revision that is applied', async () => {
+    it('are returned with the applied revision', async () => {
       await pass(test.store, [], 'r1');
       expect((await test.store.reports({ pageSize: 10 })).revision).toBe('r1');
     });
@@ -119,7 +119,7 @@ export function reportsContract(open: OpenStore): void {
     });
 
     it.each([1, 4, 5, 6, 1000])(
-      'large ones end a page early, but never the last: page_size %i',
+      'come in shorter pages if they are large, and all are found: page_size %i',
       async (pageSize) => {
         const sent = Array.from({ length: 10 }, (_, time) => report(time, { log: 'ä"'.repeat(250_000) }));
         for (const one of sent) await test.store.insertReports([one], AT);
@@ -148,7 +148,7 @@ export function reportsContract(open: OpenStore): void {
       expect(new Set(oids).size).toBe(5);
     });
 
-    it('get ids above those of reports that are long gone', async () => {
+    it('get an _id above those of expired reports', async () => {
       await test.store.insertReports([report(1)], AT);
       const { oid } = (await allReports(test.store))[0]!;
       await test.store.expireReports(AT + 1);
@@ -157,7 +157,7 @@ export function reportsContract(open: OpenStore): void {
       expect((await allReports(store))[0]!.oid > oid).toBe(true);
     });
 
-    it('get ids above those of objects that are long gone', async () => {
+    it('get an _id above those of deleted objects', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
       const { oid } = (await test.store.app('web')).value!;
       await pass(test.store, [appStep('web', null)]);
@@ -166,7 +166,7 @@ export function reportsContract(open: OpenStore): void {
       expect((await allReports(store))[0]!.oid > oid).toBe(true);
     });
 
-    it('come in pages; the last one says that it is the last', async () => {
+    it('come in pages, and only the last one has no lastId', async () => {
       await test.store.insertReports(
         Array.from({ length: 6 }, (_, index) => report(index)),
         AT,
@@ -178,7 +178,7 @@ export function reportsContract(open: OpenStore): void {
       expect(value.lastId).toBe(value.data[3]!.oid);
     });
 
-    it('go on after an id that is gone, or never was, in either case of letters', async () => {
+    it('continue after an id that has expired or never existed, in lower or upper case', async () => {
       await test.store.insertReports([report(1), report(2)], AT);
       await test.store.insertReports([report(3)], AT + 5000);
       const [first, , third] = await allReports(test.store);
@@ -193,7 +193,7 @@ export function reportsContract(open: OpenStore): void {
       expect(await reportsAfter('F'.repeat(24))).toEqual([]);
     });
 
-    it('are kept all or none', async () => {
+    it('are stored all or none', async () => {
       const cyclic: Record<string, unknown> = {};
       cyclic['self'] = cyclic;
       const call = test.store.insertReports([report(1), report(2, { cyclic })], AT);
@@ -203,7 +203,7 @@ export function reportsContract(open: OpenStore): void {
       expect(await allReports(test.store)).toEqual([]);
     });
 
-    it('that arrive at once are all kept, each list in one piece', async () => {
+    it('are all stored if many lists arrive at once, and each list stays together', async () => {
       const lists = Array.from({ length: 8 }, (_, list) => Array.from({ length: 25 }, () => report(list)));
       await Promise.all(lists.map((list) => test.store.insertReports(list, AT)));
       const times = (await allReports(test.store)).map((one) => one.report.report_creation_time);
@@ -212,7 +212,7 @@ export function reportsContract(open: OpenStore): void {
       expect(changes).toHaveLength(8);
     });
 
-    it('match a query exactly as a filter of a list does, on all pages', async () => {
+    it('match a query exactly as a filter in JavaScript does, on all pages', async () => {
       const lists = fc.array(fc.array(anyReport, { maxLength: 20 }), { maxLength: 3 });
       const property = fc.asyncProperty(lists, fc.array(anyQuery, { maxLength: 12 }), (sent, queries) =>
         withStore(open, async ({ store }) => {
@@ -225,7 +225,7 @@ export function reportsContract(open: OpenStore): void {
       await fc.assert(property, { numRuns: 40 });
     });
 
-    it('are found in pages of 1000', async () => {
+    it('come in pages of 1000, with and without a filter', async () => {
       const list = Array.from({ length: 1500 }, (_, index) => report(index, { updated: index % 3 === 0 }));
       await test.store.insertReports(list, AT);
       const found = await pages(test.store, { pageSize: 1000 });
@@ -236,7 +236,7 @@ export function reportsContract(open: OpenStore): void {
   });
 
   describe('expireReports', () => {
-    it('drops what arrived before, and says how many', async () => {
+    it('deletes the reports that arrived before a time, and returns their number', async () => {
       await test.store.insertReports([report(1), report(2)], AT);
       await test.store.insertReports([report(3)], AT + 10);
       expect(await test.store.expireReports(AT)).toBe(0);
@@ -245,14 +245,14 @@ export function reportsContract(open: OpenStore): void {
       expect(await test.store.expireReports(AT + 10)).toBe(0);
     });
 
-    it('goes by arrival, not by what a device’s clock says', async () => {
+    it('uses the time of arrival, not the creation time that the device sent', async () => {
       await test.store.insertReports([report(4_000_000_000)], AT);
       await test.store.insertReports([report(0)], AT + 10);
       await test.store.expireReports(AT + 5);
       expect((await allReports(test.store)).map((one) => one.report.report_creation_time)).toEqual([0]);
     });
 
-    it('drops thousands, and leaves room for other calls meanwhile', async () => {
+    it('deletes thousands, and keeps a report that arrives meanwhile', async () => {
       await test.store.insertReports(
         Array.from({ length: 2500 }, (_, index) => report(index)),
         AT,

@@ -42,20 +42,20 @@ export function seedsContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('seedCounters', () => {
-    it('marks the store as seeded, also with nothing to take over', async () => {
+    it('marks the store as seeded even if there are no ids to take over', async () => {
       await seed(test.store, { seeds: [], idSequence: 0 });
       expect(await test.store.state()).toMatchObject({ seededFrom: SEEDED_FROM, applied: null });
       expect((await (await test.reopen()).state()).seededFrom).toEqual(SEEDED_FROM);
     });
 
-    it('remembers from which history it was seeded last', async () => {
+    it('records the history of the last seeding', async () => {
       const second = { line: 'fleet', source: 'bb', revision: 'c'.repeat(40) };
       await seed(test.store, { seeds: [], idSequence: 0 });
       await test.store.seedCounters({ from: second, seeds: [], idSequence: 0 });
       expect((await (await test.reopen()).state()).seededFrom).toEqual(second);
     });
 
-    it('ends with an id sequence above the given one and above its own', async () => {
+    it('raises the id sequence above the given one and above its own', async () => {
       await seed(test.store, { seeds: [], idSequence: 41 });
       const first = (await test.store.state()).idSequence;
       expect(first).toBeGreaterThan(41);
@@ -63,7 +63,7 @@ export function seedsContract(open: OpenStore): void {
       expect((await test.store.state()).idSequence).toBeGreaterThan(first);
     });
 
-    it('makes every counter count as changed', async () => {
+    it('reports every counter as changed', async () => {
       await pass(test.store, [appStep('db', app('pg'))]);
       await seed(test.store, { seeds: [appSeed(5), ...groupSeeds(2, 3)], idSequence: 40 });
       const rows = await test.store.counters(40);
@@ -72,13 +72,13 @@ export function seedsContract(open: OpenStore): void {
       );
     });
 
-    it('shows what it took over, before any pass', async () => {
+    it('lists the seeded counters before any pass', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       const { floor: _, ...row } = appSeed(5);
       expect(await counterOf(test.store, 'app', 'web')).toEqual(row);
     });
 
-    it('never lowers what is stored', async () => {
+    it('never lowers an id or a floor', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await seed(test.store, { seeds: [{ ...appSeed(3), floor: 10 }], idSequence: 40 });
@@ -86,7 +86,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await restartedId(test.store)).toBe(FLOOR);
     });
 
-    it('changes no object when it is done twice', async () => {
+    it('assigns the same ids if it is repeated', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       const seeds = [appSeed(5), ...groupSeeds(2, 3)];
       await seed(test.store, { seeds, idSequence: 40 });
@@ -97,28 +97,28 @@ export function seedsContract(open: OpenStore): void {
     });
   });
 
-  describe('a lost store', () => {
-    it('keeps the recorded id of an object whose content is the same, and says so', async () => {
+  describe('a new store that is seeded with the ids of a lost one', () => {
+    it('keeps the recorded id of an app that has the recorded content, and returns it', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect(await pass(test.store, [appStep('web', NGINX)])).toEqual([{ kind: 'app', name: 'web', id: 5 }]);
       expect(await appId(test.store, 'web')).toBe(5);
       expect(await counterOf(test.store, 'app', 'web')).toMatchObject({ last: 5, hash: appSeed(5).hash });
     });
 
-    it('keeps both ids of a group whose content is the same', async () => {
+    it('keeps both recorded ids of a group that has the recorded content', async () => {
       await seed(test.store, { seeds: groupSeeds(4, 6), idSequence: 40 });
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await groupIds(test.store, 'edge')).toEqual([4, 6]);
     });
 
-    it('gives a new prune id to a group of which none is recorded', async () => {
+    it('assigns a new prune id to a group if none is recorded', async () => {
       const [own] = groupSeeds(4, 0);
       await seed(test.store, { seeds: [own!], idSequence: 40 });
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await groupIds(test.store, 'edge')).toEqual([4, 1]);
     });
 
-    it('lifts a kept id to the floor at the next change, and by one from then on', async () => {
+    it('raises a kept id to the floor at its first change, and by one at each later change', async () => {
       await seed(test.store, { seeds: [appSeed(5), ...groupSeeds(4, 6)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX), groupStep('edge', MEMBERS)]);
       expect(await restartedId(test.store)).toBe(FLOOR);
@@ -129,14 +129,14 @@ export function seedsContract(open: OpenStore): void {
       expect(await groupIds(test.store, 'edge')).toEqual([FLOOR, FLOOR]);
     });
 
-    it('takes the ids anew where the content is another', async () => {
+    it('raises the ids to the floor if the content is not the recorded one', async () => {
       await seed(test.store, { seeds: [appSeed(5), ...groupSeeds(4, 6)], idSequence: 40 });
       await pass(test.store, [appStep('web', app('nginx:2')), groupStep('edge', group())]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
       expect(await groupIds(test.store, 'edge')).toEqual([FLOOR, FLOOR]);
     });
 
-    it('takes the id anew where nothing is recorded but the name', async () => {
+    it('assigns the floor as the id if only the name is recorded', async () => {
       await seed(test.store, {
         seeds: [{ kind: 'app', name: 'web', last: 0, floor: FLOOR, hash: null }],
         idSequence: 0,
@@ -145,25 +145,25 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('takes an id above the recorded one where the floor is lower', async () => {
+    it('raises the recorded id by one if the floor is lower', async () => {
       await seed(test.store, { seeds: [{ ...appSeed(5), floor: 3, hash: null }], idSequence: 0 });
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(6);
     });
 
-    it('gives no object the id 0, whatever somebody wrote into the record', async () => {
+    it('never assigns the id 0, even if it is recorded with the hash of the content', async () => {
       await seed(test.store, { seeds: [appSeed(0)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('starts names that the past does not know at 1', async () => {
+    it('assigns the id 1 to a name that was not seeded', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('new', NGINX)]);
       expect(await appId(test.store, 'new')).toBe(1);
     });
 
-    it('starts them at the floor of others where the past cannot name all, also later and after a restart', async () => {
+    it('assigns the default floor to every name that was not seeded, even after a restart', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40, defaultFloor: FLOOR });
       await pass(test.store, [appStep('new', NGINX), groupStep('yard', group('new'))]);
       expect(await appId(test.store, 'new')).toBe(FLOOR);
@@ -175,14 +175,14 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(reopened, 'newer')).toBe(FLOOR + 1);
     });
 
-    it('never lowers the floor of others', async () => {
+    it('never lowers the default floor', async () => {
       await seed(test.store, { seeds: [], idSequence: 0, defaultFloor: FLOOR });
       await seed(test.store, { seeds: [], idSequence: 0 });
       await pass(test.store, [appStep('new', NGINX)]);
       expect(await appId(test.store, 'new')).toBe(FLOOR);
     });
 
-    it('keeps a recorded id once: after a delete the same content gets a new one', async () => {
+    it('keeps a recorded id only once: after a delete, the same content gets a new id', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX)]);
       await pass(test.store, [appStep('web', null)]);
@@ -191,7 +191,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('forgets the recorded content with the first change', async () => {
+    it('assigns a new id to the recorded content if another content was applied before it', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('web', app('nginx:2'))]);
       await pass(test.store, [appStep('web', null)]);
@@ -199,14 +199,14 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR + 1);
     });
 
-    it('forgets it with a delete of what is not stored', async () => {
+    it('assigns a new id to the recorded content if a delete was applied before it', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('web', null)]);
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('keeps what it took over until it is needed, also over a restart', async () => {
+    it('keeps a seeded counter until its object is created, even over a restart', async () => {
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await pass(test.store, [appStep('other', NGINX)]);
       await pass(await test.reopen(), [appStep('web', NGINX)]);
@@ -214,8 +214,8 @@ export function seedsContract(open: OpenStore): void {
     });
   });
 
-  describe('a restored old store', () => {
-    it('gives an outdated object of the same content the recorded id', async () => {
+  describe('a store restored from an old backup', () => {
+    it('assigns the recorded id to an outdated app that has the recorded content', async () => {
       await pass(test.store, [appStep('web', NGINX)], 'r1');
       const { oid } = (await test.store.app('web')).value!;
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
@@ -224,7 +224,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await restartedId(test.store)).toBe(FLOOR);
     });
 
-    it('drops an outdated object of another content', async () => {
+    it('drops an outdated app that has another content', async () => {
       await pass(test.store, [appStep('web', app('old')), appStep('db', NGINX)]);
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect((await test.store.app('web')).value).toBeNull();
@@ -234,7 +234,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(5);
     });
 
-    it('drops an outdated object that the record knows as deleted', async () => {
+    it('drops an outdated app that is recorded as deleted', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await seed(test.store, { seeds: [{ ...appSeed(5), hash: null }], idSequence: 40 });
       expect((await test.store.app('web')).value).toBeNull();
@@ -242,7 +242,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('drops an object whose id the record gives to another content', async () => {
+    it('drops an app whose id is recorded for another content', async () => {
       await pass(test.store, [appStep('web', app('old'))]);
       await seed(test.store, { seeds: [appSeed(1)], idSequence: 40 });
       expect((await test.store.app('web')).value).toBeNull();
@@ -250,7 +250,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('does so for an id that was kept, and takes it for no content again', async () => {
+    it('drops an app whose seeded id is then recorded for another content, and does not assign that id again', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       await seed(test.store, { seeds: [appSeed(5, app('other'))], idSequence: 40 });
@@ -258,7 +258,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('does so for an id that the record gave and for one that was raised since', async () => {
+    it('drops apps whose ids are then recorded for another content, both a recorded id and a raised one', async () => {
       await seed(test.store, { seeds: [appSeed(5), { ...appSeed(5), name: 'db' }], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX), appStep('db', app('pg'))]);
       await seed(test.store, {
@@ -270,7 +270,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'db')).toBe(FLOOR + 1);
     });
 
-    it('has no applied revision, once something was dropped, until the next pass', async () => {
+    it('has no applied revision from the drop of an object until the next pass', async () => {
       await pass(test.store, [appStep('web', app('old')), groupStep('edge', MEMBERS)], 'r1');
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
       expect((await test.store.state()).applied).toBeNull();
@@ -280,7 +280,7 @@ export function seedsContract(open: OpenStore): void {
       expect((await test.store.groupInfo('edge'))?.apps).toHaveLength(1);
     });
 
-    it('drops an outdated group, and keeps its recorded ids for the recorded content', async () => {
+    it('drops an outdated group, and assigns its recorded ids when the recorded content is applied', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       await seed(test.store, { seeds: groupSeeds(4, 6).reverse(), idSequence: 40 });
       expect((await test.store.group('edge')).value).toBeNull();
@@ -288,7 +288,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await groupIds(test.store, 'edge')).toEqual([4, 6]);
     });
 
-    it('lets the prune id of a stored group rise to the recorded one', async () => {
+    it('raises the prune id of a stored group to the recorded one', async () => {
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       await seed(test.store, { seeds: groupSeeds(1, 6), idSequence: 40 });
       expect(await groupIds(test.store, 'edge')).toEqual([1, 6]);
@@ -296,7 +296,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await groupIds(test.store, 'edge')).toEqual([1, FLOOR]);
     });
 
-    it('leaves alone what is not behind, and lifts its next change', async () => {
+    it('does not change objects that are up to date, and raises their next id to the floor', async () => {
       await pass(test.store, [appStep('web', NGINX), groupStep('edge', MEMBERS)]);
       await test.store.restartApp('web', CONTEXT);
       const { idSequence: _, seededFrom: __, mark: ___, ...before } = await test.store.state();
@@ -307,7 +307,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await restartedId(test.store)).toBe(FLOOR);
     });
 
-    it('leaves alone an object that got further than the record, whatever content is recorded', async () => {
+    it('does not change an app whose id is above the recorded one, whatever content is recorded', async () => {
       await pass(test.store, [appStep('web', app('old'))]);
       await pass(test.store, [appStep('web', NGINX)], 'r2');
       await seed(test.store, { seeds: [appSeed(1, app('other'))], idSequence: 40 });
@@ -315,13 +315,13 @@ export function seedsContract(open: OpenStore): void {
       expect((await test.store.state()).applied?.revision).toBe('r2');
     });
 
-    it('leaves alone an object that was deleted under the id that it has: no other content had that id', async () => {
+    it('does not change an app that is recorded as deleted with the id that it has: no other content had that id', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await seed(test.store, { seeds: [{ ...appSeed(1), hash: null }], idSequence: 40 });
       expect((await test.store.app('web')).value).toMatchObject({ appId: 1, content: NGINX });
     });
 
-    it('trusts its own memory where that is the newer one', async () => {
+    it('assigns a new id to the recorded content if its own counter is above the recorded id', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await pass(test.store, [appStep('web', app('nginx:2'))]);
       await pass(test.store, [appStep('web', null)]);
@@ -330,7 +330,7 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
-    it('changes nothing else of an object', async () => {
+    it('does not change objects without a seed', async () => {
       await pass(test.store, [appStep('db', app('pg')), groupStep('lab', group('db'))]);
       const before = (await everything(test.store)) as Record<string, unknown>;
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });

@@ -26,13 +26,13 @@ export function stateContract(open: OpenStore): void {
   const test = useStore(open);
 
   describe('state', () => {
-    it('is empty in a new store, except for the identity of the fleet', async () => {
+    it('is empty in a new store, except for the fleet id', async () => {
       const { fleet, mark: _, ...rest } = await test.store.state();
       expect(rest).toEqual(EMPTY);
       expect(fleet).toMatch(/^[0-9a-f]{32}$/);
     });
 
-    it('gives each store another fleet, and keeps it', async () => {
+    it('has a fleet id that differs from that of other stores, and keeps it over a restart', async () => {
       const { fleet } = await test.store.state();
       const other = await open();
       expect((await other.store.state()).fleet).not.toBe(fleet);
@@ -40,7 +40,7 @@ export function stateContract(open: OpenStore): void {
       expect((await (await test.reopen()).state()).fleet).toBe(fleet);
     });
 
-    it('remembers a revision that was attempted and not applied', async () => {
+    it('records a revision that was attempted but not applied', async () => {
       await test.store.markAttempted('r1', AT);
       await test.store.markAttempted('r2', AT + 5);
       const state = await test.store.state();
@@ -48,11 +48,7 @@ export function stateContract(open: OpenStore): void {
       expect(state.applied).toBeNull();
     });
 
-    it('answers a ping', async () => {
-      await expect(test.store.ping()).resolves.toBeUndefined();
-    });
-
-    it('is all there after a restart', async () => {
+    it('is the same after a restart, as are objects, counters and operations', async () => {
       await test.store.markAttempted('r1', AT);
       await pass(test.store, [appStep('web', app('nginx'))], 'r1');
       await test.store.restartApp('web', CONTEXT);
@@ -63,27 +59,27 @@ export function stateContract(open: OpenStore): void {
   });
 
   describe('claimHead', () => {
-    it('counts claimed heads', async () => {
+    it('returns the next sequence number', async () => {
       expect(await test.store.claimHead(0, 'r1', AT)).toBe(1);
       expect(await test.store.claimHead(1, 'r2', AT)).toBe(2);
       expect((await test.store.state()).sequence).toBe(2);
     });
 
-    it('marks the revision as attempted', async () => {
+    it('records the revision as attempted, unless it rejects', async () => {
       await test.store.claimHead(0, 'r1', AT);
       expect((await test.store.state()).attempted).toEqual({ revision: 'r1', at: AT });
       expect(await rejection(test.store.claimHead(0, 'r2', AT + 1))).toBe('conflict');
       expect((await test.store.state()).attempted).toEqual({ revision: 'r1', at: AT });
     });
 
-    it('rejects as conflict, and claims nothing, when another one has claimed since', async () => {
+    it('rejects as conflict, and claims nothing, if the store has another sequence number', async () => {
       await test.store.claimHead(0, 'r1', AT);
       expect(await rejection(test.store.claimHead(0, 'r2', AT))).toBe('conflict');
       expect(await rejection(test.store.claimHead(2, 'r2', AT))).toBe('conflict');
       expect((await test.store.state()).sequence).toBe(1);
     });
 
-    it('lets exactly one of many win', async () => {
+    it('succeeds for exactly one of many concurrent claims', async () => {
       const calls = Array.from({ length: 20 }, (_, index) =>
         rejection(test.store.claimHead(0, `r${index}`, AT)),
       );
@@ -93,7 +89,13 @@ export function stateContract(open: OpenStore): void {
     });
   });
 
-  it('remembers the rules that the last batch was read by', async () => {
+  describe('ping', () => {
+    it('resolves while the store is open', async () => {
+      await expect(test.store.ping()).resolves.toBeUndefined();
+    });
+  });
+
+  it('records the rules of the last applied batch', async () => {
     expect((await test.store.state()).rules).toBeNull();
     const sequence = await test.store.claimHead(0, 'r1', AT);
     await test.store.apply({ revision: 'r1', sequence, at: AT, steps: [], origins: [], rules: 'second' });
@@ -138,7 +140,7 @@ export function stateContract(open: OpenStore): void {
       await expect(test.store.close()).resolves.toBeUndefined();
     });
 
-    it('waits for the calls under way', async () => {
+    it('waits for calls that are under way', async () => {
       const applying = pass(
         test.store,
         Array.from({ length: 300 }, (_, index) => appStep(`app-${index}`, app('nginx'))),

@@ -14,12 +14,12 @@ import type {
   Store,
 } from '../../../src/store/store.ts';
 
-/** A new, empty store, and what a test may do with the place that it lives in. */
+/** A new, empty store, and what a test can do with its file or database. */
 export interface OpenedStore {
   store: Store;
-  /** Closes the store and opens it again at the same place, as a restart of the manager does. */
+  /** Closes the store and opens it again, as a restart of the manager does. */
   reopen(): Promise<Store>;
-  /** Closes the store and removes its place. */
+  /** Closes the store and deletes its file or database. */
   cleanup(): Promise<void>;
 }
 
@@ -98,24 +98,24 @@ export function seed(store: Store, batch: Omit<SeedBatch, 'from'>): Promise<void
   return store.seedCounters({ from: SEEDED_FROM, ...batch });
 }
 
-/** The app's id; null where there is no such app. */
+/** The app's id; null if there is no such app. */
 export async function appId(store: Store, name: string): Promise<number | null> {
   return (await store.app(name)).value?.appId ?? null;
 }
 
-/** `[device_group_id, prune_id]`; null where there is no such group. */
+/** `[device_group_id, prune_id]`; null if there is no such group. */
 export async function groupIds(store: Store, name: string): Promise<[number, number] | null> {
   const { value } = await store.group(name);
   return value === null ? null : [value.deviceGroupId, value.pruneId];
 }
 
-/** One counter; null where there is none. */
+/** One counter; null if there is none. */
 export async function counterOf(store: Store, kind: CounterKind, name: string): Promise<CounterRow | null> {
   const rows = await store.counters(0);
   return rows.find((row) => row.kind === kind && row.name === name) ?? null;
 }
 
-/** Everything that a change of any object would change. */
+/** The state, objects, counters and operations of a store, for a check that nothing has changed. */
 export async function everything(store: Store): Promise<unknown> {
   const objects = await store.appliedObjects();
   const key = ({ kind, name }: { kind: Kind | CounterKind; name: string }) => `${kind}/${name}`;
@@ -123,7 +123,7 @@ export async function everything(store: Store): Promise<unknown> {
     key(a) < key(b) ? -1 : 1;
   const apps = (await store.appNames()).value;
   const groups = (await store.groupNames()).value;
-  // The mark is of the place, and no part of what is kept.
+  // A copy or a reopened store has another mark for the same state.
   const { mark: _, ...state } = await store.state();
   return {
     state,
@@ -135,7 +135,7 @@ export async function everything(store: Store): Promise<unknown> {
   };
 }
 
-/** The kind of the error with which a call rejects; `none` where it resolves. */
+/** The kind of the error with which a call rejects; `none` if it resolves. */
 export async function rejection(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'none',

@@ -12,13 +12,13 @@ export function openAt(path: string): Promise<Store> {
   return openSqliteStore({ path, defaults: appDefaults(['nebula', 'bridge']), random: randomBytes });
 }
 
-export interface SqlitePlace extends OpenedStore {
-  /** The database's file. */
+export interface OpenedSqliteStore extends OpenedStore {
+  /** The file of the database. */
   path: string;
 }
 
 /** A new store in a folder of its own. */
-export async function openInTemporaryFolder(): Promise<SqlitePlace> {
+export async function openInTemporaryFolder(): Promise<OpenedSqliteStore> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-store-'));
   const path = join(folder, 'store.db');
   let current = await openAt(path);

@@ -12,10 +12,10 @@ function failureOf(work: () => unknown): unknown {
   } catch (error) {
     return storeError(error);
   }
-  throw new Error('it did not fail');
+  throw new Error('the work did not fail');
 }
 
-const FAILURES: [words: string, code: string | undefined, work: () => unknown][] = [
+const FAILURES: [message: string, code: string | undefined, work: () => unknown][] = [
   [
     'has no space left on its disk; make room there',
     'SQLITE_FULL',
@@ -42,9 +42,9 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
     () => {
       const path = join(mkdtempSync(join(tmpdir(), 'holdfast-damaged-')), 'store.sqlite');
       onTestFinished(() => rmSync(dirname(path), { recursive: true }));
-      const whole = new DatabaseSync(path);
-      whole.exec('PRAGMA page_size = 512; CREATE TABLE a (x); INSERT INTO a VALUES (1)');
-      whole.close();
+      const intact = new DatabaseSync(path);
+      intact.exec('PRAGMA page_size = 512; CREATE TABLE a (x); INSERT INTO a VALUES (1)');
+      intact.close();
       const bytes = readFileSync(path);
       writeFileSync(path, bytes.fill(0xff, 512));
       const db = new DatabaseSync(path);
@@ -71,10 +71,10 @@ const FAILURES: [words: string, code: string | undefined, work: () => unknown][]
 ];
 
 describe('storeError', () => {
-  it.each(FAILURES)('says that the store %s', (words, code, work) => {
+  it.each(FAILURES)('reports that the store %s', (message, code, work) => {
     const error = failureOf(work);
     expect(error).toBeInstanceOf(HoldfastError);
-    expect(error).toMatchObject({ kind: 'unavailable', message: `the store ${words}` });
+    expect(error).toMatchObject({ kind: 'unavailable', message: `the store ${message}` });
     expect((error as HoldfastError).details).toEqual(code === undefined ? {} : { code });
   });
 
@@ -83,9 +83,9 @@ describe('storeError', () => {
     expect((error as Error).cause).toMatchObject({ message: 'no such column: colour' });
   });
 
-  it('leaves our own errors and mistakes of the program as they are', () => {
+  it('returns our own errors, errors of JavaScript and other values unchanged', () => {
     const ours = new HoldfastError('conflict', 'claimed');
-    const mistake = new TypeError('x is not a function');
-    expect([storeError(ours), storeError(mistake), storeError('text')]).toEqual([ours, mistake, 'text']);
+    const bug = new TypeError('x is not a function');
+    expect([storeError(ours), storeError(bug), storeError('text')]).toEqual([ours, bug, 'text']);
   });
 });

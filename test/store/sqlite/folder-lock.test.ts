@@ -7,13 +7,13 @@ import { temporaryFolder } from '../../support/folder.ts';
 const NOW = Date.UTC(2030, 0, 2, 3, 4, 5);
 
 async function lock(folder: string, pid = 42): Promise<FolderLock> {
-  const taken = await lockFolder(folder, pid, NOW);
-  onTestFinished(async () => taken.release());
-  return taken;
+  const folderLock = await lockFolder(folder, pid, NOW);
+  onTestFinished(async () => folderLock.release());
+  return folderLock;
 }
 
 describe('lockFolder', () => {
-  it('refuses a second one, and names the first: process, since when, and where it listens', async () => {
+  it('refuses a second manager, and reports the first: its process, since when it runs, and where it listens', async () => {
     const folder = await temporaryFolder();
     const first = await lock(folder);
     await expect(lock(folder)).rejects.toMatchObject({
@@ -25,23 +25,23 @@ describe('lockFolder', () => {
   });
 
   it.each([
-    ['damaged', '{"pid": "x"'],
-    ['of another shape', '[]'],
-  ])('refuses a second one also where what the first said of itself is %s', async (_name, text) => {
+    ['damaged JSON', '{"pid": "x"'],
+    ['JSON of another shape', '[]'],
+  ])('refuses a second manager even if the file about the first is %s', async (_name, text) => {
     const folder = await temporaryFolder();
     await lock(folder);
     await writeFile(join(folder, 'manager.json'), text);
     await expect(lock(folder)).rejects.toThrow('in use by another manager;');
   });
 
-  it('is free again after a release, and the next one is named', async () => {
+  it('succeeds again after a release, and reports the new owner from then on', async () => {
     const folder = await temporaryFolder();
     (await lock(folder)).release();
     await lock(folder, 43);
     await expect(lock(folder)).rejects.toThrow('process 43');
   });
 
-  it('keeps its files to their owner', async () => {
+  it('creates files that only their owner can access', async () => {
     const folder = await temporaryFolder();
     await lock(folder);
     for (const name of await readdir(folder)) {
@@ -49,7 +49,7 @@ describe('lockFolder', () => {
     }
   });
 
-  it('says what is wrong with a folder that it cannot use', async () => {
+  it('reports why a lock file cannot be used, and leaves it unchanged', async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, 'manager.lock'));
     await expect(lock(folder)).rejects.toMatchObject({

@@ -9,25 +9,25 @@ import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, pass } from '../contract/support.ts';
 import { openAt } from '../sqlite-place.ts';
 
-/** Enough that they lie on many pages. */
+/** Enough apps for many pages of the file. */
 const APPS = Array.from({ length: 300 }, (_, index) => `app-${index}`);
 
-/** What a killed manager leaves behind, and what its store held then. */
+/** The two files that a manager leaves behind if it is killed now, and the contents of its store. */
 interface Moment {
   file: string;
   log: string;
-  held: unknown;
+  contents: unknown;
 }
 
-async function everything(path: string): Promise<unknown> {
+async function contentsOf(path: string): Promise<unknown> {
   const contents = sqliteContents(path);
   const parts = [contents.head(), contents.objects(null, 1000), contents.operations(null, 1000)];
   return Promise.all([...parts, contents.reports(null, 1000)]).finally(() => contents.close());
 }
 
-/** A life with checkpoints in it, and what it would have left behind after each write. */
-async function live(folder: string): Promise<Moment[]> {
-  const path = join(folder, 'life.sqlite');
+/** Writes to a store, with checkpoints in between. Resolves to what is left behind after each write. */
+async function momentsOf(folder: string): Promise<Moment[]> {
+  const path = join(folder, 'store.sqlite');
   const store = await openAt(path);
   const other = new DatabaseSync(path);
   const moments: Moment[] = [];
@@ -40,7 +40,7 @@ async function live(folder: string): Promise<Moment[]> {
   for (let count = 0; count < 9; count++) {
     await write(store, count);
     moments.push(await snapshot(path, join(folder, `moment-${count}`)));
-    // The next write begins the log anew.
+    // The next write starts the log from its beginning.
     if (count % 3 === 1) other.exec('PRAGMA wal_checkpoint(PASSIVE)');
   }
   other.close();
@@ -61,37 +61,37 @@ async function write(store: Store, count: number): Promise<void> {
 async function snapshot(path: string, to: string): Promise<Moment> {
   copyFileSync(path, `${to}-file`);
   copyFileSync(`${path}-wal`, `${to}-log`);
-  return { file: `${to}-file`, log: `${to}-log`, held: await everything(path) };
+  return { file: `${to}-file`, log: `${to}-log`, contents: await contentsOf(path) };
 }
 
 function isEqual(one: string, other: string): boolean {
   return readFileSync(one).equals(readFileSync(other));
 }
 
-/** What a store holds that is made of a file and a log; the kind of error where it is refused. */
+/** The contents of a store that consists of this file and this log; the kind of error if it is refused. */
 async function openPair(path: string, file: string, log: string): Promise<unknown> {
   copyFileSync(file, path);
   copyFileSync(log, `${path}-wal`);
   try {
     const store = await openAt(path);
-    return await everything(path).finally(() => store.close());
+    return await contentsOf(path).finally(() => store.close());
   } catch (error) {
-    expect(isEqual(path, file) && isEqual(`${path}-wal`, log), 'it was left as it was').toBe(true);
+    expect(isEqual(path, file) && isEqual(`${path}-wal`, log), 'it is unchanged').toBe(true);
     expect(() => sqliteContents(path)).toThrow('belongs to another file');
     return kindOf(error);
   }
 }
 
-it('makes no mixture of a file and the log of another time: it is refused, or the file begins where the log does', async () => {
+it('a store file beside a log of another time is either refused, or opened with the contents of the time of the log', async () => {
   const folder = await temporaryFolder();
-  const moments = await live(folder);
+  const moments = await momentsOf(folder);
   const outcomes: string[] = [];
   for (const [fileAt, { file }] of moments.entries()) {
-    for (const [logAt, { log, held }] of moments.entries()) {
+    for (const [logAt, { log, contents }] of moments.entries()) {
       const found = await openPair(join(folder, `pair-${fileAt}-${logAt}.sqlite`), file, log);
-      if (found !== 'invalid') expect(found, `file ${fileAt}, log ${logAt}`).toEqual(held);
+      if (found !== 'invalid') expect(found, `file ${fileAt}, log ${logAt}`).toEqual(contents);
       if (fileAt === logAt) expect(found).not.toBe('invalid');
-      outcomes.push(found === 'invalid' ? 'refused' : 'whole');
+      outcomes.push(found === 'invalid' ? 'refused' : 'opened');
     }
   }
   expect(outcomes.filter((outcome) => outcome === 'refused').length).toBeGreaterThan(moments.length);

@@ -27,7 +27,7 @@ function addApp(): void {
 }
 
 describe('migrate', () => {
-  it('brings an empty database through all versions', () => {
+  it('brings an empty database to the newest version', () => {
     migrate(db, [...MIGRATIONS, addColour], 'fleet');
     expect(versionOf(db)).toBe(NEWEST + 1);
     expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
@@ -35,7 +35,7 @@ describe('migrate', () => {
     expect(prepare<{ colour: string }>(db, 'SELECT colour FROM objects').get()?.colour).toBe('red');
   });
 
-  it('brings an older database forward, and keeps what it holds', () => {
+  it('brings an older database to the newest version, and keeps its rows', () => {
     migrate(db, MIGRATIONS, 'fleet');
     addApp();
     migrate(db, [...MIGRATIONS, addColour, fill], 'another fleet');
@@ -45,13 +45,13 @@ describe('migrate', () => {
     expect(prepare<{ fleet: string }>(db, 'SELECT fleet FROM state').get()?.fleet).toBe('fleet');
   });
 
-  it('does nothing to a database of the newest version', () => {
+  it('does not change a database of the newest version', () => {
     migrate(db, MIGRATIONS, 'fleet');
     migrate(db, MIGRATIONS, 'another fleet');
     expect(versionOf(db)).toBe(NEWEST);
   });
 
-  it('stops before a step that fails, and takes it up again the next time', () => {
+  it('stops before a migration that fails, and continues there the next time', () => {
     expect(() => migrate(db, [...MIGRATIONS, addColour, fail], 'fleet')).toThrow('nowhere');
     expect(versionOf(db)).toBe(NEWEST + 1);
     expect(prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'half'").get()).toBeUndefined();
@@ -70,19 +70,19 @@ describe('checkHeader', () => {
     }
   }
 
-  it('takes a new database, an older one and one of the newest version', () => {
+  it('accepts a new database, an older one and one of the newest version', () => {
     expect(verdict(MIGRATIONS)).toBe('fine');
     migrate(db, MIGRATIONS, 'fleet');
     expect(verdict(MIGRATIONS)).toBe('fine');
     expect(verdict([...MIGRATIONS, addColour])).toBe('fine');
   });
 
-  it('refuses a newer one', () => {
+  it('refuses a newer database', () => {
     migrate(db, [...MIGRATIONS, addColour], 'fleet');
     expect(verdict(MIGRATIONS)).toBe('invalid');
   });
 
-  it('refuses one with tables that are not ours', () => {
+  it('refuses a database with the tables of another program', () => {
     db.exec('CREATE TABLE x (y)');
     expect(verdict(MIGRATIONS)).toBe('invalid');
   });

@@ -15,13 +15,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-function outside(sql: string): void {
+function runSql(sql: string): void {
   const db = new DatabaseSync(path);
   db.exec(sql);
   db.close();
 }
 
-/** Opening fails with this kind and message, and changes no file. */
+/** Checks that opening fails with this kind and message, names no folder, and changes no file. */
 async function expectRefused(kind: string, message: RegExp): Promise<void> {
   const before = await readFile(path);
   const files = await readdir(folder);
@@ -34,9 +34,9 @@ async function expectRefused(kind: string, message: RegExp): Promise<void> {
 }
 
 describe('openSqliteStore', () => {
-  it('goes on where a loss of power left the first transaction half done', async () => {
-    outside('PRAGMA journal_mode = WAL');
-    // The journal of a file that had no page before.
+  it('opens a file whose first transaction was interrupted by a loss of power', async () => {
+    runSql('PRAGMA journal_mode = WAL');
+    // The header of a rollback journal for a file that had no pages before.
     const journal = Buffer.alloc(512);
     journal.write('d9d505f920a163d7', 'hex');
     journal.writeUInt32BE(512, 20);
@@ -48,7 +48,7 @@ describe('openSqliteStore', () => {
     await store.close();
   });
 
-  it('makes files that only their owner can read', async () => {
+  it('creates files that only their owner can access', async () => {
     const store = await openAt(path);
     await store.claimHead(0, 'r1', AT);
     const files = await readdir(folder);
@@ -57,7 +57,7 @@ describe('openSqliteStore', () => {
     await store.close();
   });
 
-  it('leaves everything in the one file when it is closed', async () => {
+  it('opens a copy of the file alone that was made after the store was closed', async () => {
     const store = await openAt(path);
     await pass(store, [appStep('web', app('nginx'))], 'r1');
     await store.close();
@@ -68,35 +68,35 @@ describe('openSqliteStore', () => {
     await other.close();
   });
 
-  it('takes an empty file', async () => {
+  it('opens an empty file as a new store', async () => {
     await writeFile(path, '');
     const store = await openAt(path);
     expect((await store.state()).sequence).toBe(0);
     await store.close();
   });
 
-  it('refuses a file that is no database', async () => {
+  it('refuses a file that is not a database', async () => {
     await writeFile(path, 'apps: [web]\n'.repeat(500));
     await expectRefused('invalid', /not a database/);
   });
 
   it('refuses the database of another program', async () => {
-    outside('PRAGMA application_id = 7');
+    runSql('PRAGMA application_id = 7');
     await expectRefused('invalid', /another program/);
-    outside('PRAGMA application_id = 0; CREATE TABLE bookmarks (url TEXT)');
+    runSql('PRAGMA application_id = 0; CREATE TABLE bookmarks (url TEXT)');
     await expectRefused('invalid', /another program/);
-    outside('PRAGMA user_version = 1; PRAGMA application_id = 7');
+    runSql('PRAGMA user_version = 1; PRAGMA application_id = 7');
     await expectRefused('invalid', /another program/);
   });
 
   it('refuses a database that a newer version wrote', async () => {
     await (await openAt(path)).close();
-    outside('PRAGMA user_version = 99');
+    runSql('PRAGMA user_version = 99');
     await expectRefused('invalid', /newer version of Holdfast \(its schema is 99, this version knows \d+\)/);
   });
 
-  it('refuses a newer version’s database also in another journal mode', async () => {
-    outside(
+  it('refuses a database that a newer version wrote in another journal mode', async () => {
+    runSql(
       'PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; PRAGMA application_id = 0x486f6c64; CREATE TABLE x (y)',
     );
     await expectRefused('invalid', /newer version/);
@@ -104,11 +104,11 @@ describe('openSqliteStore', () => {
 
   it('refuses a database of a schema that was never released', async () => {
     await (await openAt(path)).close();
-    outside('PRAGMA user_version = 1; ALTER TABLE objects RENAME TO apps');
+    runSql('PRAGMA user_version = 1; ALTER TABLE objects RENAME TO apps');
     await expectRefused('invalid', /an unreleased version of Holdfast \(its schema is 1\)/);
   });
 
-  it('rejects as unavailable where the file cannot be made or opened', async () => {
+  it('rejects as unavailable if the file cannot be created or opened', async () => {
     path = join(folder, 'missing', 'store.db');
     await expect(openAt(path)).rejects.toMatchObject({
       kind: 'unavailable',
@@ -118,7 +118,7 @@ describe('openSqliteStore', () => {
     expect(await rejection(openAt(folder))).toBe('unavailable');
   });
 
-  it('rejects as unavailable where the database is damaged', async () => {
+  it('rejects as unavailable if the database is damaged', async () => {
     await (await openAt(path)).close();
     const file = await open(path, 'r+');
     await file.write(Buffer.alloc(2000, 0xff), 0, 2000, 100);
@@ -131,7 +131,7 @@ describe('openSqliteStore', () => {
   });
 });
 
-describe('a store whose file is read-only', () => {
+describe('a SQLite store that cannot write', () => {
   beforeEach(async () => {
     const store = await openAt(path);
     await pass(store, [appStep('web', app('nginx'))], 'r1');
@@ -152,16 +152,19 @@ describe('a store whose file is read-only', () => {
     await store.close();
   }
 
-  it('goes on answering reads, and rejects writes as unavailable', async () => {
-    // The format's own way to say read-only (byte 18 above 2), which holds for root too.
+  it('answers reads and rejects writes as unavailable if the file is marked as read-only', async () => {
+    // SQLite's file format marks a file as read-only by a byte 18 above 2; this affects root, too.
     const file = await open(path, 'r+');
     await file.write(Buffer.from([3]), 0, 1, 18);
     await file.close();
     await expectReadOnly();
   });
 
-  it.skipIf(process.getuid?.() === 0)('does so for a file without permission to write', async () => {
-    await chmod(path, 0o400);
-    await expectReadOnly();
-  });
+  it.skipIf(process.getuid?.() === 0)(
+    'answers reads and rejects writes as unavailable if it has no permission to write',
+    async () => {
+      await chmod(path, 0o400);
+      await expectReadOnly();
+    },
+  );
 });

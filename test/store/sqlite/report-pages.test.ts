@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Report, ReportQuery } from '../../../src/store/report.ts';
 import { AT } from '../contract/support.ts';
-import { openInTemporaryFolder, type SqlitePlace } from '../sqlite-place.ts';
+import { type OpenedSqliteStore, openInTemporaryFolder } from '../sqlite-place.ts';
 
 /** More than two windows of a search, and more matches of a time than are counted. */
 const COUNT = 45_000;
@@ -74,22 +74,22 @@ const CASES: [name: string, query: Omit<ReportQuery, 'pageSize'>, matches: (repo
 ];
 
 describe('reports by the ten thousand', () => {
-  let place: SqlitePlace;
+  let opened: OpenedSqliteStore;
   let oids: string[];
   beforeAll(async () => {
-    place = await openInTemporaryFolder();
-    await place.store.insertReports(sent, AT);
+    opened = await openInTemporaryFolder();
+    await opened.store.insertReports(sent, AT);
     oids = [];
     for (let after: string | null = '0'.repeat(24); after !== null; ) {
-      const { value } = await place.store.reports({ pageSize: 1000, after });
+      const { value } = await opened.store.reports({ pageSize: 1000, after });
       oids.push(...value.data.map(({ oid }) => oid));
       after = value.lastId;
     }
   });
-  afterAll(() => place.cleanup());
+  afterAll(() => opened.cleanup());
 
   async function found(query: ReportQuery): Promise<{ oids: string[]; isLast: boolean }> {
-    const { value } = await place.store.reports(query);
+    const { value } = await opened.store.reports(query);
     return { oids: value.data.map(({ oid }) => oid), isLast: value.lastId === null };
   }
 

@@ -13,20 +13,23 @@ import { openAt } from './sqlite-place.ts';
 
 const APPS = 1300;
 
-interface Place {
+/** A store that is not open, and a copy of it in the same folder. */
+interface Source {
   path: string;
-  /** Copies to another file of this folder. `onPut` is called before rows are put, with their number. */
+  copyPath: string;
   copy(options?: CopyOptions): Promise<unknown>;
 }
 
 interface CopyOptions {
+  /** Called before each page of objects is written, with the number of its rows. */
   onPut?: (rows: number) => void;
+  /** Replaces what is read from the source. */
   from?: (contents: Contents) => Contents;
-  tell?: (progress: CopyProgress) => void;
+  onProgress?: (progress: CopyProgress) => void;
 }
 
-/** More apps than a copy takes at once. */
-async function fillMuch(store: Store): Promise<void> {
+/** More apps than a copy reads at a time. */
+async function fillManyApps(store: Store): Promise<void> {
   await pass(
     store,
     Array.from({ length: APPS }, (_, index) => appStep(`app-${index}`, app('v1'))),
@@ -34,12 +37,12 @@ async function fillMuch(store: Store): Promise<void> {
   await store.restartApp('app-1', CONTEXT);
 }
 
-/** Something of every kind, and of each of its forms. */
+/** Objects, counters and operations of every kind and form. */
 async function fillEveryKind(store: Store): Promise<void> {
   await seed(store, {
     seeds: [
-      { kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' },
-      { kind: 'prune', name: 'past', last: 3, floor: 1000, hash: null },
+      { kind: 'app', name: 'seeded', last: 7, floor: 1000, hash: 'ab' },
+      { kind: 'prune', name: 'seeded', last: 3, floor: 1000, hash: null },
     ],
     idSequence: 40,
     defaultFloor: 3,
@@ -56,16 +59,17 @@ async function fillEveryKind(store: Store): Promise<void> {
   await store.markAttempted('r3', AT + 1);
 }
 
-async function newPlace(fill: (store: Store) => Promise<unknown> = fillMuch): Promise<Place> {
+async function newSource(fill: (store: Store) => Promise<unknown> = fillManyApps): Promise<Source> {
   const folder = await temporaryFolder();
   const path = join(folder, 'store.sqlite');
   const store = await openAt(path);
   await fill(store);
   await store.close();
-  const copy: Place['copy'] = async (options = {}) => {
-    const { onPut = () => undefined, from = (contents) => contents, tell = () => undefined } = options;
-    const source = sqliteContents(path);
-    const target = new SqliteTarget(join(folder, 'copy.sqlite'));
+  const copyPath = join(folder, 'copy.sqlite');
+  const copy: Source['copy'] = async (options = {}) => {
+    const { onPut = () => undefined, from = (contents) => contents, onProgress = () => undefined } = options;
+    const contents = sqliteContents(path);
+    const target = new SqliteTarget(copyPath);
     const counting = wrap(target, {
       putObjects: async (rows) => {
         onPut(rows.length);
@@ -73,20 +77,20 @@ async function newPlace(fill: (store: Store) => Promise<unknown> = fillMuch): Pr
       },
     });
     try {
-      return await copyContents(from(source), counting, tell);
+      return await copyContents(from(contents), counting, onProgress);
     } finally {
-      await Promise.all([source.close(), target.close()]);
+      await Promise.all([contents.close(), target.close()]);
     }
   };
-  return { path, copy };
+  return { path, copyPath, copy };
 }
 
-/** Stops before the third page. */
-function stopping(): (rows: number) => void {
+/** An `onPut` that interrupts the copy before the third page. */
+function interruptThirdPage(): (rows: number) => void {
   let pages = 0;
   return () => {
     pages += 1;
-    if (pages === 3) throw new Error('stopped');
+    if (pages === 3) throw new Error('interrupted');
   };
 }
 
@@ -97,102 +101,105 @@ async function contentsOf(path: string): Promise<unknown> {
   return Promise.all([...parts, contents.reports(null, 5000)]).finally(() => contents.close());
 }
 
-/** The `_id` of what is made later is random in part. */
+/** Removes every `_id`: those of objects that are created later are partly random. */
 function withoutOids(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (key, part) => (key === 'oid' ? undefined : part)));
 }
 
-function copyOf({ path }: Place): string {
-  return join(path, '../copy.sqlite');
+/** Checks that the copy, opened as a store, is equal to its source. */
+async function expectCopied(source: Source): Promise<void> {
+  const [original, duplicate] = [await openAt(source.path), await openAt(source.copyPath)];
+  expect(await everything(duplicate)).toEqual(await everything(original));
+  await Promise.all([original.close(), duplicate.close()]);
 }
 
-async function expectCopied(place: Place): Promise<void> {
-  const [ours, theirs] = [await openAt(place.path), await openAt(copyOf(place))];
-  expect(await everything(theirs)).toEqual(await everything(ours));
-  await Promise.all([ours.close(), theirs.close()]);
-}
-
-describe('a copy is equal to its source in everything, and goes on from it:', () => {
+describe('a copy of a store', () => {
   it.each<[string, (store: Store) => Promise<unknown>]>([
-    ['something of every kind, without a report', fillEveryKind],
+    ['objects and operations of every kind, but no reports', fillEveryKind],
     [
-      'nothing but reports',
+      'only reports',
       (store) => store.insertReports([{ hostname: 'h', device_group: 'g', report_creation_time: 1 }], AT),
     ],
-    ['a store that never followed anything', async () => undefined],
-  ])('%s', async (_name, fill) => {
-    const place = await newPlace(fill);
-    await place.copy();
-    expect(await contentsOf(copyOf(place))).toEqual(await contentsOf(place.path));
-    const [ours, theirs] = [await openAt(place.path), await openAt(copyOf(place))];
-    for (const store of [ours, theirs]) {
+    ['nothing', async () => undefined],
+  ])('is equal to its source, also after the same later writes: a source with %s', async (_name, fill) => {
+    const source = await newSource(fill);
+    await source.copy();
+    expect(await contentsOf(source.copyPath)).toEqual(await contentsOf(source.path));
+    const [original, duplicate] = [await openAt(source.path), await openAt(source.copyPath)];
+    for (const store of [original, duplicate]) {
       await pass(store, [appStep('new', app('v1')), groupStep('edge', group('new'))], 'r4');
       await store.restartApp('web', CONTEXT);
       await store.pruneAll(CONTEXT);
     }
-    await expect(everything(theirs).then(withoutOids)).resolves.toEqual(withoutOids(await everything(ours)));
-    await Promise.all([ours.close(), theirs.close()]);
+    await expect(everything(duplicate).then(withoutOids)).resolves.toEqual(
+      withoutOids(await everything(original)),
+    );
+    await Promise.all([original.close(), duplicate.close()]);
   });
 
-  it('reads pages of any size, each up to its limit', async () => {
-    const { path } = await newPlace(fillEveryKind);
-    const contents = sqliteContents(path);
-    const keys = (await contents.objects(null, 5000)).map(({ key }) => key);
-    expect(keys).toEqual([
-      'app/gone',
-      'app/past',
-      'app/web',
-      'device_group/bare',
-      'device_group/edge',
-      'device_group/past',
-    ]);
-    const all = [null, ...keys];
-    for (const [index, after] of all.entries()) {
-      for (const limit of [1, 2, 4]) {
-        const page = await contents.objects(after, limit);
-        expect(page.map(({ key }) => key)).toEqual(keys.slice(index, index + limit));
-      }
-    }
-    await contents.close();
-  });
-
-  it('gives new reports ids above those that were copied, though the source did not give these itself', async () => {
-    const place = await newPlace(fillEveryKind);
-    const late = 'a'.repeat(24);
+  it('gives a new report an _id above those of copied reports, even if the source never assigned these', async () => {
+    const source = await newSource(fillEveryKind);
+    const high = 'a'.repeat(24);
     const report = { hostname: 'h', device_group: 'g', report_creation_time: 1, updated: true };
     const from = (contents: Contents): Contents =>
       wrap(contents, {
         reports: async (after) =>
-          after === null ? [{ oid: late, arrived: AT, body: JSON.stringify(report) }] : [],
+          after === null ? [{ oid: high, arrived: AT, body: JSON.stringify(report) }] : [],
       });
-    await place.copy({ from });
-    const store = await openAt(copyOf(place));
+    await source.copy({ from });
+    const store = await openAt(source.copyPath);
     await store.insertReports([report], AT);
     const { value } = await store.reports({ pageSize: 10 });
-    expect(value.data.filter(({ oid }) => oid > late)).toHaveLength(1);
+    expect(value.data.filter(({ oid }) => oid > high)).toHaveLength(1);
     expect(value.data).toHaveLength(2);
     await store.close();
   });
 });
 
-it('what was begun from one fleet is not gone on with from another', async () => {
-  const [place, other] = [await newPlace(), await newPlace(fillEveryKind)];
-  await expect(place.copy({ onPut: stopping() })).rejects.toThrow('stopped');
-  const theirs = sqliteContents(other.path);
-  await expect(place.copy({ from: () => theirs })).rejects.toMatchObject({ kind: 'invalid' });
-  await theirs.close();
-  await place.copy();
-  await expectCopied(place);
+it('a source returns pages of any size, each up to its limit', async () => {
+  const { path } = await newSource(fillEveryKind);
+  const contents = sqliteContents(path);
+  const keys = (await contents.objects(null, 5000)).map(({ key }) => key);
+  expect(keys).toEqual([
+    'app/gone',
+    'app/seeded',
+    'app/web',
+    'device_group/bare',
+    'device_group/edge',
+    'device_group/seeded',
+  ]);
+  const all = [null, ...keys];
+  for (const [index, after] of all.entries()) {
+    for (const limit of [1, 2, 4]) {
+      const page = await contents.objects(after, limit);
+      expect(page.map(({ key }) => key)).toEqual(keys.slice(index, index + limit));
+    }
+  }
+  await contents.close();
 });
 
-describe('a copy that was stopped', () => {
-  it('goes on after the last row, and says what was there', async () => {
-    const place = await newPlace();
-    await expect(place.copy({ onPut: stopping() })).rejects.toThrow('stopped');
-    const [put, told]: [number[], CopyProgress[]] = [[], []];
-    const copied = await place.copy({ onPut: (rows) => put.push(rows), tell: (step) => told.push(step) });
+describe('an interrupted copy', () => {
+  it('is not continued with another fleet as its source', async () => {
+    const [source, other] = [await newSource(), await newSource(fillEveryKind)];
+    await expect(source.copy({ onPut: interruptThirdPage() })).rejects.toThrow('interrupted');
+    const otherContents = sqliteContents(other.path);
+    await expect(source.copy({ from: () => otherContents })).rejects.toMatchObject({ kind: 'invalid' });
+    await otherContents.close();
+    await source.copy();
+    await expectCopied(source);
+  });
+
+  it('continues after the last copied row, and reports how many rows it already had', async () => {
+    const source = await newSource();
+    await expect(source.copy({ onPut: interruptThirdPage() })).rejects.toThrow('interrupted');
+    const put: number[] = [];
+    const progress: CopyProgress[] = [];
+    const copied = await source.copy({
+      onPut: (rows) => put.push(rows),
+      onProgress: (step) => progress.push(step),
+    });
     expect(put).toEqual([300]);
-    expect(told.slice(0, 2)).toEqual([
+    expect(progress.slice(0, 2)).toEqual([
       { part: 'objects', rows: 1000, alreadyCopied: 1000, isCheck: false },
       { part: 'objects', rows: APPS, alreadyCopied: 1000, isCheck: false },
     ]);
@@ -200,45 +207,45 @@ describe('a copy that was stopped', () => {
       objects: { rows: APPS, alreadyCopied: 1000 },
       operations: { rows: 1, alreadyCopied: 0 },
     });
-    await expectCopied(place);
+    await expectCopied(source);
   });
 
-  it('begins anew where the source was changed since: nothing stays of what was copied', async () => {
-    const place = await newPlace();
-    await expect(place.copy({ onPut: stopping() })).rejects.toThrow('stopped');
-    const store = await openAt(place.path);
+  it('starts again from the first row if the source has changed since', async () => {
+    const source = await newSource();
+    await expect(source.copy({ onPut: interruptThirdPage() })).rejects.toThrow('interrupted');
+    const store = await openAt(source.path);
     await pass(store, [appStep('app-0', app('v2'))], 'r2');
     await store.close();
     const put: number[] = [];
-    await place.copy({ onPut: (rows) => put.push(rows) });
+    await source.copy({ onPut: (rows) => put.push(rows) });
     expect(put).toEqual([500, 500, 300]);
-    await expectCopied(place);
+    await expectCopied(source);
   });
 
-  it('is filled anew where it is not equal in the end, although the source says that it is the same', async () => {
-    const place = await newPlace();
-    const before = await openAt(place.path);
+  it('starts again from the first row if the final comparison finds that a report of the source has expired', async () => {
+    const source = await newSource();
+    const before = await openAt(source.path);
     await before.insertReports([{ hostname: 'h', device_group: 'g', report_creation_time: 1 }], AT);
     await before.close();
-    const failing = place.copy({
-      tell: ({ isCheck }) => {
-        if (isCheck) throw new Error('stopped');
+    const failing = source.copy({
+      onProgress: ({ isCheck }) => {
+        if (isCheck) throw new Error('interrupted');
       },
     });
-    await expect(failing).rejects.toThrow('stopped');
-    const store = await openAt(place.path);
+    await expect(failing).rejects.toThrow('interrupted');
+    const store = await openAt(source.path);
     await store.expireReports(AT + 1);
     await store.close();
     const put: number[] = [];
-    const copied = await place.copy({ onPut: (rows) => put.push(rows) });
+    const copied = await source.copy({ onPut: (rows) => put.push(rows) });
     expect(put).toEqual([500, 500, 300]);
     expect(copied).toMatchObject({ objects: { alreadyCopied: 0 }, reports: { rows: 0 } });
-    await expectCopied(place);
+    await expectCopied(source);
   });
 });
 
-it('a copy that is not equal the second time either is refused', async () => {
-  const place = await newPlace();
+it('a copy that differs from its source twice is refused', async () => {
+  const source = await newSource();
   let reads = 0;
   const from = (contents: Contents): Contents =>
     wrap(contents, {
@@ -248,23 +255,23 @@ it('a copy that is not equal the second time either is refused', async () => {
         return rows.map((row) => ({ ...row, at: reads }));
       },
     });
-  await expect(place.copy({ from })).rejects.toMatchObject({ kind: 'conflict' });
-  await expect(place.copy({ from })).rejects.toThrow(/copy of the operations differs/);
+  await expect(source.copy({ from })).rejects.toMatchObject({ kind: 'conflict' });
+  await expect(source.copy({ from })).rejects.toThrow(/copy of the operations differs/);
 });
 
-it('reads no source that a newer version wrote', async () => {
-  const { path } = await newPlace(() => Promise.resolve());
+it('a source that a newer version wrote is refused', async () => {
+  const { path } = await newSource(() => Promise.resolve());
   const db = new DatabaseSync(path);
   db.exec('PRAGMA user_version = 99');
   db.close();
   expect(() => sqliteContents(path)).toThrow(/newer version of Holdfast/);
 });
 
-it('goes on with no copy that a newer version began', async () => {
-  const place = await newPlace();
-  await expect(place.copy({ onPut: stopping() })).rejects.toThrow('stopped');
-  const db = new DatabaseSync(`${copyOf(place)}.copy`);
+it('an interrupted copy by a newer version is not continued', async () => {
+  const source = await newSource();
+  await expect(source.copy({ onPut: interruptThirdPage() })).rejects.toThrow('interrupted');
+  const db = new DatabaseSync(`${source.copyPath}.copy`);
   db.exec('PRAGMA user_version = 99');
   db.close();
-  await expect(place.copy()).rejects.toThrow(/unfinished copy by another version of Holdfast; delete it/);
+  await expect(source.copy()).rejects.toThrow(/unfinished copy by another version of Holdfast; delete it/);
 });

@@ -17,14 +17,14 @@ describe('listen', () => {
   it.each([
     ['127.0.0.1', /^http:\/\/127\.0\.0\.1:\d+$/],
     ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/],
-  ])('tells on which address it listens: %s', async (host, address) => {
+  ])('resolves to the address that it listens on: %s', async (host, address) => {
     expect(await addressOn(host)).toMatch(address);
   });
 
   it.skipIf(!HAS_IPV6).each([
     ['::1', /^http:\/\/\[::1\]:\d+$/],
     ['::', /^http:\/\/\[::\]:\d+$/],
-  ])('tells on which address of IPv6 it listens: %s', async (host, address) => {
+  ])('resolves to the IPv6 address that it listens on: %s', async (host, address) => {
     expect(await addressOn(host)).toMatch(address);
   });
 });

@@ -7,7 +7,7 @@ import { createMetrics } from '../../../src/service/observability/metrics.ts';
 const FAILED: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'git was ended') };
 const APPLIED: Status = { ...STARTING, applied: { revision: 'f'.repeat(40), at: 1_700_000_000_000 } };
 
-const AWAY = {
+const UNREACHABLE = {
   kind: 'unavailable' as const,
   message: 'origin is unreachable',
   since: 0,
@@ -15,14 +15,14 @@ const AWAY = {
   retryAt: 1,
 };
 
-/** The lines of figures of ours, without what the process tells of itself. */
+/** The lines of our own metrics, without those of the process. */
 async function linesOf(metrics: ReturnType<typeof createMetrics>): Promise<string[]> {
   const { text } = await metrics.render();
   return text.split('\n').filter((line) => line.startsWith('holdfast_'));
 }
 
-describe('the figures', () => {
-  it('count what came before somebody asked first, and go on', async () => {
+describe('createMetrics', () => {
+  it('counts from the start, not from the first render', async () => {
     const metrics = createMetrics();
     metrics.countRequest('GET', '/info', 200);
     metrics.countTransfer('fetch', 'ok');
@@ -42,13 +42,13 @@ describe('the figures', () => {
     );
   });
 
-  it('name no request that never came', async () => {
+  it('does not render a request counter that was never raised', async () => {
     const metrics = createMetrics();
     metrics.requestCounter('GET', '/info', 304);
     expect((await linesOf(metrics)).join('\n')).not.toContain('304');
   });
 
-  it('tell how passes can end before one has, so that none at all can be noticed', async () => {
+  it('renders every outcome of passes as 0 before the first pass, so that an alert can notice that there is none', async () => {
     const lines = await linesOf(createMetrics());
     for (const outcome of ['ok', 'unavailable', 'refused', 'conflict', 'invalid', 'internal'])
       expect(lines).toContain(`holdfast_passes_total{outcome="${outcome}"} 0`);
@@ -56,26 +56,26 @@ describe('the figures', () => {
 
   it.each([
     ['no origin', null, []],
-    ['an origin that was not looked at yet', { reachedAt: null, error: null }, []],
-    ['an origin that was not reached since the start', { reachedAt: null, error: AWAY }, ['up 0']],
+    ['an origin that was not checked yet', { reachedAt: null, error: null }, []],
+    ['an origin that was not reached since the start', { reachedAt: null, error: UNREACHABLE }, ['up 0']],
     [
       'an origin that was reached',
       { reachedAt: 1_700_000_000_000, error: null },
       ['reached_timestamp_seconds 1700000000', 'up 1'],
     ],
     [
-      'an origin that was lost',
-      { reachedAt: 1_700_000_000_000, error: AWAY },
+      'an origin that was reached and then failed',
+      { reachedAt: 1_700_000_000_000, error: UNREACHABLE },
       ['reached_timestamp_seconds 1700000000', 'up 0'],
     ],
-  ])('with %s, tell whether it is reached', async (_, origin, told) => {
+  ])('renders whether origin is reached: %s', async (_, origin, expected) => {
     const metrics = createMetrics();
     metrics.countPass(FAILED, { ...STARTING, origin: origin === null ? null : { ...origin, cause: null } });
     const lines = (await linesOf(metrics)).filter((line) => /^holdfast_origin_(up|reached)/.test(line));
-    expect(lines.sort()).toEqual(told.map((line) => `holdfast_origin_${line}`));
+    expect(lines.sort()).toEqual(expected.map((line) => `holdfast_origin_${line}`));
   });
 
-  it('tell whether ids are recorded', async () => {
+  it('renders whether ids are recorded', async () => {
     const metrics = createMetrics();
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
     metrics.setRecordStatus({ problem: { message: 'the disk is full', since: 0 } });
@@ -84,7 +84,7 @@ describe('the figures', () => {
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
   });
 
-  it('tell no time of what has not happened', async () => {
+  it('renders no time of an event that has not happened', async () => {
     const lines = await linesOf(createMetrics());
     expect(lines.filter((line) => line.includes('_timestamp_seconds'))).toEqual([]);
   });

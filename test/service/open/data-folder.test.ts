@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 import { testRepository } from '../../support/git.ts';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
-async function opening(path: string) {
+async function openWithLog(path: string) {
   const log: Record<string, unknown>[] = [];
   const logger = pino({ level: 'trace' }, { write: (line) => void log.push(JSON.parse(line)) });
   return { folder: await openDataFolder(path, logger), log };
@@ -17,7 +17,8 @@ async function modeOf(path: string): Promise<number> {
   return (await stat(path)).mode & 0o7777;
 }
 
-async function existing(mode: number, name = 'shared'): Promise<string> {
+/** An existing folder with this mode. */
+async function folderWithMode(mode: number, name = 'shared'): Promise<string> {
   const folder = join(await temporaryFolder(), name);
   await mkdir(folder);
   await chmod(folder, mode);
@@ -25,21 +26,21 @@ async function existing(mode: number, name = 'shared'): Promise<string> {
 }
 
 describe('openDataFolder', () => {
-  it('makes a missing one for its owner alone, hidden from git, and so are folders above it', async () => {
+  it('creates a missing folder and its parents for their owner alone, and hides the folder from git', async () => {
     const top = await temporaryFolder();
-    const { folder, log } = await opening(join(top, 'a/b'));
+    const { folder, log } = await openWithLog(join(top, 'a/b'));
     expect([await modeOf(folder), await modeOf(join(top, 'a')), log]).toEqual([0o700, 0o700, []]);
     expect(await readFile(join(folder, '.gitignore'), 'utf8')).toBe('*\n');
   });
 
   it.each([
-    ['that all may write to', 0o1777],
-    ['that all may read', 0o755],
-    ['that a group may enter', 0o710],
-  ])('leaves the mode of a folder %s, and warns with how to mend it', async (_name, mode) => {
-    const shared = await existing(mode);
+    ['that everyone can write to', 0o1777],
+    ['that everyone can read', 0o755],
+    ['that its group can enter', 0o710],
+  ])('does not change a folder %s, and logs the command that closes it', async (_name, mode) => {
+    const shared = await folderWithMode(mode);
     await writeFile(join(shared, 'of-another'), 'x', { mode: 0o644 });
-    const { log } = await opening(shared);
+    const { log } = await openWithLog(shared);
     expect([await modeOf(shared), await modeOf(join(shared, 'of-another'))]).toEqual([mode, 0o644]);
     expect(await readdir(shared)).toEqual(['of-another']);
     expect(log).toMatchObject([
@@ -47,15 +48,18 @@ describe('openDataFolder', () => {
     ]);
   });
 
-  it('says nothing of a folder that is its own, and quotes a path that a shell would take apart', async () => {
-    expect((await opening(await existing(0o700))).log).toEqual([]);
-    const shared = await existing(0o755, "it's mine");
-    const quoted = `chmod 700 '${shared.replace("'", "'\\''")}'`;
-    expect((await opening(shared)).log).toMatchObject([{ msg: expect.stringContaining(quoted) }]);
+  it('logs nothing for a closed folder', async () => {
+    expect((await openWithLog(await folderWithMode(0o700))).log).toEqual([]);
   });
 
-  it("closes the manager's own files there to others, and follows no link", async () => {
-    const shared = await existing(0o755);
+  it('quotes a path with special characters in the logged command', async () => {
+    const shared = await folderWithMode(0o755, "it's mine");
+    const quoted = `chmod 700 '${shared.replace("'", "'\\''")}'`;
+    expect((await openWithLog(shared)).log).toMatchObject([{ msg: expect.stringContaining(quoted) }]);
+  });
+
+  it("closes the manager's own files in an open folder to others, and follows no link", async () => {
+    const shared = await folderWithMode(0o755);
     for (const name of ['admin.json', 'store.sqlite']) {
       await writeFile(join(shared, name), '');
       await chmod(join(shared, name), 0o644);
@@ -64,31 +68,31 @@ describe('openDataFolder', () => {
     await writeFile(target, '');
     await chmod(target, 0o644);
     await symlink(target, join(shared, 'manager.json'));
-    await opening(shared);
+    await openWithLog(shared);
     expect(await modeOf(join(shared, 'admin.json'))).toBe(0o600);
     expect(await modeOf(join(shared, 'store.sqlite'))).toBe(0o600);
     expect(await modeOf(target)).toBe(0o644);
   });
 
   it.each([
-    ['a file', 'file', 'is a file'],
-    ['below a file', 'file/data', 'is below one'],
-    ['where no folder can be made', '/proc/holdfast/data', 'cannot be created there'],
+    ['that is a file', 'file', 'is a file'],
+    ['that is below a file', 'file/data', 'is below one'],
+    ['below which no folder can be created', '/proc/holdfast/data', 'cannot be created there'],
     ['with a name that is too long', 'x'.repeat(300), 'ENAMETOOLONG'],
-  ])('%s: says which path cannot be used, and why', async (_name, path, why) => {
+  ])('refuses a path %s, and reports the reason', async (_name, path, reason) => {
     const top = await temporaryFolder();
     await writeFile(join(top, 'file'), '');
     const folder = path.startsWith('/') ? path : join(top, path);
-    await expect(opening(folder)).rejects.toMatchObject({
+    await expect(openWithLog(folder)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringMatching(new RegExp(`^DATA_DIR cannot be used: ${folder} .*${why}`)),
+      message: expect.stringMatching(new RegExp(`^DATA_DIR cannot be used: ${folder} .*${reason}`)),
     });
   });
 });
 
-it('every file of a manager in a folder that others may enter is closed to them', async () => {
+it('a manager closes every file in its data folder to others, even if they can enter the folder', async () => {
   const repository = await testRepository();
-  const dataFolder = await existing(0o755);
+  const dataFolder = await folderWithMode(0o755);
   const umask = process.umask(0);
   try {
     const settings = { GIT_REMOTE: repository.folder, DESIRED_STATE: 'desired-state' };

@@ -4,11 +4,11 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
-describe('a start on a store that is damaged', () => {
+describe('a start with a damaged store', () => {
   it.each([
-    ['in its first page', 100, /^the store is damaged/],
-    ['in its header', 0, /is not a database/],
-  ])('%s is refused as what a restart does not mend', async (_, at, message) => {
+    ['damage in the first page', 100, /^the store is damaged/],
+    ['damage in the header', 0, /is not a database/],
+  ])('is refused as invalid, which a supervisor does not retry: %s', async (_, at, message) => {
     const manager = await startManager({ files: SMALL_FLEET });
     await manager.stop();
     const file = await open(join(manager.dataFolder, 'store.sqlite'), 'r+');
@@ -21,17 +21,17 @@ describe('a start on a store that is damaged', () => {
   });
 });
 
-const ELSEWHERE = 'set DATA_DIR to an empty folder (containers restart once)';
-const MEND =
+const EMPTY_FOLDER = 'set DATA_DIR to an empty folder (containers restart once)';
+const REBUILD =
   'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
-describe('a start on a store that this version must not use', () => {
+describe('a start with a store that this version must not use', () => {
   it.each([
-    ['of a newer version', 'PRAGMA user_version = 99', `run that version, or ${ELSEWHERE}`],
-    ['of an unreleased version', 'PRAGMA user_version = 1', ELSEWHERE],
-    ['of another program', 'PRAGMA application_id = 7', 'set DATA_DIR to another folder'],
-    ['that is not a database', null, MEND],
-  ])('%s names the one remedy', async (_, change, remedy) => {
+    ['a store of a newer version', 'PRAGMA user_version = 99', `run that version, or ${EMPTY_FOLDER}`],
+    ['a store of an unreleased version', 'PRAGMA user_version = 1', EMPTY_FOLDER],
+    ['a database of another program', 'PRAGMA application_id = 7', 'set DATA_DIR to another folder'],
+    ['a file that is not a database', null, REBUILD],
+  ])('is refused with the one remedy: %s', async (_, change, remedy) => {
     const manager = await startManager({ files: SMALL_FLEET });
     await manager.stop();
     const path = join(manager.dataFolder, 'store.sqlite');

@@ -1,0 +1,175 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../../src/errors.ts';
+import { makePlan } from '../../../src/plan/plan.ts';
+import type { PassOutcome } from '../../../src/reconcile/pass/pass.ts';
+import { STARTING, type Status } from '../../../src/reconcile/status.ts';
+import { createPassLog } from '../../../src/service/observability/pass-log.ts';
+import { appliedOf, type Files, stateOf } from '../../support/fleet.ts';
+import { yieldsDuring } from '../../support/yielding.ts';
+
+type Line = Record<string, unknown>;
+
+const REVISION = 'f'.repeat(40);
+
+/** The outcome of a pass that changed the store from the files `before` to the files `after`. */
+function passOf(before: Files, after: Files): PassOutcome {
+  const [desired, applied] = [stateOf(after), appliedOf(before)];
+  const { steps } = makePlan([...desired.keys(), ...applied.keys()], desired, applied);
+  const ids = steps
+    .filter((step) => step.after !== null)
+    .map(({ kind, name }, index) => ({ kind, name, id: index + 7 }));
+  const head = { branch: 'refs/heads/main', revision: REVISION };
+  return { ok: true, report: { head, steps, ids, seeding: null, changedElsewhere: [], rewrittenFrom: null } };
+}
+
+/** A log of passes; `log` returns the lines that one outcome adds. */
+function passLog() {
+  const lines: Line[] = [];
+  const logger = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const logPass = createPassLog(logger);
+  return {
+    lines,
+    log: async (outcome: PassOutcome, status: Partial<Status> = {}): Promise<Line[]> => {
+      await logPass(outcome, { ...STARTING, ...status });
+      return lines.splice(0);
+    },
+  };
+}
+
+const FLEET: Files = {
+  'apps/web.yaml': 'container_image: web:1\nenv_vars: {KEY: old-value}\n',
+  'apps/cron.yaml': 'container_image: cron:1\n',
+  'device-groups/edge.yaml': 'apps: [web]\n',
+};
+
+describe('createPassLog', () => {
+  it('logs what changed in each object, with its file, revision and id, but without values', async () => {
+    const next = {
+      'apps/team/web.yaml': 'container_image: web:2\nenv_vars: {KEY: new-value}\n',
+      'device-groups/edge.yaml': 'apps: [web]\n',
+    };
+    const lines = await passLog().log(passOf(FLEET, next));
+    expect(lines).toMatchObject([
+      {
+        msg: 'app web: container_image 1 -> 2, env_vars',
+        kind: 'app',
+        name: 'web',
+        id: 7,
+        file: 'apps/team/web.yaml',
+        revision: REVISION,
+      },
+      { msg: 'app cron: delete', kind: 'app', name: 'cron', revision: REVISION },
+      { msg: 'applied', changes: 2, revision: REVISION },
+    ]);
+    expect(JSON.stringify(lines)).not.toMatch(/old-value|new-value/);
+  });
+
+  it('logs nothing for a pass that changed nothing', async () => {
+    expect(await passLog().log(passOf(FLEET, FLEET))).toEqual([]);
+  });
+
+  it('logs no failure while the manager is stopping', async () => {
+    const message = 'the manager is shutting down';
+    const { log } = passLog();
+    const failed = { ok: false, error: new HoldfastError('unavailable', message) } as const;
+    expect(await log(failed)).toEqual([]);
+  });
+
+  it('logs at most fifty objects of a pass one by one', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`apps/a${index}.yaml`, 'container_image: a\n']),
+    );
+    const lines = await passLog().log(passOf({}, many));
+    expect(lines).toHaveLength(51);
+    expect(lines.at(-1)).toMatchObject({ msg: 'applied', changes: 60 });
+  });
+
+  it('logs a problem once, its end once, and the problem again if it returns', async () => {
+    const { log } = passLog();
+    const unchanged = passOf(FLEET, FLEET);
+    const noProblem = { problems: [] };
+    const problem = { file: 'apps/a.yaml', line: 1, column: 2, code: 'field-unknown', message: 'm' } as const;
+    const oneProblem = { problems: [{ ...problem, severity: 'error' as const, since: 0 }] };
+    expect(await log(unchanged, oneProblem)).toMatchObject([
+      { file: 'apps/a.yaml', line: 1, column: 2, problem: 'm' },
+    ]);
+    expect(await log(unchanged, oneProblem)).toEqual([]);
+    expect(await log(unchanged, noProblem)).toMatchObject([
+      { level: 30, msg: 'problem in desired state is resolved', file: 'apps/a.yaml', problem: 'm' },
+    ]);
+    expect(await log(unchanged, noProblem)).toEqual([]);
+    expect(await log(unchanged, oneProblem)).toHaveLength(1);
+  });
+
+  it('yields to other work while it logs many problems', async () => {
+    const problems = Array.from({ length: 1000 }, (_, index) => ({
+      ...{ file: `other/${index}.txt`, line: 1, column: 1, code: 'file-unexpected' as const, message: 'm' },
+      ...{ severity: 'warning' as const, since: 0 },
+    }));
+    const { log } = passLog();
+    expect(await yieldsDuring(() => log(passOf(FLEET, FLEET), { problems }))).toBeGreaterThan(100);
+    expect(await yieldsDuring(() => log(passOf(FLEET, FLEET), { problems: [] }))).toBeGreaterThan(100);
+  });
+
+  it('logs a failure once, one with another reason, and the end of the failures', async () => {
+    const { log } = passLog();
+    const failed = (message: string): PassOutcome => ({
+      ok: false,
+      error: new HoldfastError('unavailable', message),
+    });
+    expect(await log(failed('the disk is full'))).toMatchObject([
+      { msg: 'pass failed', reason: 'the disk is full' },
+    ]);
+    expect(await log(failed('the disk is full'))).toEqual([]);
+    expect(await log(failed('the disk is gone'))).toMatchObject([
+      { reason: 'the disk is gone', kind: 'unavailable' },
+    ]);
+    expect(await log(passOf(FLEET, FLEET))).toMatchObject([
+      { msg: 'reconciling works again', after: 'the disk is gone' },
+    ]);
+    expect(await log(passOf(FLEET, FLEET))).toEqual([]);
+  });
+
+  it('logs the time of the next attempt in ISO format', async () => {
+    const error = {
+      kind: 'unavailable',
+      message: 'm',
+      since: 0,
+      failures: 1,
+      retryAt: 1_700_000_000_000,
+    } as const;
+    const outcome: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'm') };
+    const origin = { reachedAt: null, error, cause: null };
+    expect(await passLog().log(outcome, { error, origin })).toMatchObject([
+      { msg: 'origin cannot be used', retryAt: '2023-11-14T22:13:20.000Z' },
+      { msg: 'pass failed', retryAt: '2023-11-14T22:13:20.000Z' },
+    ]);
+    const refused = await passLog().log(outcome, { error: { ...error, retryAt: null } });
+    expect(refused).toMatchObject([{ msg: 'pass failed', retryAt: null }]);
+  });
+
+  it('logs a rewritten history, and a seeding: as a warning if a store was lost', async () => {
+    const pass = passOf(FLEET, FLEET);
+    if (!pass.ok) throw new Error('not a pass');
+    const seeding = {
+      cause: 'no-counters' as const,
+      record: 'none' as const,
+      adopted: null,
+      names: 3,
+      kept: 0,
+      floor: 1_700_000_000,
+      historyIsComplete: true,
+    };
+    const lines = await passLog().log({
+      ok: true,
+      report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },
+    });
+    expect(lines).toMatchObject([
+      { level: 30, ...seeding },
+      { from: 'a'.repeat(40), revision: REVISION },
+    ]);
+    const afterLoss = { ...pass.report, seeding: { ...seeding, record: 'used' as const } };
+    expect(await passLog().log({ ok: true, report: afterLoss })).toMatchObject([{ level: 40 }]);
+  });
+});

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { retryDelay } from '../../src/reconcile/backoff.ts';
 
-describe('the delay', () => {
+describe('retryDelay', () => {
   it.each([
     ['unavailable', 1, 500],
     ['unavailable', 2, 1000],
@@ -16,31 +16,34 @@ describe('the delay', () => {
     ['invalid', 1, 2000],
     ['absent', 1, 2000],
     ['present', 1, 2000],
-  ] as const)('%s, failure %d: up to %d ms', (kind, failures, most) => {
-    expect(retryDelay(kind, failures, 0)).toBe(most / 2);
-    expect(retryDelay(kind, failures, 1 - Number.EPSILON)).toBe(most);
-  });
+  ] as const)(
+    'is at most, and at least half of, the last number: %s, failure %d, %d ms',
+    (kind, failures, most) => {
+      expect(retryDelay(kind, failures, 0)).toBe(most / 2);
+      expect(retryDelay(kind, failures, 1 - Number.EPSILON)).toBe(most);
+    },
+  );
 
-  it('is none for a revision that is refused', () => {
+  it('is null for a revision that is refused', () => {
     expect(retryDelay('refused', 1, 0.5)).toBeNull();
   });
 
-  it('never shrinks with more failures, and stays within its half', () => {
+  it('never falls with more failures, and is at most twice the shortest delay', () => {
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(
         fc.constantFrom('unavailable', 'internal'),
         fc.nat(2000),
         random,
-        (kind, failures, luck) => {
-          const delay = retryDelay(kind, failures, luck) ?? Number.NaN;
+        (kind, failures, randomNumber) => {
+          const delay = retryDelay(kind, failures, randomNumber) ?? Number.NaN;
           const [least, most] = [
             retryDelay(kind, failures, 0) ?? 0,
             (retryDelay(kind, failures, 0) ?? 0) * 2,
           ];
           expect(delay).toBeGreaterThanOrEqual(least);
           expect(delay).toBeLessThanOrEqual(most);
-          expect(retryDelay(kind, failures + 1, luck)).toBeGreaterThanOrEqual(delay);
+          expect(retryDelay(kind, failures + 1, randomNumber)).toBeGreaterThanOrEqual(delay);
         },
       ),
     );

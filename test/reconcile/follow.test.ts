@@ -11,32 +11,33 @@ const WEB = 'desired-state/apps/web.yaml';
 const EDGE = 'desired-state/device-groups/edge.yaml';
 const ALL = ['app/cron', 'app/web', 'device_group/edge'];
 
-/** What the second manager read from the store since it was asked last. */
+/** The number of times that the second manager read all objects, or only the changed ones. */
 interface Reads {
-  whole: number;
+  all: number;
   changed: number;
 }
 
-interface Two {
+interface TwoManagers {
   origin: TestOrigin;
   database: ModelDatabase;
   first: FollowerEngine;
   second: FollowerEngine;
   reads: Reads;
-  /** Keys that the second one was told of, pass by pass. */
-  told: string[][];
+  /** The keys that the second manager reported as changed, by pass. */
+  reported: string[][];
 }
 
-async function startTwo(change: (store: Store) => Partial<Store> = () => ({})): Promise<Two> {
+/** Two managers on one store; `change` replaces methods of the second one's store. */
+async function startTwo(change: (store: Store) => Partial<Store> = () => ({})): Promise<TwoManagers> {
   const origin = await testOrigin(SMALL_FLEET);
   const database = new ModelDatabase();
   const first = await startFollowerEngine(origin, calmStore(database));
-  const reads: Reads = { whole: 0, changed: 0 };
-  const told: string[][] = [];
+  const reads: Reads = { all: 0, changed: 0 };
+  const reported: string[][] = [];
   const inner = calmStore(database);
   const store = wrap(inner, {
     appliedObjects: () => {
-      reads.whole += 1;
+      reads.all += 1;
       return inner.appliedObjects();
     },
     changedObjects: (mark) => {
@@ -45,11 +46,11 @@ async function startTwo(change: (store: Store) => Partial<Store> = () => ({})): 
     },
     ...change(inner),
   });
-  const onApplied = (keys: string[]): void => void told.push([...keys].sort());
+  const onApplied = (keys: string[]): void => void reported.push([...keys].sort());
   const second = await startFollowerEngine(origin, store, { onApplied });
-  Object.assign(reads, { whole: 0, changed: 0 });
-  told.length = 0;
-  return { origin, database, first, second, reads, told };
+  Object.assign(reads, { all: 0, changed: 0 });
+  reported.length = 0;
+  return { origin, database, first, second, reads, reported };
 }
 
 async function webOf({ store }: FollowerEngine) {
@@ -57,23 +58,22 @@ async function webOf({ store }: FollowerEngine) {
   return { id: value?.appId, image: value?.content.container_image };
 }
 
-/** A manager that finds that another one has applied a commit. */
-describe('a manager that follows another one', () => {
-  it('reads what changed and no more, and is told of these objects alone', async () => {
-    const { origin, first, second, reads, told } = await startTwo();
+describe('a manager that finds that another one has applied a commit', () => {
+  it('reads and reports only the objects that changed', async () => {
+    const { origin, first, second, reads, reported } = await startTwo();
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
     await first.reconciler.pollOrigin();
     const applied = await webOf(first);
     const outcome = await second.reconciler.pollOrigin();
     expect(outcome).toMatchObject({ ok: true, report: { steps: [], changedElsewhere: ['app/web'] } });
-    expect([reads, told]).toEqual([{ whole: 0, changed: 1 }, [['app/web']]]);
+    expect([reads, reported]).toEqual([{ all: 0, changed: 1 }, [['app/web']]]);
     expect(second.reconciler.status().applied?.revision).toBe(revision);
     expect(await webOf(second)).toEqual(applied);
     await second.reconciler.pollOrigin();
-    expect([reads, told.length]).toEqual([{ whole: 0, changed: 1 }, 1]);
+    expect([reads, reported.length]).toEqual([{ all: 0, changed: 1 }, 1]);
   });
 
-  it('goes on from there: its own commit is on top, and the other follows that', async () => {
+  it('applies the next commit on top, which the other manager then follows', async () => {
     const { origin, first, second, reads } = await startTwo();
     await origin.push({ [WEB]: null, [EDGE]: 'apps: [cron]\n' });
     await first.reconciler.pollOrigin();
@@ -85,10 +85,10 @@ describe('a manager that follows another one', () => {
       ok: true,
       report: { steps: [], changedElsewhere: ['app/web', 'device_group/edge'] },
     });
-    expect(reads).toEqual({ whole: 0, changed: 1 });
+    expect(reads).toEqual({ all: 0, changed: 1 });
   });
 
-  it('keeps what it was the only one to change for years from making the next foreign change a whole read', async () => {
+  it('reads only the changed objects even after long being the only one that changed the store', async () => {
     const { origin, first, second, reads } = await startTwo();
     for (let round = 0; round < 70; round += 1) await second.store.markAttempted('r', round);
     for (let round = 0; round < 70; round += 1) {
@@ -99,32 +99,32 @@ describe('a manager that follows another one', () => {
     await origin.push({ [WEB]: 'container_image: web:2\n' });
     await first.reconciler.pollOrigin();
     await second.reconciler.pollOrigin();
-    expect(reads).toEqual({ whole: 0, changed: 1 });
+    expect(reads).toEqual({ all: 0, changed: 1 });
   });
 
-  it('reads everything where the mark is too old, the rules are others, or the store was restored', async () => {
-    const { origin, database, first, second, reads, told } = await startTwo();
+  it('reads all objects if the mark is too old, the rules differ, or the store was restored', async () => {
+    const { origin, database, first, second, reads, reported } = await startTwo();
     const backup = structuredClone(database.primary);
     await origin.push({ [WEB]: 'container_image: web:2\n' });
     await first.reconciler.pollOrigin();
     for (let round = 0; round < 70; round += 1) await first.store.markAttempted('r', round);
     await second.reconciler.pollOrigin();
-    expect([reads, told.pop()]).toEqual([{ whole: 1, changed: 1 }, ALL]);
+    expect([reads, reported.pop()]).toEqual([{ all: 1, changed: 1 }, ALL]);
     const { sequence, applied } = await first.store.state();
     const revision = applied?.revision ?? '';
     const claimed = await first.store.claimHead(sequence, revision, 5);
     await first.store.apply({ revision, sequence: claimed, at: 5, steps: [], origins: [], rules: 'other' });
     await second.reconciler.pollOrigin();
-    expect([reads, told.pop()]).toEqual([{ whole: 2, changed: 1 }, ALL]);
+    expect([reads, reported.pop()]).toEqual([{ all: 2, changed: 1 }, ALL]);
     database.restore(backup);
     expect(await second.reconciler.pollOrigin()).toMatchObject({
       ok: true,
       report: { steps: [{ name: 'web' }] },
     });
-    expect(reads).toEqual({ whole: 3, changed: 2 });
+    expect(reads).toEqual({ all: 3, changed: 2 });
   });
 
-  it('reads everything after an outcome that it does not know', async () => {
+  it('reads all objects after a write of its own with an unknown outcome', async () => {
     const faults = { left: 0 };
     const { origin, second, reads } = await startTwo((store) => ({
       apply: async (batch) => {
@@ -139,31 +139,31 @@ describe('a manager that follows another one', () => {
     await origin.push({ [WEB]: 'container_image: web:2\n' });
     expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: false });
     expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: true, report: { steps: [] } });
-    expect(reads).toEqual({ whole: 1, changed: 0 });
+    expect(reads).toEqual({ all: 1, changed: 0 });
     expect(await webOf(second)).toEqual({ id: (before.id ?? 0) + 1, image: 'web:2' });
   });
 
-  it('loses a claim, reads what the other one did with it, and tells of that', async () => {
-    const other: { look: () => Promise<unknown> } = { look: async () => undefined };
-    const { origin, first, second, reads, told } = await startTwo((store) => ({
+  it('loses a claim to the other manager, then reads and reports what that one changed', async () => {
+    const beforeClaim: { run: () => Promise<unknown> } = { run: async () => undefined };
+    const { origin, first, second, reads, reported } = await startTwo((store) => ({
       claimHead: async (...args) => {
-        await other.look();
+        await beforeClaim.run();
         return store.claimHead(...args);
       },
     }));
-    other.look = () => first.reconciler.pollOrigin();
+    beforeClaim.run = () => first.reconciler.pollOrigin();
     await origin.push({ [WEB]: 'container_image: web:2\n' });
     const outcome = await second.reconciler.pollOrigin();
     expect(outcome).toMatchObject({ ok: true, report: { steps: [], changedElsewhere: ['app/web'] } });
-    expect([reads, told]).toEqual([{ whole: 0, changed: 1 }, [['app/web']]]);
+    expect([reads, reported]).toEqual([{ all: 0, changed: 1 }, [['app/web']]]);
   });
 
-  it('tells of what it followed in a pass that failed with the next one that does not', async () => {
+  it('reports the changes of a failed pass with the next pass that succeeds', async () => {
     const faults = { left: 0 };
-    const { origin, first, second, told } = await startTwo((store) => ({
+    const { origin, first, second, reported } = await startTwo((store) => ({
       claimHead: async (...args) => {
         faults.left -= 1;
-        if (faults.left >= 0) throw new HoldfastError('unavailable', 'the store is away');
+        if (faults.left >= 0) throw new HoldfastError('unavailable', 'the store is unreachable');
         return store.claimHead(...args);
       },
     }));
@@ -172,12 +172,12 @@ describe('a manager that follows another one', () => {
     await origin.push({ 'desired-state/apps/cron.yaml': 'container_image: cron:4\n' });
     faults.left = 1;
     expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: false });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(await second.reconciler.pollOrigin()).toMatchObject({ ok: true });
-    expect(told).toEqual([['app/cron', 'app/web']]);
+    expect(reported).toEqual([['app/cron', 'app/web']]);
   });
 
-  it('applies again what another manager’s seeding has dropped', async () => {
+  it('applies an object again that the seeding of another manager dropped', async () => {
     const { first, second, reads } = await startTwo();
     const before = await webOf(second);
     const seed = { kind: 'app' as const, name: 'web', last: (before.id ?? 0) + 5, floor: 0, hash: 'ab' };
@@ -190,7 +190,7 @@ describe('a manager that follows another one', () => {
       ok: true,
       report: { steps: [{ name: 'web' }] },
     });
-    expect(reads).toEqual({ whole: 1, changed: 0 });
+    expect(reads).toEqual({ all: 1, changed: 0 });
     expect(await webOf(second)).toEqual({ id: seed.last + 1, image: before.image });
   });
 });

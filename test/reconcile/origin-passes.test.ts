@@ -5,25 +5,27 @@ import { createOriginWatch } from '../../src/reconcile/origin-watch.ts';
 import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
 import type { PollLease } from '../../src/store/poll-lease.ts';
 
-/** What happened, in its order; and what is to happen next. */
-interface World {
-  told: string[];
-  isOurTurn: boolean;
-  isOriginAway: boolean;
-  passFails: ErrorKind | null;
+/** The calls that were made, in their order, and how the next ones end. */
+interface Situation {
+  calls: string[];
+  /** Whether this manager may poll. */
+  holdsLease: boolean;
+  isOriginDown: boolean;
+  /** The kind of the error of the next pass; null if it succeeds. */
+  passError: ErrorKind | null;
 }
 
-function passesIn(world: World) {
+function passesIn(situation: Situation) {
   const lease: PollLease = {
-    shouldPoll: async () => world.isOurTurn,
-    renew: async () => void world.told.push('keep'),
-    release: async () => void world.told.push('give up'),
-    holder: () => ({ name: 'm', isThisOne: world.isOurTurn }),
+    shouldPoll: async () => situation.holdsLease,
+    renew: async () => void situation.calls.push('renew'),
+    release: async () => void situation.calls.push('release'),
+    holder: () => ({ name: 'm', isThisOne: situation.holdsLease }),
   };
   const origin = {
     refresh: async () => {
-      world.told.push('ask');
-      if (world.isOriginAway) throw new HoldfastError('unavailable', 'away');
+      situation.calls.push('refresh');
+      if (situation.isOriginDown) throw new HoldfastError('unavailable', 'origin is unreachable');
     },
     interrupt: () => undefined,
     abandon: () => undefined,
@@ -31,70 +33,70 @@ function passesIn(world: World) {
   };
   const watch = createOriginWatch({ origin, lease, pollInterval: 1000, now: () => 5, random: () => 0 });
   const pass = async (): Promise<PassOutcome> => {
-    world.told.push('pass');
-    const error = world.passFails === null ? null : new HoldfastError(world.passFails, 'failed');
+    situation.calls.push('pass');
+    const error = situation.passError === null ? null : new HoldfastError(situation.passError, 'failed');
     return error === null ? ({ ok: true } as PassOutcome) : { ok: false, error };
   };
   return { watch, passes: createOriginPasses(watch, pass, () => false) };
 }
 
-function newWorld(changes: Partial<World> = {}): World {
-  return { told: [], isOurTurn: true, isOriginAway: false, passFails: null, ...changes };
+function newSituation(changes: Partial<Situation> = {}): Situation {
+  return { calls: [], holdsLease: true, isOriginDown: false, passError: null, ...changes };
 }
 
-describe('a look by the clock', () => {
-  it('asks origin where it is this manager’s turn, and keeps the lease', async () => {
-    const world = newWorld();
-    const { passes, watch } = passesIn(world);
+describe('a scheduled pass', () => {
+  it('polls origin and renews the lease if this manager holds it', async () => {
+    const situation = newSituation();
+    const { passes, watch } = passesIn(situation);
     await passes.runScheduled();
-    expect(world.told).toEqual(['ask', 'pass', 'keep']);
+    expect(situation.calls).toEqual(['refresh', 'pass', 'renew']);
     expect(watch.polling()).toEqual({ isOurs: true, by: 'm' });
   });
 
-  it('looks at the store alone where another manager asks, and does not say that it reached origin', async () => {
-    const world = newWorld({ isOurTurn: false });
-    const { passes, watch } = passesIn(world);
+  it('does not poll origin while another manager holds the lease, and does not report origin as reached', async () => {
+    const situation = newSituation({ holdsLease: false });
+    const { passes, watch } = passesIn(situation);
     await passes.runScheduled();
-    expect(world.told).toEqual(['pass']);
+    expect(situation.calls).toEqual(['pass']);
     expect(watch.status()).toMatchObject({ reachedAt: null, error: null });
     expect(watch.polledAt()).toBe(5);
     expect(watch.polling()).toEqual({ isOurs: false, by: 'm' });
   });
 
-  it('goes on asking after origin was not reached, until it is', async () => {
-    const world = newWorld({ isOriginAway: true });
-    const { passes, watch } = passesIn(world);
+  it('polls origin without the lease after a failure, until origin is reached', async () => {
+    const situation = newSituation({ isOriginDown: true });
+    const { passes, watch } = passesIn(situation);
     await passes.runScheduled();
-    Object.assign(world, { isOurTurn: false });
+    Object.assign(situation, { holdsLease: false });
     await passes.runScheduled();
-    world.isOriginAway = false;
+    situation.isOriginDown = false;
     await passes.runScheduled();
     await passes.runScheduled();
-    const failed = ['ask', 'pass', 'give up'];
-    expect(world.told).toEqual([...failed, ...failed, 'ask', 'pass', 'keep', 'pass']);
+    const failed = ['refresh', 'pass', 'release'];
+    expect(situation.calls).toEqual([...failed, ...failed, 'refresh', 'pass', 'renew', 'pass']);
     expect(watch.status()?.error).toBeNull();
   });
 
   it.each([
-    ['refused', 'keep'],
-    ['unavailable', 'give up'],
-    ['internal', 'give up'],
-  ] as const)('whose pass fails as %s makes the manager %s the lease', async (kind, act) => {
-    const world = newWorld({ passFails: kind });
-    await passesIn(world).passes.runScheduled();
-    expect(world.told).toEqual(['ask', 'pass', act]);
+    ['refused', 'renew'],
+    ['unavailable', 'release'],
+    ['internal', 'release'],
+  ] as const)('that fails as %s leads to a %s of the lease', async (kind, call) => {
+    const situation = newSituation({ passError: kind });
+    await passesIn(situation).passes.runScheduled();
+    expect(situation.calls).toEqual(['refresh', 'pass', call]);
   });
 });
 
-it('any other look asks origin, whoever holds the lease', async () => {
-  const world = newWorld({ isOurTurn: false });
-  await passesIn(world).passes.request();
-  expect(world.told).toEqual(['ask', 'pass', 'keep']);
+it('a requested pass polls origin even if another manager holds the lease', async () => {
+  const situation = newSituation({ holdsLease: false });
+  await passesIn(situation).passes.request();
+  expect(situation.calls).toEqual(['refresh', 'pass', 'renew']);
 });
 
-it('an origin that a pass asked by itself counts as reached', async () => {
-  const world = newWorld();
-  const { watch } = passesIn(world);
+it('an origin that a pass fetches from counts as reached', async () => {
+  const situation = newSituation();
+  const { watch } = passesIn(situation);
   await watch.origin?.refresh();
   expect(watch.status()?.reachedAt).toBe(5);
 });

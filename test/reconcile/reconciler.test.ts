@@ -10,25 +10,24 @@ async function imageIn({ store }: Engine): Promise<string | undefined> {
   return (await store.app('web')).value?.content.container_image;
 }
 
-/** A store whose `apply` fails as often as it is told to. */
-function failing(kind: 'unavailable' | 'internal') {
-  const faults = { left: 0, met: 0 };
+/** Wraps a store so that its next `faults.left` calls of `apply` fail. */
+function failingApply(kind: 'unavailable' | 'internal') {
+  const faults = { left: 0 };
   const wrapStore = (store: Store): Store =>
     wrap(store, {
       apply: (batch) => {
         if (faults.left === 0) return store.apply(batch);
         faults.left -= 1;
-        faults.met += 1;
         const error =
-          kind === 'internal' ? new TypeError('a mistake') : new HoldfastError(kind, 'the disk is full');
+          kind === 'internal' ? new TypeError('a bug') : new HoldfastError(kind, 'the disk is full');
         return Promise.reject(error);
       },
     });
   return { faults, wrapStore };
 }
 
-describe('what makes it look', () => {
-  it('its start, a commit, another branch, a request', async () => {
+describe('a reconciler', () => {
+  it('runs a pass at its start, for a commit, for a checkout of another branch, and on request', async () => {
     const engine = await buildEngine({ files: FILES });
     expect(await engine.reconciler.start()).toMatchObject({ ok: true });
     expect(await imageIn(engine)).toBe('web:1');
@@ -42,14 +41,14 @@ describe('what makes it look', () => {
     expect(await imageIn(engine)).toBe('web:3');
   });
 
-  it('the clock, where nothing else tells it', async () => {
+  it('runs a pass after the poll interval even if no change is noticed', async () => {
     const engine = await buildEngine({ files: FILES, settings: { pollInterval: 50 } });
     await engine.reconciler.reconcile();
     await engine.commit({ [WEB]: 'container_image: web:2\n' });
     await expect.poll(() => imageIn(engine)).toBe('web:2');
   });
 
-  it('nothing, once it is closed', async () => {
+  it('runs no pass after it is closed', async () => {
     const engine = await buildEngine({ files: FILES, settings: { pollInterval: 20 } });
     await engine.reconciler.start();
     await engine.reconciler.close();
@@ -61,8 +60,8 @@ describe('what makes it look', () => {
   });
 });
 
-describe('a start whose origin does not answer', () => {
-  it('is told as one of a manager that has an origin, and has not reached it', async () => {
+describe('a start while origin does not answer', () => {
+  it('is reported as the start of a manager that has not reached its origin yet', async () => {
     let answer: () => void = () => undefined;
     const refresh = () =>
       new Promise<void>((resolve) => {
@@ -89,12 +88,12 @@ describe('a start whose origin does not answer', () => {
   });
 });
 
-describe('a store that fails', () => {
+describe('a pass that the store fails to apply', () => {
   it.each(['unavailable', 'internal'] as const)(
-    'is tried again by itself until it takes the revision, and no id rises twice: %s',
+    'is retried until it succeeds, and no id rises twice: %s',
     async (kind) => {
-      const { faults, wrapStore } = failing(kind);
-      // One failure, since the delays after mistakes of ours are long.
+      const { faults, wrapStore } = failingApply(kind);
+      // An internal error happens only once, since the delays after it are long.
       const engine = await buildEngine({ files: FILES, wrapStore });
       await engine.reconciler.reconcile();
       const before = (await engine.store.app('web')).value?.appId ?? 0;
@@ -115,8 +114,8 @@ describe('a store that fails', () => {
     },
   );
 
-  it('clears no problem, and counts its failures from the first one', async () => {
-    const { faults, wrapStore } = failing('unavailable');
+  it('does not clear problems, and raises the number of failures since the first one', async () => {
+    const { faults, wrapStore } = failingApply('unavailable');
     const files = { ...FILES, 'apps/bad.yaml': 'ports: [80]\n', 'device-groups/lab.yaml': 'apps: [ghost]\n' };
     const engine = await buildEngine({ files, wrapStore });
     await engine.reconciler.reconcile();
@@ -134,7 +133,7 @@ describe('a store that fails', () => {
 });
 
 describe('a revision that is refused', () => {
-  it('waits for a new commit: nothing is tried again by the clock', async () => {
+  it('is not retried: the next commit is applied', async () => {
     const engine = await buildEngine({ files: FILES, settings: { strict: true } });
     await engine.reconciler.start();
     const applied = await engine.repository.git('rev-parse', 'HEAD');
@@ -146,25 +145,25 @@ describe('a revision that is refused', () => {
       error: { kind: 'refused', retryAt: null },
     });
     expect((await engine.store.state()).attempted?.revision).toBe(refused);
-    const mended = await engine.commit({ 'apps/bad.yaml': 'container_image: good:1\n' });
-    await expect.poll(() => engine.reconciler.status().applied?.revision).toBe(mended);
+    const fixed = await engine.commit({ 'apps/bad.yaml': 'container_image: good:1\n' });
+    await expect.poll(() => engine.reconciler.status().applied?.revision).toBe(fixed);
     expect(engine.reconciler.status()).toMatchObject({ state: 'applied', error: null, problems: [] });
   });
 });
 
-it('tells what changed before anybody who waits learns of the pass', async () => {
-  const told: string[] = [];
-  const onApplied = (keys: string[]): void => void told.push(...keys);
+it('a pass reports what changed before it resolves', async () => {
+  const changed: string[] = [];
+  const onApplied = (keys: string[]): void => void changed.push(...keys);
   const engine = await buildEngine({ files: FILES, settings: { onApplied } });
-  const first = engine.reconciler.reconcile().then(() => [...told]);
+  const first = engine.reconciler.reconcile().then(() => [...changed]);
   expect((await first).sort()).toEqual(['app/web', 'device_group/edge']);
-  told.length = 0;
+  changed.length = 0;
   await engine.reconciler.reconcile();
-  expect(told).toEqual([]);
+  expect(changed).toEqual([]);
 });
 
-describe('reaching a revision', () => {
-  it('needs no further pass where the latest one found it, or the one under way does', async () => {
+describe('passAt', () => {
+  it('returns the pass under way, or the latest one, if it reads the revision', async () => {
     const engine = await buildEngine({ files: FILES });
     await engine.reconciler.reconcile();
     const revision = await engine.commit({ [WEB]: 'container_image: web:2\n' });
@@ -176,8 +175,8 @@ describe('reaching a revision', () => {
     expect(await imageIn(engine)).toBe('web:2');
   });
 
-  it('takes a new pass where the latest one found another, or failed', async () => {
-    const { faults, wrapStore } = failing('unavailable');
+  it('runs a new pass if the latest one read another revision or failed', async () => {
+    const { faults, wrapStore } = failingApply('unavailable');
     const engine = await buildEngine({ files: FILES, wrapStore });
     await engine.reconciler.reconcile();
     const second = await engine.commit({ [WEB]: 'container_image: web:2\n' });

@@ -12,7 +12,7 @@ const problem = (file: string, line: number, message = 'is wrong'): Problem => (
   severity: 'error',
 });
 
-it('keeps the age of a problem that stays, also when its line moves', async () => {
+it('keeps the time of a problem that remains, even if its line moves', async () => {
   const age = createAging();
   const first = await age([problem('apps/b.yaml', 3), problem('apps/a.yaml', 1)], 100);
   expect(first.map(({ file, since }) => [file, since])).toEqual([
@@ -26,14 +26,14 @@ it('keeps the age of a problem that stays, also when its line moves', async () =
   ]);
 });
 
-it('lets a problem that comes back begin anew', async () => {
+it('sets a new time for a problem that returns', async () => {
   const age = createAging();
   await age([problem('apps/a.yaml', 1)], 100);
   await age([], 200);
   expect((await age([problem('apps/a.yaml', 1)], 300))[0]?.since).toBe(300);
 });
 
-it('gives the list of the pass before while its problems are the very same', async () => {
+it('returns the same list as before if it gets the same problem objects', async () => {
   const problems = [problem('apps/b.yaml', 3), problem('apps/a.yaml', 1)];
   const age = createAging();
   const first = await age(problems, 100);
@@ -47,10 +47,10 @@ it('gives the list of the pass before while its problems are the very same', asy
   expect(await age([], 400)).toEqual([]);
 });
 
-it('gives way to others where there are very many', async () => {
+it('yields to other work while it sorts many problems', async () => {
   const problems = () => Array.from({ length: 1000 }, (_, index) => problem(`other/${index}.txt`, 1));
   const age = createAging();
-  // In each of its loops: two, and one more over those of the pass before.
+  // It yields in each of its two loops, and in a third over the problems of the previous pass.
   expect(await yieldsDuring(() => age(problems(), 100))).toBeGreaterThan(400);
   expect(await yieldsDuring(() => age(problems(), 100))).toBeGreaterThan(650);
 });

@@ -1,35 +1,40 @@
 import type { Bench, Line } from '../bench.ts';
-import { makeFleet } from '../fleet.ts';
+import { type Fleet, makeFleet } from '../fleet.ts';
 import { sendLoad } from '../load.ts';
-import { startManager } from '../manager.ts';
-import { median, ms, perSecond, timed, times } from '../statistics.ts';
+import { type Manager, startManager } from '../manager.ts';
+import { inTurns, median, ms, perSecond, timed, times } from '../statistics.ts';
 import { infoPath } from './info.ts';
 import { measureServed } from './served.ts';
 import { writeOnce } from './writes.ts';
 
 const WRITES = 16;
+/** Of the load on each manager, and the seconds of one. */
+const ROUNDS = 5;
+const DURATION = 3;
 
+/** Medians, in milliseconds. */
 interface Figures {
-  /** Milliseconds, medians. */
   served: number;
-  look: number;
+  /** Git's own commands for the same work as `served`. */
+  gitCommands: number;
   write: number;
   commit: number;
-  /** Polls a second. */
-  rate: number;
 }
 
-/** From a thousand apps to a hundred thousand: what grows, beside what git's own commands do. */
+/** How the times grow from a thousand apps to a hundred thousand, beside those of git's own commands. */
 export async function growth(bench: Bench): Promise<Line[]> {
-  const small = await measureSize(bench, 1000);
-  const large = await measureSize(bench, 100_000);
+  const smallManager = await startWith(bench, 1000);
+  const small = await measure(smallManager);
+  const largeManager = await startWith(bench, 100_000);
+  const large = await measure(largeManager);
+  const [largeRate, smallRate] = await infoRates(bench, largeManager.manager, smallManager.manager);
   const factor = (name: keyof Figures): number => large[name] / small[name];
   return [
     {
       row: 'commit -> served, 1 of 100,000 apps',
       measured: `p50 ${ms(large.served)}`,
-      baseline: ms(large.look),
-      ratio: times(large.served / large.look),
+      baseline: ms(large.gitCommands),
+      ratio: times(large.served / large.gitCommands),
       target: 'p50 <= 250 ms',
       met: large.served <= 250,
     },
@@ -37,11 +42,11 @@ export async function growth(bench: Bench): Promise<Line[]> {
     growthLine('API write', small.write, large.write, factor('write'), factor('commit')),
     {
       row: '1,000 -> 100,000 apps: /info rate',
-      measured: perSecond(large.rate),
-      baseline: perSecond(small.rate),
-      ratio: times(factor('rate')),
+      measured: perSecond(largeRate),
+      baseline: perSecond(smallRate),
+      ratio: times(largeRate / smallRate),
       target: '>= 0.90',
-      met: factor('rate') >= 0.9,
+      met: largeRate / smallRate >= 0.9,
     },
   ];
 }
@@ -57,24 +62,40 @@ function growthLine(what: string, small: number, large: number, ours: number, gi
   };
 }
 
-async function measureSize(bench: Bench, apps: number): Promise<Figures> {
+interface FleetWithManager {
+  fleet: Fleet;
+  manager: Manager;
+}
+
+/** A manager that runs until the row is over; every group has 20 apps. */
+async function startWith(bench: Bench, apps: number): Promise<FleetWithManager> {
   const fleet = await makeFleet(bench, apps, apps / 20);
   const start = performance.now();
   const manager = await startManager(bench, { folder: fleet.folder });
   bench.say(`the first start on ${apps} apps took ${ms(performance.now() - start)}`);
+  return { fleet, manager };
+}
+
+async function measure({ fleet, manager }: FleetWithManager): Promise<Figures> {
   await measureServed(fleet, manager, 0, 3);
   const figures = await measureServed(fleet, manager, 10, 12);
   const writes: number[] = [];
   for (let index = 0; index < WRITES; index++) writes.push(await timed(() => writeOnce(manager, index)));
-  const load = { address: manager.address, requests: [{ path: infoPath(0) }], duration: 4 };
-  await sendLoad(bench, { ...load, duration: 1 });
-  const { rate } = await sendLoad(bench, load);
-  await manager.stop();
   return {
     served: median(figures.ours),
-    look: median(figures.theirs),
+    gitCommands: median(figures.theirs),
     commit: median(figures.commits),
     write: median(writes.slice(4)),
-    rate,
   };
+}
+
+/** Polls a second of each manager, measured in turns: one after the other, noise would decide. */
+async function infoRates(bench: Bench, large: Manager, small: Manager): Promise<[number, number]> {
+  const rate =
+    ({ address }: Manager, duration = DURATION) =>
+    async (): Promise<number> =>
+      (await sendLoad(bench, { address, requests: [{ path: infoPath(0) }], duration })).rate;
+  await rate(large, 1)();
+  await rate(small, 1)();
+  return inTurns(ROUNDS, rate(large), rate(small));
 }

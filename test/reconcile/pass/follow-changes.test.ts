@@ -11,7 +11,7 @@ import { anyCommit, changesOf, type Files, stateOf } from '../../support/fleet.t
 
 const RUNS = { numRuns: 2000 };
 
-const BLANK = {
+const EMPTY_STORE = {
   sequence: 0,
   attempted: null,
   applied: null,
@@ -22,12 +22,12 @@ const BLANK = {
   mark: null,
 };
 
-/** One of two managers: what it has read of the branch, and what it knows of the store. */
+/** A manager: what it has read of the branch, and its copy of the store's state. */
 class Manager {
   readonly desired = new DesiredState();
   readonly files = new Map<string, string>();
   readonly memory: Memory = {
-    store: { ...BLANK },
+    store: { ...EMPTY_STORE },
     applied: new AppliedState(),
     origins: new Map(),
     pending: new Set(),
@@ -58,7 +58,7 @@ class Manager {
     this.memory.pending.clear();
   }
 
-  /** Plans every object, on a desired state that is built anew. */
+  /** Plans every object, with a desired state built from scratch. */
   planAll(): Plan {
     const desired = stateOf(Object.fromEntries(this.files));
     const { applied } = this.memory;
@@ -73,7 +73,7 @@ function sorted(problems: Iterable<readonly Problem[]>): string[] {
     .sort();
 }
 
-/** What the store would tell of these keys. */
+/** What the store's `changedObjects` returns for these keys. */
 function changesAt(keys: Iterable<string>, applied: AppliedState): ChangedObjects {
   const changes: ChangedObjects = { objects: [], gone: [] };
   for (const key of keys) {
@@ -85,11 +85,11 @@ function changesAt(keys: Iterable<string>, applied: AppliedState): ChangedObject
   return changes;
 }
 
-/** The second manager reads as many commits as it is told, and looks at the store now and then. */
-const anyStep = fc.record({ commit: anyCommit, reads: fc.nat(2), looks: fc.boolean() });
+/** After each commit, the follower reads so many commits, and sometimes follows the store. */
+const anyStep = fc.record({ commit: anyCommit, reads: fc.nat(2), follows: fc.boolean() });
 
 /** One manager that applies every commit, and one that follows it. */
-class Two {
+class LeaderAndFollower {
   readonly leader = new Manager();
   readonly follower = new Manager();
   readonly #unread: Files[] = [];
@@ -107,7 +107,7 @@ class Two {
     for (const next of this.#unread.splice(0, count)) this.follower.read(next);
   }
 
-  look(): void {
+  follow(): void {
     applyStoreChanges(this.follower.memory, changesAt(this.#changed, this.leader.memory.applied));
     this.#changed.clear();
   }
@@ -119,23 +119,25 @@ function expectComplete(manager: Manager, found: Plan): void {
   expect(sorted(manager.memory.problems.values())).toEqual(sorted(all.problems.values()));
 }
 
-it('planning what others changed, and what it may make different, is planning everything', () => {
+it('a plan of the pending objects, and those that the leader changed, equals a plan of all objects', () => {
   fc.assert(
     fc.property(fc.array(anyStep, { minLength: 1, maxLength: 12 }), (steps) => {
-      const two = new Two();
-      for (const { commit, reads, looks } of steps) {
-        two.commit(commit);
-        two.read(reads);
-        if (!looks) continue;
-        two.look();
-        const found = two.follower.plan();
-        expectComplete(two.follower, found);
+      const managers = new LeaderAndFollower();
+      for (const { commit, reads, follows } of steps) {
+        managers.commit(commit);
+        managers.read(reads);
+        if (!follows) continue;
+        managers.follow();
+        const found = managers.follower.plan();
+        expectComplete(managers.follower, found);
         // The pass that finds nothing to apply empties what is pending; one that loses its claim does not.
-        if (found.steps.length === 0) two.follower.memory.pending.clear();
+        if (found.steps.length === 0) managers.follower.memory.pending.clear();
       }
-      two.look();
-      const [theirs, ours] = [two.leader, two.follower].map(({ memory }) => memory.applied.keys().sort());
-      expect(ours).toEqual(theirs);
+      managers.follow();
+      const [leader, follower] = [managers.leader, managers.follower].map(({ memory }) =>
+        memory.applied.keys().sort(),
+      );
+      expect(follower).toEqual(leader);
     }),
     RUNS,
   );

@@ -10,29 +10,30 @@ import { SMALL_FLEET } from '../../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../../support/origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
-/** One of many managers; all of them share the store at `path`. */
-async function startOne(origin: TestOrigin, path: string): Promise<FollowerEngine> {
+/** A manager that shares the store at `path` with others. */
+async function startOn(origin: TestOrigin, path: string): Promise<FollowerEngine> {
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   return startFollowerEngine(origin, store);
 }
 
+/** Two managers on one store; only `ahead` fetches a commit before `behind` is asked for a pass. */
 async function startTwo() {
   const origin = await testOrigin(SMALL_FLEET);
   const path = join(await temporaryFolder(), 'store.sqlite');
-  const ahead = await startOne(origin, path);
-  const behind = await startOne(origin, path);
+  const ahead = await startOn(origin, path);
+  const behind = await startOn(origin, path);
   return { origin, ahead, behind };
 }
 
-/** What devices are told, and which revision it is from. */
+/** What devices are served of the app, and the applied revision. */
 async function served({ store }: FollowerEngine) {
   const { value } = await store.app('web');
   const { applied } = await store.state();
   return { id: value?.appId, image: value?.content.container_image, revision: applied?.revision };
 }
 
-describe('a manager whose mirror is behind what another one has applied', () => {
-  it('asks origin before it claims, and brings no older revision back', async () => {
+describe('a manager whose mirror is older than the applied revision', () => {
+  it('fetches from origin before it claims, and does not bring the older revision back', async () => {
     const { origin, ahead, behind } = await startTwo();
     const before = await served(ahead);
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
@@ -46,7 +47,7 @@ describe('a manager whose mirror is behind what another one has applied', () => 
     expect(await served(ahead)).toEqual(after);
   });
 
-  it('applies nothing while origin is away, and follows when it is back', async () => {
+  it('applies nothing while origin is unreachable, and catches up afterwards', async () => {
     const { origin, ahead, behind } = await startTwo();
     const revision = await origin.push({ [WEB]: 'container_image: web:2\n' });
     await ahead.reconciler.pollOrigin();
@@ -60,7 +61,7 @@ describe('a manager whose mirror is behind what another one has applied', () => 
     expect(await served(ahead)).toEqual(after);
   });
 
-  it('does not go on claiming in turns: each pass of both ends where origin is', async () => {
+  it('ends at the head of origin in every pass, even if both managers run passes at once', async () => {
     const { origin, ahead, behind } = await startTwo();
     for (let round = 2; round <= 6; round++) {
       const revision = await origin.push({ [WEB]: `container_image: web:${round}\n` });

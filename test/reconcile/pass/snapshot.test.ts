@@ -7,9 +7,10 @@ import { buildEngine, wrap } from '../../support/engine.ts';
 import { DEFAULTS } from '../../support/fleet.ts';
 import { onTickingClock } from '../../support/yielding.ts';
 
-const nothing = () => () => undefined;
+/** Nothing is known about any file before it is read. */
+const nothingKnown = () => () => undefined;
 
-/** A snapshot of a real repository that counts what it reads. */
+/** A snapshot of a real repository, and the blobs that it reads. */
 async function openSnapshot(files: Readonly<Record<string, string>>) {
   const engine = await buildEngine({ files });
   const { reader } = engine.source;
@@ -31,32 +32,32 @@ const FILES = Object.fromEntries(
 );
 
 describe('a snapshot', () => {
-  it('reads all once, and then only the files that differ', async () => {
+  it('reads all files once, and then only those that differ', async () => {
     const { snapshot, read, head, commit } = await openSnapshot(FILES);
-    expect((await snapshot.advance(await head(), nothing)).size).toBe(30);
+    expect((await snapshot.advance(await head(), nothingKnown)).size).toBe(30);
     expect(read.splice(0)).toHaveLength(30);
     const revision = await commit({
       'apps/a3.yaml': 'container_image: a:33\n',
       'apps/a4.yaml': null,
       'apps/new.yaml': 'container_image: new:1\n',
     });
-    const touched = await snapshot.advance(revision, nothing);
+    const touched = await snapshot.advance(revision, nothingKnown);
     expect([...touched].sort()).toEqual(['app/a3', 'app/a4', 'app/new']);
     expect(read.splice(0)).toHaveLength(2);
     expect(snapshot.state.app('a3')?.content?.container_image).toBe('a:33');
     expect(snapshot.state.app('a4')).toBeUndefined();
   });
 
-  it('reads nothing for a commit that leaves the folder as it is', async () => {
+  it('reads nothing for a commit that does not change the folder', async () => {
     const { snapshot, read, head, repository } = await openSnapshot(FILES);
-    await snapshot.advance(await head(), nothing);
+    await snapshot.advance(await head(), nothingKnown);
     read.splice(0);
     const revision = await repository.commit({ 'elsewhere.txt': 'a\n' });
-    expect(await snapshot.advance(revision, nothing)).toEqual(new Set());
+    expect(await snapshot.advance(revision, nothingKnown)).toEqual(new Set());
     expect(read).toEqual([]);
   });
 
-  it('goes back and forth between revisions, and to none', async () => {
+  it('moves back and forth between revisions, and to no revision', async () => {
     const { snapshot, head, commit } = await openSnapshot(FILES);
     const first = await head();
     const second = await commit({ 'apps/a0.yaml': 'container_image: b:1\n' });
@@ -65,23 +66,23 @@ describe('a snapshot', () => {
       [second, 'b:1'],
       [first, 'a:0'],
     ] as const) {
-      await snapshot.advance(revision, nothing);
+      await snapshot.advance(revision, nothingKnown);
       expect(snapshot.state.app('a0')?.content?.container_image).toBe(image);
     }
-    expect((await snapshot.advance(null, nothing)).size).toBe(30);
+    expect((await snapshot.advance(null, nothingKnown)).size).toBe(30);
     expect(snapshot.state.isEmpty).toBe(true);
-    expect((await snapshot.advance(second, nothing)).size).toBe(30);
+    expect((await snapshot.advance(second, nothingKnown)).size).toBe(30);
   });
 
-  it('has another reading after each change, and none in the middle of one', async () => {
+  it('has a new reading after each change, and none during a change', async () => {
     const { snapshot, head, commit, repository } = await openSnapshot(FILES);
     const first = await head();
     expect(snapshot.reading()).toBeNull();
-    await snapshot.advance(first, nothing);
+    await snapshot.advance(first, nothingKnown);
     const reading = snapshot.reading();
-    await snapshot.advance(first, nothing);
+    await snapshot.advance(first, nothingKnown);
     expect(snapshot.reading()).toBe(reading);
-    // So many that the state is brought up in several turns.
+    // So many that the state is updated in several turns of the event loop.
     const second = await commit(
       Object.fromEntries(
         Array.from({ length: 200 }, (_, index) => [`device-groups/g${index}.yaml`, 'apps: [a0]\n']),
@@ -89,7 +90,7 @@ describe('a snapshot', () => {
     );
     const during: unknown[] = [];
     let isOver = false;
-    const advanced = onTickingClock(() => snapshot.advance(second, nothing)).finally(() => {
+    const advanced = onTickingClock(() => snapshot.advance(second, nothingKnown)).finally(() => {
       isOver = true;
     });
     while (!isOver) {
@@ -100,16 +101,16 @@ describe('a snapshot', () => {
     await advanced;
     expect([during.length > 0, new Set(during)]).toEqual([true, new Set([null])]);
     expect(snapshot.reading()).toEqual({ revision: second });
-    await snapshot.advance(first, nothing);
+    await snapshot.advance(first, nothingKnown);
     expect(snapshot.reading()).toEqual({ revision: first });
     expect(snapshot.reading()).not.toBe(reading);
     await repository.git('reset', '--quiet', '--hard', first);
     const third = await repository.commit({ 'elsewhere.txt': 'a\n' });
-    await snapshot.advance(third, nothing);
+    await snapshot.advance(third, nothingKnown);
     expect(snapshot.reading()).toEqual({ revision: third });
   });
 
-  it('takes from what is remembered at its first look only', async () => {
+  it('uses remembered contents only in its first advance', async () => {
     const { snapshot, read, head, commit } = await openSnapshot({
       'apps/web.yaml': 'container_image: web:1\n',
     });
@@ -123,15 +124,15 @@ describe('a snapshot', () => {
     expect(snapshot.state.app('web')?.content?.container_image).toBe('web:2');
   });
 
-  it('is as it was after a failure, and reads what it missed with the next look', async () => {
+  it('is unchanged after a failure, and the next advance reads the same files again', async () => {
     const { snapshot, faults, head, commit } = await openSnapshot(FILES);
-    await snapshot.advance(await head(), nothing);
+    await snapshot.advance(await head(), nothingKnown);
     const revision = await commit({ 'apps/a1.yaml': 'container_image: b:1\n', 'apps/a2.yaml': null });
     faults.blob = true;
-    await expect(snapshot.advance(revision, nothing)).rejects.toMatchObject({ kind: 'unavailable' });
+    await expect(snapshot.advance(revision, nothingKnown)).rejects.toMatchObject({ kind: 'unavailable' });
     expect(snapshot.state.app('a1')?.content?.container_image).toBe('a:1');
     expect(snapshot.state.app('a2')).toBeDefined();
     faults.blob = false;
-    expect([...(await snapshot.advance(revision, nothing))].sort()).toEqual(['app/a1', 'app/a2']);
+    expect([...(await snapshot.advance(revision, nothingKnown))].sort()).toEqual(['app/a1', 'app/a2']);
   });
 });

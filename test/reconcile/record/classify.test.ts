@@ -12,7 +12,7 @@ const WEB: CounterRow = { kind: 'app', name: 'web', last: 5, hash: null };
 
 type Meta = Omit<SectionMeta, 'rows' | 'highest'>;
 
-/** A record as it is written, or with one file as nobody writes it. */
+/** A record, one file of which can be damaged. */
 async function textOf(meta: Meta, damaged: 'meta.json' | 'rows' | null): Promise<SectionText> {
   const shards = new Shards();
   const rows = await shards.changed(await shards.add([WEB]), new Map());
@@ -30,8 +30,8 @@ const metas = fc.record({
   tree: fc.constant(null),
 });
 
-describe('a look at what a record says of itself', () => {
-  it('never spares a record that a store with counters has to go by', async () => {
+describe('mayKnowMore', () => {
+  it('is true for every record that a store with counters must take over', async () => {
     const damages = fc.constantFrom('meta.json' as const, 'rows' as const, null);
     await fc.assert(
       fc.asyncProperty(metas, damages, fc.nat({ max: 3 }), async (meta, damaged, idSequence) => {
@@ -45,7 +45,7 @@ describe('a look at what a record says of itself', () => {
     );
   });
 
-  it('spares the rows of its own record, up to date, and of none', async () => {
+  it('is false for no record, an up-to-date record of the same fleet, and a commit that is not a record', async () => {
     const meta = {
       fleet: FLEETS[0] ?? '',
       folder: 'desired-state',

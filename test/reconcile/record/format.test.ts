@@ -45,8 +45,8 @@ const row: fc.Arbitrary<CounterRow> = fc.oneof(
 const rows = fc.uniqueArray(row, { maxLength: 60, selector: (one) => `${one.kind}/${one.name}` });
 const sorted = (list: readonly CounterRow[]) => list.map((one) => JSON.stringify(one)).sort();
 
-describe('a record', () => {
-  it('is read as it was written, whatever is in it', async () => {
+describe('a section of the record', () => {
+  it('is read with the same rows and meta data as it was written', async () => {
     await fc.assert(
       fc.asyncProperty(rows, async (list) => {
         const record = decodeSection(await filesOf(list));
@@ -60,16 +60,16 @@ describe('a record', () => {
     );
   });
 
-  it('has the same texts in whatever order the rows come', async () => {
+  it('has the same files for any order of its rows', async () => {
     await fc.assert(
       fc.asyncProperty(rows, async (list) => {
-        const turned = await filesOf([...list].reverse());
-        expect(Object.fromEntries(turned)).toEqual(Object.fromEntries(await filesOf(list)));
+        const reversed = await filesOf([...list].reverse());
+        expect(Object.fromEntries(reversed)).toEqual(Object.fromEntries(await filesOf(list)));
       }),
     );
   });
 
-  it('changes in the file of a row alone', async () => {
+  it('changes only in the file of a changed row', async () => {
     const shards = new Shards();
     const texts = await shards.changed(await shards.add([WEB, ...EDGE]), new Map());
     expect(await shards.changed(await shards.add([WEB]), texts)).toEqual(new Map());
@@ -77,7 +77,7 @@ describe('a record', () => {
     expect([...changed.keys()]).toEqual([shardOf('web')]);
   });
 
-  it('that lost its last row is written without it', async () => {
+  it('is written without rows that no longer exist', async () => {
     const texts = await filesOf([WEB]);
     const changed = await new Shards().changed(texts.keys(), texts);
     const record = decodeSection(
@@ -111,55 +111,52 @@ it('reads and writes the format of version 0.1.0, with the same hashes', async (
 
 const shard = shardOf('web');
 const WEB_FILES = await filesOf([WEB]);
-const good = '["app","web",5,null]';
+const validRow = '["app","web",5,null]';
 
 function metaWith(changes: object): string {
   return JSON.stringify({ ...JSON.parse(WEB_FILES.get('meta.json') ?? ''), ...changes });
 }
 
-describe('a record of somebody else’s making', () => {
+describe('decodeSection', () => {
   it.each([
     ['without a meta file', { 'meta.json': null }],
-    ['whose meta file is no JSON', { 'meta.json': '{' }],
+    ['whose meta file is not JSON', { 'meta.json': '{' }],
     ['whose meta file is a list', { 'meta.json': '[]' }],
-    ['of another version', { 'meta.json': metaWith({ format: 2 }) }],
-    ['with a field too much', { 'meta.json': metaWith({ more: 1 }) }],
-    ['with a fleet that is none', { 'meta.json': metaWith({ fleet: '--all' }) }],
-    ['with a revision that is none', { 'meta.json': metaWith({ revision: 'HEAD' }) }],
-    ['with a tree that is none', { 'meta.json': metaWith({ tree: '--all' }) }],
-    ['with a long folder', { 'meta.json': metaWith({ folder: 'x'.repeat(5000) }) }],
-    ['with a sequence that is no number', { 'meta.json': metaWith({ idSequence: '7' }) }],
-    ['with fewer rows than it says', { 'meta.json': metaWith({ rows: 2 }) }],
-    ['with more rows than it says', { 'meta.json': metaWith({ rows: 0 }) }],
-    ['with a higher id than it says', { 'meta.json': metaWith({ highest: 4 }) }],
-    ['with a lower id than it says', { 'meta.json': metaWith({ highest: 6 }) }],
-    ['with a branch that is none', { 'meta.json': metaWith({ branch: 5 }) }],
-    ['with rows that are no JSON', { [shard]: 'x' }],
-    ['with rows that are no list', { [shard]: '{"0": []}' }],
-    ['with rows in a list of lists', { [shard]: `[[${good}]]` }],
-    ['nested without end', { [shard]: '['.repeat(100_000) }],
+    ['of another version of the format', { 'meta.json': metaWith({ format: 2 }) }],
+    ['with an additional field', { 'meta.json': metaWith({ more: 1 }) }],
+    ['with an invalid fleet id', { 'meta.json': metaWith({ fleet: '--all' }) }],
+    ['with an invalid revision', { 'meta.json': metaWith({ revision: 'HEAD' }) }],
+    ['with an invalid tree', { 'meta.json': metaWith({ tree: '--all' }) }],
+    ['with a folder that is too long', { 'meta.json': metaWith({ folder: 'x'.repeat(5000) }) }],
+    ['with a sequence that is not a number', { 'meta.json': metaWith({ idSequence: '7' }) }],
+    ['with fewer rows than its meta file states', { 'meta.json': metaWith({ rows: 2 }) }],
+    ['with more rows than its meta file states', { 'meta.json': metaWith({ rows: 0 }) }],
+    ['with a higher id than its meta file states', { 'meta.json': metaWith({ highest: 4 }) }],
+    ['with a lower id than its meta file states', { 'meta.json': metaWith({ highest: 6 }) }],
+    ['with an invalid branch', { 'meta.json': metaWith({ branch: 5 }) }],
+    ['with rows that are not JSON', { [shard]: 'x' }],
+    ['with rows that are not a list', { [shard]: '{"0": []}' }],
+    ['with rows in a list of lists', { [shard]: `[[${validRow}]]` }],
+    ['nested too deeply', { [shard]: '['.repeat(100_000) }],
     ['with a row of an unknown kind', { [shard]: '[["report","web",5,null]]' }],
-    ['with a row too long', { [shard]: '[["app","web",5,null,1]]' }],
-    ['with a row too short', { [shard]: '[["app","web",5]]' }],
-    ['with a name that is none', { [shardOf('../web')]: '[["app","../web",5,null]]', [shard]: '[]' }],
-    ['with __proto__ for a name', { [shardOf('__proto__')]: '[["app","__proto__",5,null]]', [shard]: '[]' }],
+    ['with a row that is too long', { [shard]: '[["app","web",5,null,1]]' }],
+    ['with a row that is too short', { [shard]: '[["app","web",5]]' }],
+    ['with an invalid name', { [shardOf('../web')]: '[["app","../web",5,null]]', [shard]: '[]' }],
+    ['with the name __proto__', { [shardOf('__proto__')]: '[["app","__proto__",5,null]]', [shard]: '[]' }],
     ['with a negative id', { [shard]: '[["app","web",-1,null]]' }],
-    ['with half an id', { [shard]: '[["app","web",1.5,null]]' }],
-    ['with an id as a text', { [shard]: '[["app","web","5",null]]' }],
-    ['with an id that is not exact', { [shard]: '[["app","web",9007199254740993,null]]' }],
-    ['with an id beyond all room', { [shard]: '[["app","web",1e300,null]]' }],
-    ['with a hash that is none', { [shard]: '[["app","web",5,"x"]]' }],
-    ['with a hash for prunes', { [shard]: `[["prune","web",5,"${'d'.repeat(32)}"]]` }],
-    ['with a row twice', { [shard]: `[${good},${good}]`, 'meta.json': metaWith({ rows: 2 }) }],
+    ['with a fractional id', { [shard]: '[["app","web",1.5,null]]' }],
+    ['with an id that is a string', { [shard]: '[["app","web","5",null]]' }],
+    ['with an id above the exact integers', { [shard]: '[["app","web",9007199254740993,null]]' }],
+    ['with an enormous id', { [shard]: '[["app","web",1e300,null]]' }],
+    ['with an invalid hash', { [shard]: '[["app","web",5,"x"]]' }],
+    ['with a hash for a prune id', { [shard]: `[["prune","web",5,"${'d'.repeat(32)}"]]` }],
+    ['with a duplicate row', { [shard]: `[${validRow},${validRow}]`, 'meta.json': metaWith({ rows: 2 }) }],
     [
-      'with a row in another file',
-      { [shard]: null, [shard === '00.json' ? '01.json' : '00.json']: `[${good}]` },
+      'with a row in the wrong file',
+      { [shard]: null, [shard === '00.json' ? '01.json' : '00.json']: `[${validRow}]` },
     ],
-    [
-      'with a file that is none of ours',
-      { 'more.json': '[["app","more",5,null]]', 'meta.json': metaWith({ rows: 2 }) },
-    ],
-  ] as [string, Record<string, string | null>][])('%s is refused as a whole', (_, changes) => {
+    ['with an unknown file', { 'more.json': '[["app","more",5,null]]', 'meta.json': metaWith({ rows: 2 }) }],
+  ] as [string, Record<string, string | null>][])('refuses a section %s', (_, changes) => {
     const files = new Map(WEB_FILES);
     for (const [file, text] of Object.entries(changes)) {
       if (text === null) files.delete(file);
@@ -168,7 +165,7 @@ describe('a record of somebody else’s making', () => {
     expect(decodeSection(files)).toEqual(expect.any(String));
   });
 
-  it('never throws, and never reads what it does not understand', () => {
+  it('refuses any other files without throwing', () => {
     const file = fc.oneof(fc.constantFrom('meta.json', shard), fc.string());
     fc.assert(
       fc.property(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), (files) => {

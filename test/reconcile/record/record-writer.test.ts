@@ -15,7 +15,7 @@ import { buildEngine, wrap } from '../../support/engine.ts';
 const FILES = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
 const CONTEXT = { actor: 'pat', requestId: 'r', at: 1 };
 
-/** The names that the record has, where it is whole. */
+/** The names in the record; throws if it is missing or damaged. */
 async function recordedNames({ record }: Source): Promise<string[]> {
   const text = await record.read();
   if (text === null || 'damage' in text) throw new Error('there is no record');
@@ -24,7 +24,7 @@ async function recordedNames({ record }: Source): Promise<string[]> {
   return content.rows.map(({ name }) => name).sort();
 }
 
-it('says of itself what its rows say, also where ids rise while it is read', async () => {
+it('writes an id sequence that matches its rows even if ids rise while it reads them', async () => {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
   let rises = 3;
@@ -50,7 +50,7 @@ it('says of itself what its rows say, also where ids rise while it is read', asy
   expect((await fresh.update()).hasWritten).toBe(false);
 });
 
-it('writes nothing for a store that does not know the past yet', async () => {
+it('writes nothing for a store that was not seeded yet', async () => {
   const { store, source } = await buildEngine({ files: FILES });
   const writer = new RecordWriter({ record: source.record, store, reader: source.reader, now: () => 1000 });
   expect(await writer.update()).toEqual({
@@ -62,7 +62,7 @@ it('writes nothing for a store that does not know the past yet', async () => {
   expect(await source.record.read()).toBeNull();
 });
 
-it('leaves what a manager on a copy of the store has recorded since, and says so', async () => {
+it('refuses to replace what a manager on a copy of the store has recorded since', async () => {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
   const [state, counters] = [await store.state(), await store.counters(0)];
@@ -78,7 +78,7 @@ it('leaves what a manager on a copy of the store has recorded since, and says so
   expect(await source.record.read()).toEqual(recorded);
 });
 
-it('takes out again what somebody has added to the record, so that it stays whole', async () => {
+it('removes rows that another process added to the record', async () => {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
   const parts = { record: source.record, store, reader: source.reader, now: () => 1000 };

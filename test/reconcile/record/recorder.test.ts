@@ -7,13 +7,14 @@ const FILES = { 'apps/web.yaml': 'container_image: web:1\n' };
 
 interface Setup {
   recorder: Recorder;
-  told: RecordStatus[];
-  /** How often the record was read. */
+  /** The statuses that were reported. */
+  statuses: RecordStatus[];
+  /** The number of reads of the record. */
   reads(): number;
   isWritten(): Promise<boolean>;
 }
 
-/** A recorder of a store that has ids, on a repository whose git fails the first times that it is asked. */
+/** A recorder of a store that has ids; the first `failures` reads of the record fail. */
 async function setUp(failures: number, kind: 'unavailable' | 'conflict' = 'unavailable'): Promise<Setup> {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
@@ -26,41 +27,41 @@ async function setUp(failures: number, kind: 'unavailable' | 'conflict' = 'unava
       return source.record.read();
     },
   });
-  const told: RecordStatus[] = [];
+  const statuses: RecordStatus[] = [];
   const recorder = createRecorder({
     record,
     store,
     reader: source.reader,
     now: () => time++,
     random: () => 0,
-    onStatus: (status) => void told.push(status),
+    onStatus: (status) => void statuses.push(status),
   });
   const isWritten = async (): Promise<boolean> => (await source.record.read()) !== null;
-  return { recorder, told, reads: () => reads, isWritten };
+  return { recorder, statuses, reads: () => reads, isWritten };
 }
 
-describe('the last version of the record', () => {
-  it('is written although git is ended at the same moment as the manager', async () => {
-    const { recorder, told, isWritten } = await setUp(2);
+describe('the write of the record when the manager stops', () => {
+  it('is retried if git was ended by the same signal as the manager', async () => {
+    const { recorder, statuses, isWritten } = await setUp(2);
     await recorder.close();
     expect(await isWritten()).toBe(true);
-    expect([recorder.status().problem, told]).toEqual([null, []]);
+    expect([recorder.status().problem, statuses]).toEqual([null, []]);
   });
 
-  it('is given up where git stays away, and that is told', async () => {
-    const { recorder, told, reads, isWritten } = await setUp(100);
+  it('is given up after three failures, which are reported', async () => {
+    const { recorder, statuses, reads, isWritten } = await setUp(100);
     await recorder.close();
     expect([await isWritten(), reads()]).toEqual([false, 3]);
-    expect(told).toMatchObject([{ problem: { message: 'git was ended' } }]);
+    expect(statuses).toMatchObject([{ problem: { message: 'git was ended' } }]);
   });
 
-  it('is not tried again where somebody has to look at it', async () => {
+  it('is not retried after a conflict, which an operator must resolve', async () => {
     const { recorder, reads } = await setUp(100, 'conflict');
     await recorder.close();
     expect(reads()).toBe(1);
   });
 
-  it('is the last one: nothing is written that changes later', async () => {
+  it('is the last one: later changes are not written', async () => {
     const { recorder, reads } = await setUp(0);
     await recorder.close();
     const before = reads();
@@ -72,8 +73,8 @@ describe('the last version of the record', () => {
   });
 });
 
-it('a problem that lasts is told once, with its beginning, and so is its end', async () => {
-  const { recorder, told } = await setUp(2);
+it('a lasting problem is reported once, with the time of its start, and so is its end', async () => {
+  const { recorder, statuses } = await setUp(2);
   await recorder.flush();
   const { problem } = recorder.status();
   await recorder.flush();
@@ -83,7 +84,7 @@ it('a problem that lasts is told once, with its beginning, and so is its end', a
   expect(recorded).toMatchObject({ idSequence: expect.any(Number), at: expect.any(Number) });
   await recorder.flush();
   expect(recorder.status().recorded).toEqual(recorded);
-  expect(told.map((status) => status.problem)).toEqual([problem, null]);
+  expect(statuses.map((status) => status.problem)).toEqual([problem, null]);
   expect(problem?.message).toBe('git was ended');
   await recorder.close();
 });

@@ -8,8 +8,8 @@ import { plumbingOf } from '../../support/plumbing.ts';
 
 const NAMES = Array.from({ length: 10 }, (_, index) => `d${index}`);
 
-describe('trust in a record', () => {
-  it('is none where git cannot go through a commit since, also when that was taken back', async () => {
+describe('trustOf', () => {
+  it('trusts no name if git cannot compare a later commit in time, even if that was reverted', async () => {
     const repository = await testRepository();
     const revision = await repository.commit({ 'ds/apps/a.yaml': 'container_image: a\n' });
     const git = plumbingOf(repository);

@@ -9,14 +9,14 @@ export interface Line {
   baseline: string;
   ratio: string;
   target: string;
-  /** null: shown, but no target stands against it. */
+  /** Null if the line has no target. */
   met: boolean | null;
 }
 
-/** One row of the issue, which can have more than one line. */
+/** A measurement that `npm run bench -- <name>` selects; it can print several lines. */
 export type Row = (bench: Bench) => Promise<Line[]>;
 
-/** What a row works in: folders and processes that go when the row is over. */
+/** The folders and processes of a row, which end with it. */
 export class Bench {
   readonly isLong: boolean;
   readonly #ends: (() => Promise<void>)[] = [];
@@ -25,7 +25,7 @@ export class Bench {
     this.isLong = isLong;
   }
 
-  /** Ends of later things come first. */
+  /** Registers a clean-up. The last one that was registered runs first. */
   whenDone(end: () => Promise<void>): void {
     this.#ends.unshift(end);
   }
@@ -40,7 +40,7 @@ export class Bench {
     for (const end of this.#ends.splice(0)) await end();
   }
 
-  /** Tells people at the terminal what takes so long; the table alone goes to standard output. */
+  /** Reports progress on standard error: standard output has only the table. */
   say(text: string): void {
     process.stderr.write(`  ${text}\n`);
   }

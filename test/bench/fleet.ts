@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Bench } from './bench.ts';
 import { runToEnd } from './process.ts';
 
-/** What people's git sees in a measurement: nothing of the machine but its programs. */
-const PERSON = {
+/** The environment of a user's git: without the configuration of the machine. */
+const USER_ENV = {
   HOME: '/nonexistent',
   LC_ALL: 'C',
   GIT_CONFIG_NOSYSTEM: '1',
@@ -16,7 +16,7 @@ const PERSON = {
   GIT_COMMITTER_EMAIL: 'pat@example.com',
 };
 
-/** How durable git makes what it writes; the same for us and for the baselines. */
+/** How git syncs its writes: the same for the manager and for the baselines. */
 export const DURABLE = [
   '-c',
   'core.fsync=committed,reference,index',
@@ -31,11 +31,11 @@ export interface Fleet {
   folder: string;
   apps: number;
   groups: number;
-  /** Runs git as a person would; resolves to what it said. */
+  /** Runs git as a user does. Resolves to its output. */
   git(...args: string[]): Promise<string>;
 }
 
-/** Apps are in folders of a hundred, as people with many of them do it. */
+/** Apps are in folders of a hundred, as in large repositories. */
 export function appPath(index: number): string {
   const folder = String(Math.floor(index / 100)).padStart(4, '0');
   return `desired-state/apps/team-${folder}/${appName(index)}.yaml`;
@@ -71,20 +71,21 @@ rolling_restart: true # one container after another
 `;
 }
 
-/** One commit with so many apps, spread over the groups in their order, and its checkout. */
+/** A repository with one commit of so many apps, divided in order among the groups, and its checkout. */
 export async function makeFleet(bench: Bench, apps: number, groups: number): Promise<Fleet> {
   const folder = join(await bench.folder(), 'fleet');
-  const git = (...args: string[]): Promise<string> => runToEnd(bench, 'git', ['-C', folder, ...args], PERSON);
-  await runToEnd(bench, 'git', ['init', '--quiet', '--initial-branch=main', folder], PERSON);
+  const git = (...args: string[]): Promise<string> =>
+    runToEnd(bench, 'git', ['-C', folder, ...args], USER_ENV);
+  await runToEnd(bench, 'git', ['init', '--quiet', '--initial-branch=main', folder], USER_ENV);
   await importFiles(folder, filesOf(apps, groups));
   await git('reset', '--quiet', '--hard');
   return { folder, apps, groups, git };
 }
 
-/** The same fleet in a bare repository, for a manager that follows it from elsewhere. */
+/** A bare clone of the fleet's repository, for a manager that uses it as origin. */
 export async function makeBare(bench: Bench, fleet: Fleet): Promise<string> {
   const bare = join(await bench.folder(), 'origin.git');
-  await runToEnd(bench, 'git', ['clone', '--quiet', '--bare', fleet.folder, bare], PERSON);
+  await runToEnd(bench, 'git', ['clone', '--quiet', '--bare', fleet.folder, bare], USER_ENV);
   return bare;
 }
 
@@ -97,13 +98,13 @@ function* filesOf(apps: number, groups: number): Generator<[path: string, text: 
   }
 }
 
-/** One commit on top of the branch, made without a work tree: quick, also with many files. */
+/** Adds a commit to the branch without a work tree, which is quick even with many files. */
 export async function importFiles(
   folder: string,
   files: Iterable<[path: string, text: string]>,
 ): Promise<void> {
   const child = spawn('git', ['-C', folder, 'fast-import', '--quiet', '--date-format=now'], {
-    env: { PATH: process.env['PATH'], ...PERSON },
+    env: { PATH: process.env['PATH'], ...USER_ENV },
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const { stdin } = child;

@@ -2,19 +2,20 @@ import type { Bench } from './bench.ts';
 import { AUTHORIZATION } from './manager.ts';
 import { askHelper, startHelper } from './process.ts';
 
-/** A load on one server: each connection goes round its share of the requests. */
+/** A load on one server: each connection repeats its share of the requests. */
 export interface Load {
   address: string;
   requests: readonly LoadRequest[];
   headers?: Readonly<Record<string, string>>;
   connections?: number;
-  /** Seconds; unless `amount` says how many requests there are. */
+  /** In seconds; ignored if `amount` is set. */
   duration?: number;
+  /** The number of requests. */
   amount?: number;
 }
 
 interface LoadRequest {
-  /** GET, unless given. */
+  /** The default is GET. */
   method?: string;
   path: string;
   body?: string;
@@ -27,7 +28,7 @@ interface LoadResult {
   p99: number;
 }
 
-/** Sends a load from a process of its own. Rejects where any reply is missing, or is none of the wanted statuses. */
+/** Sends a load from a process of its own. Rejects if a reply is missing or has a status that is not in `statuses`. */
 export async function sendLoad(
   bench: Bench,
   load: Load,
@@ -45,13 +46,13 @@ export async function sendLoad(
   return { rate: result.requests.total / result.duration, p99: result.latency.p99 };
 }
 
-/** Sends each path once, one after another, from a process of its own; milliseconds of each reply. */
+/** Requests each path once, one after another, from a process of its own. Resolves to the milliseconds of each reply. */
 export function sendEach(bench: Bench, address: string, paths: readonly string[]): Promise<number[]> {
   return askHelper(bench, 'client', [JSON.stringify({ address, paths, headers: OWN_HEADERS })]);
 }
 
 /**
- * Polls one path from a process of its own, with `pause` milliseconds between. What it returns ends that, and resolves to
+ * Polls one path from a process of its own, with `pause` milliseconds in between. The returned function ends this, and resolves to
  * the milliseconds of each reply.
  */
 export function startPolling(

@@ -31,15 +31,15 @@ export interface ManagerOptions {
   env?: Readonly<Record<string, string>>;
 }
 
-/** Starts it, and waits until a revision is served. */
+/** Starts a manager, and waits until it serves a revision. */
 export async function startManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
   const manager = await launchManager(bench, options);
-  // More often, and the asking itself takes some of the time.
+  // Shorter pauses would slow down the start that is measured.
   while (!(await isReady(manager.address))) await sleep(20);
   return manager;
 }
 
-/** Starts it, and waits until it listens. */
+/** Starts a manager, and waits until it listens. */
 async function launchManager(bench: Bench, options: ManagerOptions): Promise<Manager> {
   const { folder, env = {} } = options;
   const profiles = process.env['BENCH_PROFILES'];
@@ -76,7 +76,7 @@ async function isReady(address: string): Promise<boolean> {
   return response?.ok === true;
 }
 
-/** Bytes of memory that a process holds; Linux tells it, elsewhere it is NaN. */
+/** The resident memory of a process in bytes; NaN except on Linux. */
 export async function residentMemory(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? Number.NaN) * 1024;

@@ -3,18 +3,18 @@ import { fileURLToPath } from 'node:url';
 import { type Output, outputOf } from '../support/output.ts';
 import type { Bench } from './bench.ts';
 
-/** The top of this project. */
+/** The root folder of this project. */
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
-/** A child process and what it has said. */
+/** A child process and its output. */
 export interface Child extends Output {
   process: ChildProcess;
   pid: number;
-  /** Asks it to end, and waits. */
+  /** Sends SIGTERM, and waits until it has ended. */
   stop(): Promise<void>;
 }
 
-/** Starts a process that ends with the row at the latest. */
+/** Starts a process, which is ended with the row at the latest. */
 export function startChild(
   bench: Bench,
   command: string,
@@ -36,12 +36,12 @@ export function startChild(
   return { process: child, pid: child.pid ?? 0, ...output, stop };
 }
 
-/** Starts one of our own helper processes, in `processes/`; plain JavaScript, so that nothing but it takes time. */
+/** Starts one of the programs in `processes/`. They are plain JavaScript, since compiling them would take time. */
 export function startHelper(bench: Bench, name: string, args: readonly string[] = []): Child {
   return startChild(bench, process.execPath, [`${PROJECT}/test/bench/processes/${name}.mjs`, ...args]);
 }
 
-/** Starts a helper with this standard input, and resolves to what it says at its end, as JSON. */
+/** Runs a program of `processes/` with this standard input. Resolves to the last line of its output, parsed as JSON. */
 export async function askHelper<T>(
   bench: Bench,
   name: string,

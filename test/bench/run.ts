@@ -1,5 +1,5 @@
 /**
- * Measures the manager beside a baseline for each figure, and prints one table: `npm run bench`, or some of its rows:
+ * Measures the manager and a baseline for each figure, and prints one table: `npm run bench`, or some of its rows:
  * `npm run bench -- info writes`. `--long` takes the time that the full measurement needs.
  */
 import { Bench, type Line } from './bench.ts';

@@ -1,4 +1,4 @@
-/** The value below which a part `p` in [0, 1] of the values lies (nearest rank); NaN of none. */
+/** The percentile `p`, in [0, 1], by the nearest rank; NaN for no values. */
 export function percentile(values: readonly number[], p: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(p * sorted.length) - 1)] ?? Number.NaN;
@@ -9,9 +9,9 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Runs two measurements in turns (A B A B ...), so that what else the machine does falls on both; their medians.
+ * Runs two measurements alternately (A B A B ...), so that other work on the machine affects both. Resolves to their medians.
  */
-export async function inTurns(
+export async function alternate(
   rounds: number,
   a: () => Promise<number>,
   b: () => Promise<number>,
@@ -25,7 +25,7 @@ export async function inTurns(
   return [median(measured), median(baseline)];
 }
 
-/** Milliseconds that something takes. */
+/** Resolves to the milliseconds that the work takes. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();

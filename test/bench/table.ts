@@ -2,7 +2,7 @@ import type { Line } from './bench.ts';
 
 const HEADINGS = ['row', 'measured', 'baseline', 'ratio', 'target', 'met'];
 
-/** The lines as a table of Markdown that is aligned for a terminal. */
+/** The lines as a Markdown table with aligned columns. */
 export function renderTable(lines: readonly Line[]): string {
   const cells = [HEADINGS, ...lines.map(cellsOf)];
   const widths = HEADINGS.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));

@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 
-/** A fastify with one route, as its guide begins. */
+/** The smallest Fastify server: one route. */
 const app = Fastify();
 app.get('/', async () => ({ hello: 'world' }));
 const address = await app.listen({ host: '127.0.0.1', port: 0 });

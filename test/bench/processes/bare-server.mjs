@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 
-/** The least that node:http can do: one reply from a file, its headers and its body, for every request, to everybody. */
+/** The smallest `node:http` server: sends the headers and body from a file for every request, without authentication. */
 const reply = JSON.parse(await readFile(process.argv[2], 'utf8'));
 const body = Buffer.from(reply.body);
 const server = createServer((_request, response) => {

@@ -2,9 +2,9 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * One client on one connection, with nothing else to do: the collections and the work of the process that measures
- * would show up in its figures. Sends each path once, or with `pause` (milliseconds) goes round them until its input
- * ends, and says the milliseconds of each reply.
+ * One client on one connection, in a process without other work: garbage collections of the measuring process
+ * would distort its figures. Requests each path once, or with `pause` (milliseconds) repeats them until its input
+ * ends. Prints the milliseconds of each reply.
  */
 const { address, paths, headers, pause } = JSON.parse(process.argv[2]);
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });

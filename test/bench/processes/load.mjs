@@ -28,6 +28,6 @@ if (amount !== undefined) {
   });
 }
 const result = await load;
-// It looks once a second only whether it has sent all.
+// Autocannon checks only once a second whether all requests were sent.
 if (amount !== undefined) result.duration = (last - start) / 1000;
 process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Many devices: each keeps one connection and polls every ten seconds. Says `connected` when all have got their
+ * Many devices: each keeps one connection and polls every ten seconds. Prints `connected` when all have got their
  * first reply, and at the end how many replies, errors, and milliseconds there were.
  */
 const [port, authorization, path, count, seconds] = process.argv.slice(2);

@@ -8,14 +8,14 @@ import type { Store } from '../../../src/store/store.ts';
 import type { Bench, Line } from '../bench.ts';
 import { appPath, appText, importFiles, makeBare, makeFleet } from '../fleet.ts';
 import { type Manager, startManager } from '../manager.ts';
-import { inTurns, ms, timed, times } from '../statistics.ts';
+import { alternate, ms, timed, times } from '../statistics.ts';
 
 const APPS = 10_000;
 const ROUNDS = 8;
-/** More writes than a head remembers: what changed before them cannot be told any more, and everything is read. */
+/** More writes than the head lists: a manager that has not read since then reads all objects. */
 const FORGOTTEN = 70;
 
-/** A manager that follows what another one has applied, beside the same where it has to read everything. */
+/** A manager that follows a commit that another one applied: reading only the change, compared with reading everything. */
 export async function follow(bench: Bench): Promise<Line[]> {
   const uri = process.env['HOLDFAST_TEST_MONGODB_URI'];
   if (uri === undefined) {
@@ -38,17 +38,17 @@ export async function follow(bench: Bench): Promise<Line[]> {
     await importFiles(bare, [[appPath(round), appText(round, 1000 + round)]]);
     await first.request('POST', '/api/v2/reconcile');
   };
-  const changed = async (): Promise<number> => {
+  const readChange = async (): Promise<number> => {
     await foreignCommit();
-    return timed(() => look(second));
+    return timed(() => reconcile(second));
   };
-  const whole = async (): Promise<number> => {
+  const readAll = async (): Promise<number> => {
     await foreignCommit();
     const revision = (await store.state()).attempted?.revision ?? '';
     for (let count = 0; count < FORGOTTEN; count += 1) await store.markAttempted(revision, count);
-    return timed(() => look(second));
+    return timed(() => reconcile(second));
   };
-  const [ours, theirs] = await inTurns(ROUNDS, changed, whole);
+  const [ours, theirs] = await alternate(ROUNDS, readChange, readAll);
   return [
     {
       row: 'another manager’s commit -> followed, 1 of 10,000 apps',
@@ -61,7 +61,7 @@ export async function follow(bench: Bench): Promise<Line[]> {
   ];
 }
 
-/** By way of an embedded store: stand-ins for MongoDB take minutes for a first pass of so many apps. */
+/** Copies an embedded store to MongoDB, since stand-ins for MongoDB take minutes for a first pass of so many apps. */
 async function fillDatabase(
   bench: Bench,
   env: Readonly<Record<string, string>>,
@@ -93,6 +93,6 @@ async function openStore(bench: Bench, uri: string, database: string): Promise<S
   return store;
 }
 
-function look(manager: Manager): Promise<unknown> {
+function reconcile(manager: Manager): Promise<unknown> {
   return manager.request('POST', '/api/v2/reconcile');
 }

@@ -2,7 +2,7 @@ import type { Bench, Line } from '../bench.ts';
 import { type Fleet, makeFleet } from '../fleet.ts';
 import { sendLoad } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
-import { inTurns, median, ms, perSecond, timed, times } from '../statistics.ts';
+import { alternate, median, ms, perSecond, timed, times } from '../statistics.ts';
 import { infoPath } from './info.ts';
 import { measureServed } from './served.ts';
 import { writeOnce } from './writes.ts';
@@ -89,7 +89,7 @@ async function measure({ fleet, manager }: FleetWithManager): Promise<Figures> {
   };
 }
 
-/** Polls a second of each manager, measured in turns: one after the other, noise would decide. */
+/** The polls a second of both managers, measured alternately: other work on the machine would distort two single figures. */
 async function infoRates(bench: Bench, large: Manager, small: Manager): Promise<[number, number]> {
   const rate =
     ({ address }: Manager, duration = DURATION) =>
@@ -97,5 +97,5 @@ async function infoRates(bench: Bench, large: Manager, small: Manager): Promise<
       (await sendLoad(bench, { address, requests: [{ path: infoPath(0) }], duration })).rate;
   await rate(large, 1)();
   await rate(small, 1)();
-  return inTurns(ROUNDS, rate(large), rate(small));
+  return alternate(ROUNDS, rate(large), rate(small));
 }

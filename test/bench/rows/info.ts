@@ -5,7 +5,7 @@ import { groupName, makeFleet } from '../fleet.ts';
 import { type Load, sendLoad } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
 import { startHelper } from '../process.ts';
-import { inTurns, perSecond, times } from '../statistics.ts';
+import { alternate, perSecond, times } from '../statistics.ts';
 import { commitFile, writeOnce } from './writes.ts';
 
 const ROUNDS = 5;
@@ -17,12 +17,12 @@ export function infoPath(group: number): string {
 }
 
 /** Headers that every server of `node:http` writes itself. */
-const OF_THE_SERVER = ['connection', 'date', 'keep-alive'];
+const SERVER_HEADERS = ['connection', 'date', 'keep-alive'];
 
-/** A server without anything, that replies the bytes that the manager replies to the first group: headers and body. */
+/** A bare server that sends the manager's reply for the first group: the same headers and body. */
 async function startBare(bench: Bench, manager: Manager): Promise<string> {
   const { text, headers } = await manager.request('GET', infoPath(0));
-  const own = [...headers].filter(([name]) => !OF_THE_SERVER.includes(name));
+  const own = [...headers].filter(([name]) => !SERVER_HEADERS.includes(name));
   const file = join(await bench.folder(), 'reply.json');
   await writeFile(file, JSON.stringify({ headers: own.flat(), body: text }));
   const child = startHelper(bench, 'bare-server', [file]);
@@ -30,7 +30,7 @@ async function startBare(bench: Bench, manager: Manager): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** `/info` beside a bare `node:http` server that replies the same bytes. */
+/** `/info`, compared with a bare `node:http` server that sends the same bytes. */
 export async function info(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4, 1);
   const manager = await startManager(bench, { folder: fleet.folder });
@@ -38,13 +38,13 @@ export async function info(bench: Bench): Promise<Line[]> {
   const rate = (address: string) => async (): Promise<number> =>
     (await sendLoad(bench, { address, requests: [{ path: infoPath(0) }], duration: DURATION })).rate;
   await Promise.all([rate(manager.address)(), rate(bare)()]);
-  const [ours, theirs] = await inTurns(ROUNDS, rate(manager.address), rate(bare));
+  const [ours, theirs] = await alternate(ROUNDS, rate(manager.address), rate(bare));
   return [rateLine('/info, 4 apps, 50 connections', ours, theirs)];
 }
 
 /**
- * The same with a thousand groups, alone and while writes land, beside one group of the same manager; and what commits
- * of git alone leave of a bare server, on the same cores.
+ * `/info` of a thousand groups, compared with one group of the same manager; the same during writes; and, as a limit,
+ * a bare server during commits by git alone on the same cores.
  */
 export async function groups(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4000, 1000);
@@ -56,17 +56,17 @@ export async function groups(bench: Bench): Promise<Line[]> {
   const all = rateAt(manager.address, paths);
   await one();
   await all();
-  const [many, single] = await inTurns(ROUNDS - 2, all, one);
+  const [many, single] = await alternate(ROUNDS - 2, all, one);
   let writes = 0;
   const writeNext = (): Promise<unknown> => writeOnce(manager, writes++);
-  const [written, quiet] = await inTurns(ROUNDS - 2, () => during(writeNext, all), all);
+  const [written, quiet] = await alternate(ROUNDS - 2, () => during(writeNext, all), all);
 
   const bare = rateAt(await startBare(bench, manager), paths);
   await manager.stop();
   await bare();
   let commits = 0;
   const commitNext = (): Promise<unknown> => commitFile(fleet, commits++);
-  const [committed, alone] = await inTurns(ROUNDS - 2, () => during(commitNext, bare), bare);
+  const [committed, alone] = await alternate(ROUNDS - 2, () => during(commitNext, bare), bare);
   return [
     rateLine('/info, 1,000 groups in turns', many, single),
     rateLine('the same while a write lands every 100 ms', written, quiet),
@@ -92,12 +92,12 @@ function rateLine(row: string, ours: number, theirs: number): Line {
 /** Milliseconds between one change and the next. */
 const CHANGE_EVERY = 100;
 
-/** Measures while changes are made one after another. */
+/** Measures while changes are made one after another, and rejects if one of them fails. */
 async function during(change: () => Promise<unknown>, measure: () => Promise<number>): Promise<number> {
   let last = Promise.resolve<unknown>(undefined);
   const timer = setInterval(() => {
     last = last.then(change);
-    // Whatever went wrong is told at the end, when the load is over.
+    // A failure is reported at the end, when the load is over.
     last.catch(() => undefined);
   }, CHANGE_EVERY);
   try {
@@ -108,14 +108,14 @@ async function during(change: () => Promise<unknown>, measure: () => Promise<num
   }
 }
 
-/** What has not changed costs less than what has. */
+/** A 304 costs less than a 200. */
 export async function notModified(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4, 1);
   const manager = await startManager(bench, { folder: fleet.folder });
   const { headers } = await manager.request('GET', infoPath(0));
   const load = { address: manager.address, requests: [{ path: infoPath(0) }], duration: DURATION };
   const known = { ...load, headers: { 'if-none-match': headers.get('etag') ?? '' } };
-  const [ours, theirs] = await inTurns(
+  const [ours, theirs] = await alternate(
     ROUNDS,
     async () => (await sendLoad(bench, known, ['304'])).rate,
     async () => (await sendLoad(bench, load)).rate,

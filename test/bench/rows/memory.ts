@@ -9,7 +9,7 @@ import { infoPath } from './info.ts';
 
 const MEGABYTE = 1024 * 1024;
 
-/** Memory with ten thousand apps at rest, and whether polling and writes make it grow. */
+/** Memory with ten thousand apps: at rest, and whether it grows during polls and writes. */
 export async function memory(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 10_000, 500);
   const bare = startHelper(bench, 'bare-fastify');
@@ -48,7 +48,7 @@ export async function memory(bench: Bench): Promise<Line[]> {
   ];
 }
 
-/** All groups in turns, as fast as they come, and five writes a second. */
+/** Polls all groups in turn, as fast as possible, and makes five writes a second. */
 async function poll(bench: Bench, manager: Manager, seconds: number): Promise<void> {
   let count = Math.floor(performance.now());
   let last: Promise<unknown> = Promise.resolve();

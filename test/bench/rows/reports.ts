@@ -11,12 +11,12 @@ const TOTAL = 1_000_000;
 const HOSTS = 9000;
 const GROUPS = 500;
 const START = 1_700_000_000;
-/** A percentile of few pages would be that of one unlucky page. */
+/** So many that one slow page does not decide the p99. */
 const PAGES = 400;
-/** The client is a new process for each filter. */
+/** Pages that are left out: the client is a new process for each filter. */
 const WARM_UP = 50;
 
-/** A million reports: taking them in, and pages of them at random places. */
+/** A million reports: inserting them, and reading pages at random places. */
 export async function reports(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 4, 1);
   const manager = await startManager(bench, { folder: fleet.folder });
@@ -67,7 +67,7 @@ function report(index: number): Record<string, unknown> {
   };
 }
 
-/** A filter of the API at a random place, and the condition that asks the same of the file. */
+/** A filter of the API, and the same condition in SQL; `place` is the position of a report. */
 interface Filter {
   name: string;
   query(place: number): string;

@@ -9,9 +9,9 @@ import { median, ms, percentile, timed, times } from '../statistics.ts';
 
 const COUNT = 20;
 
-/** A person's commits, and how long each took to be served. */
+/** The times of commits, and how long each took to be served. */
 interface Served {
-  /** Milliseconds from the moved branch to the first reply that shows it. */
+  /** Milliseconds from the move of the branch to the first reply that shows the commit. */
   ours: number[];
   /** Milliseconds of `diff-tree` of the two commits, and of reading the blob. */
   theirs: number[];
@@ -19,7 +19,7 @@ interface Served {
   commits: number[];
 }
 
-/** Commits one changed app after another, each beside what git alone needs to see it. */
+/** Commits one changed app after another, and measures each time how long git alone needs to read the change. */
 export async function measureServed(
   fleet: Fleet,
   manager: Manager,
@@ -51,7 +51,7 @@ export async function measureServed(
   return served;
 }
 
-/** Resolves to when (Unix milliseconds) a group's reply shows a text; looks every `pause` milliseconds. */
+/** Polls a group every `pause` milliseconds. Resolves to the time (Unix milliseconds) when its reply contains a text. */
 async function waitUntilServed(manager: Manager, group: number, text: string, pause = 1): Promise<number> {
   for (;;) {
     const reply = await manager.request('GET', `/api/v2/device_groups/${groupName(group)}/info`);
@@ -60,7 +60,7 @@ async function waitUntilServed(manager: Manager, group: number, text: string, pa
   }
 }
 
-/** A person's commit with one changed file of ten thousand apps. */
+/** A user's commit that changes one of ten thousand apps. */
 export async function served(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 10_000, 500);
   const manager = await startManager(bench, { folder: fleet.folder });
@@ -85,7 +85,7 @@ async function largeCommit(bench: Bench, fleet: Fleet, manager: Manager): Promis
   const idle = await pollDuring(bench, manager, () => sleep(2000));
   const busy = await pollDuring(bench, manager, async () => {
     await importFiles(fleet.folder, allApps(fleet, 7000));
-    // Who waits must not take the core that the manager needs.
+    // Frequent polls would take the core that the manager needs.
     const taken = await timed(() => waitUntilServed(manager, 499, 'service-9999:1.7000.0', 50));
     bench.say(`a commit of ${fleet.apps} files was served after ${ms(taken)}`);
     // The log of the pass, the record of ids and the checkpoint of the store follow.
@@ -105,7 +105,7 @@ function* allApps(fleet: Fleet, version: number): Generator<[string, string]> {
   for (let index = 0; index < fleet.apps; index++) yield [appPath(index), appText(index, version)];
 }
 
-/** Polls one group every few milliseconds while something goes on; milliseconds of each poll. */
+/** Polls one group every few milliseconds during the work. Resolves to the milliseconds of each poll. */
 async function pollDuring(bench: Bench, manager: Manager, work: () => Promise<unknown>): Promise<number[]> {
   const stopPolling = startPolling(bench, manager.address, `/api/v2/device_groups/${groupName(0)}/info`, 3);
   await work();

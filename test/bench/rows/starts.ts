@@ -4,14 +4,14 @@ import type { Bench, Line } from '../bench.ts';
 import { type Fleet, makeFleet } from '../fleet.ts';
 import { startManager } from '../manager.ts';
 import { askHelper, startHelper } from '../process.ts';
-import { inTurns, ms, timed, times } from '../statistics.ts';
+import { alternate, ms, timed, times } from '../statistics.ts';
 
-/** The first start of ten thousand apps: everything is read, parsed and written to an empty store. */
+/** The first start with ten thousand apps: all files are read, parsed and written to an empty store. */
 export async function coldStart(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 10_000, 500);
   const parse = async (): Promise<number> =>
     (await askHelper<{ ms: number }>(bench, 'parse-all', [join(fleet.folder, 'desired-state')])).ms;
-  const [ours, theirs] = await inTurns(3, () => startAndStop(bench, fleet), parse);
+  const [ours, theirs] = await alternate(3, () => startAndStop(bench, fleet), parse);
   return [
     {
       row: 'cold start, empty store, 10,000 apps',
@@ -35,7 +35,7 @@ export async function warmStart(bench: Bench): Promise<Line[]> {
       await child.waitFor(/listening/);
       void child.stop();
     });
-  const [ours, theirs] = await inTurns(5, () => startAndStop(bench, fleet, dataFolder), bare);
+  const [ours, theirs] = await alternate(5, () => startAndStop(bench, fleet, dataFolder), bare);
   return [
     {
       row: 'warm start, nothing changed, 10,000 apps',
@@ -48,7 +48,7 @@ export async function warmStart(bench: Bench): Promise<Line[]> {
   ];
 }
 
-/** Milliseconds from nothing to the first reply that says `ready`. */
+/** Starts and stops a manager. Resolves to the milliseconds from the start until it is ready. */
 async function startAndStop(bench: Bench, fleet: Fleet, dataFolder?: string): Promise<number> {
   const start = performance.now();
   const options = dataFolder === undefined ? {} : { dataFolder };

@@ -6,11 +6,11 @@ import { sendLoad } from '../load.ts';
 import { type Manager, startManager } from '../manager.ts';
 import { median, ms, percentile, perSecond, timed, times } from '../statistics.ts';
 
-/** How many writes and commits a figure is made of; the first few warm up and are left out. */
+/** The number of writes and commits for a figure, of which the first `WARM_UP` are left out. */
 const COUNT = 40;
 const WARM_UP = 8;
 
-/** Writes through the API, one at a time, beside the same commits by git alone. */
+/** Writes through the API, one at a time, compared with the same commits by git alone. */
 export async function writes(bench: Bench): Promise<Line[]> {
   const lines: Line[] = [];
   for (const apps of [1000, 10_000]) {
@@ -73,7 +73,7 @@ export function writeOnce(manager: Manager, index: number): Promise<unknown> {
   return manager.request('PUT', `/api/v2/apps/${appName(index * 7)}/update`, body);
 }
 
-/** What a person does: edit, add, commit. */
+/** What a user does: edit, add, commit. */
 export async function commitFile(fleet: Fleet, index: number): Promise<void> {
   const path = appPath(index * 7);
   await writeFile(join(fleet.folder, path), appText(index * 7, 2 + index));
@@ -96,7 +96,7 @@ function writeLine(row: string, { ours, theirs }: WriteFigures): Line {
 const AT_ONCE = 64;
 const ROUNDS = 12;
 
-/** 64 clients that write one after another; each write has to be in the history afterwards. */
+/** 64 clients, each of which makes one write after another. Every write must be in the history afterwards. */
 export async function writesAtOnce(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 1000, 50);
   const manager = await startManager(bench, { folder: fleet.folder });
@@ -116,16 +116,16 @@ export async function writesAtOnce(bench: Bench): Promise<Line[]> {
   const rate = await send(AT_ONCE, ROUNDS * AT_ONCE);
   const single: number[] = [];
   for (let index = 0; index < COUNT; index++) single.push(await timed(() => writeOnce(manager, index)));
-  // A fsck that runs while the manager joins packs would miss those that are gone.
+  // While the manager joins packs, a fsck can miss packs and report missing objects.
   await manager.stop();
   const made = Number(await fleet.git('rev-list', '--count', 'HEAD')) - before;
-  const isWhole = (await fleet.git('fsck', '--no-dangling', '--no-progress')).trim() === '';
+  const isIntact = (await fleet.git('fsck', '--no-dangling', '--no-progress')).trim() === '';
   const one = 1000 / median(single);
-  const isComplete = made === (ROUNDS + 1) * AT_ONCE + COUNT && isWhole;
+  const isComplete = made === (ROUNDS + 1) * AT_ONCE + COUNT && isIntact;
   return [
     {
       row: '64 API writes at once, one commit each',
-      measured: `${perSecond(rate)}, ${isComplete ? 'all in git log, fsck clean' : `${made} commits, fsck ${isWhole}`}`,
+      measured: `${perSecond(rate)}, ${isComplete ? 'all in git log, fsck clean' : `${made} commits, fsck ${isIntact}`}`,
       baseline: `${perSecond(one)}, one publish each`,
       ratio: times(rate / one),
       target: '>= 300/s',

@@ -12,7 +12,7 @@ function app(fields: Partial<App> = {}): App {
   return completeApp({ container_image: 'nginx', ...fields } as AppFields, DEFAULTS);
 }
 
-/** Few different values, so that equal and nearly equal contents are frequent. */
+/** Few values, so that equal and nearly equal contents are frequent. */
 const word = fc.constantFrom('a', 'b', 'a,b', '"', '', 'ü');
 const port = fc.oneof(fc.constantFrom(80, 8080), fc.constantFrom({ '80': '8080' }, { '8080': '80' }));
 const anyApp: fc.Arbitrary<App> = fc
@@ -34,19 +34,19 @@ const anyApp: fc.Arbitrary<App> = fc
   .map((fields) => app(fields as unknown as Partial<App>));
 const anyGroup: fc.Arbitrary<DeviceGroup> = fc.record({ apps: fc.array(word, { maxLength: 3 }) });
 
-/** The same with all maps in another order of keys. */
-function turned(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(turned);
+/** The same value with the keys of all objects in reverse order. */
+function withReversedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReversedKeys);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .reverse()
-      .map(([key, one]) => [key, turned(one)]),
+      .map(([key, one]) => [key, withReversedKeys(one)]),
   );
 }
 
 describe('contentHash', () => {
-  it('is what it always was', () => {
+  it('has the same value as in released versions', () => {
     expect(contentHash('app', app())).toBe('cf836b1089bb155f5ed76c506d9f0956');
     expect(
       contentHash('app', app({ env_vars: { B: '2', A: '1' }, starting_ports: [80, { '81': '82' }] })),
@@ -62,7 +62,7 @@ describe('contentHash', () => {
     );
   });
 
-  it('is equal for exactly the same contents', () => {
+  it('is equal for equal contents, and only for these', () => {
     const pair = fc.oneof(fc.tuple(anyApp, anyApp), fc.tuple(anyGroup, anyGroup));
     fc.assert(
       fc.property(pair, ([a, b]) => {
@@ -76,7 +76,7 @@ describe('contentHash', () => {
   it('does not depend on the order of keys', () => {
     fc.assert(
       fc.property(anyApp, (one) => {
-        expect(contentHash('app', turned(one) as App)).toBe(contentHash('app', one));
+        expect(contentHash('app', withReversedKeys(one) as App)).toBe(contentHash('app', one));
       }),
     );
   });
@@ -87,7 +87,7 @@ describe('contentHash', () => {
     expect(hashOf('a', 'b')).not.toBe(hashOf('a,b'));
   });
 
-  it('leaves out fields that equal the built-in default, so that an older content without them is the same', () => {
+  it('ignores fields with the built-in default, so that an older content without these fields has the same hash', () => {
     fc.assert(
       fc.property(anyApp, (one) => {
         const older = Object.fromEntries(
@@ -100,19 +100,19 @@ describe('contentHash', () => {
     );
   });
 
-  it('does not take a group for an app', () => {
+  it('differs between an app and a group with the same fields', () => {
     expect(contentHash('app', { apps: [] } as unknown as Content)).not.toBe(
       contentHash('device_group', { apps: [] }),
     );
   });
 
-  it('survives the road through JSON, which drops what is undefined', () => {
+  it('is the same after a conversion to JSON, which drops undefined fields', () => {
     const loose = app({ containers_per: { server: 1, cpu: undefined } as unknown as App['containers_per'] });
     expect(contentHash('app', loose)).toBe(contentHash('app', JSON.parse(JSON.stringify(loose)) as App));
     expect(contentHash('app', loose)).toBe(contentHash('app', app()));
   });
 
-  it('tells apart what only looks like a part of an object', () => {
+  it('covers env_vars with the names of properties of every object', () => {
     const odd = JSON.parse('{"__proto__": "1", "constructor": "2"}') as Record<string, string>;
     expect(contentHash('app', app({ env_vars: odd }))).not.toBe(contentHash('app', app()));
   });

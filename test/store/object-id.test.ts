@@ -7,8 +7,8 @@ const RANDOM = () => Buffer.from('0102030405', 'hex');
 const SECOND = 0x65000000;
 const AT = SECOND * 1000;
 
-describe('objectIds', () => {
-  it('lays ids out as seconds, random bytes and counter', () => {
+describe('oidGenerator', () => {
+  it('composes ids of seconds, random bytes and a counter', () => {
     const next = oidGenerator(RANDOM, null);
     expect([next(AT), next(AT + 999), next(AT + 1000)]).toEqual([
       '650000000102030405000000',
@@ -17,7 +17,7 @@ describe('objectIds', () => {
     ]);
   });
 
-  it('goes on in the same second when the clock is set back', () => {
+  it('continues in the same second if the clock is set back or invalid', () => {
     const next = oidGenerator(RANDOM, null);
     next(AT);
     expect(next(AT - 3_600_000)).toBe('650000000102030405000001');
@@ -25,19 +25,19 @@ describe('objectIds', () => {
     expect(next(AT + 1000)).toBe('650000010102030405000000');
   });
 
-  it('goes on above the highest id that there is, whoever made it', () => {
+  it('continues above the highest existing id, even if it was not generated here', () => {
     expect(oidGenerator(RANDOM, '650000000102030405ffffff')(AT)).toBe('650000000102030406000000');
     expect(oidGenerator(RANDOM, '65000000ffffffffffffffff')(AT)).toBe('650000010000000000000000');
     expect(oidGenerator(RANDOM, '640000000000000000000000')(AT)).toBe('650000000102030405000000');
   });
 
-  it('has other random bytes in each second', () => {
+  it('takes new random bytes in each second', () => {
     let byte = 0;
     const next = oidGenerator((size) => Buffer.alloc(size, ++byte), null);
     expect([next(AT), next(AT + 1000)]).toEqual(['650000000101010101000000', '650000010202020202000000']);
   });
 
-  it('says so when there are no more ids, rather than go back', () => {
+  it('throws an internal error if there is no higher id', () => {
     const next = oidGenerator(RANDOM, 'fffffffe0000000000000000');
     expect(next(AT)).toBe('fffffffe0000000000000001');
     expect(next(Number.MAX_SAFE_INTEGER)).toBe('ffffffff0102030405000000');
@@ -52,15 +52,15 @@ describe('objectIds', () => {
     expect(kindOf(caught)).toBe('internal');
   });
 
-  it('always ascends, over clocks that jump and over restarts', () => {
-    const life = fc.record({
+  it('always ascends, even over jumps of the clock and restarts', () => {
+    const run = fc.record({
       random: fc.uint8Array({ minLength: 5, maxLength: 5 }),
       clock: fc.array(fc.integer({ min: 0, max: 4_000_000_000_000 }), { maxLength: 30 }),
     });
     fc.assert(
-      fc.property(fc.array(life, { maxLength: 6 }), (lives) => {
+      fc.property(fc.array(run, { maxLength: 6 }), (runs) => {
         let highest: string | null = null;
-        for (const { random, clock } of lives) {
+        for (const { random, clock } of runs) {
           const next = oidGenerator(() => random, highest);
           for (const at of clock) {
             const id = next(at);

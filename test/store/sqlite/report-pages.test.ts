@@ -3,62 +3,66 @@ import type { Report, ReportQuery } from '../../../src/store/report.ts';
 import { AT } from '../contract/support.ts';
 import { type OpenedSqliteStore, openInTemporaryFolder } from '../sqlite-place.ts';
 
-/** More than two windows of a search, and more matches of a time than are counted. */
+/** More reports than two windows of a search, and more matches for a time than are counted. */
 const COUNT = 45_000;
 
-type Sent = Report & { updated: boolean };
+type SentReport = Report & { updated: boolean };
 
-/** Times rise with the order of arrival, except that every 1,000th device lives in the past. */
-const sent: Sent[] = Array.from({ length: COUNT }, (_, index) => ({
+/** The creation times rise with the order of arrival, except that every 1,000th device has a slow clock. */
+const sent: SentReport[] = Array.from({ length: COUNT }, (_, index) => ({
   hostname: `h${index % 997}`,
   device_group: index < COUNT - 10 ? 'edge' : 'lab',
   report_creation_time: index % 1000 === 7 ? 3 : 1000 + index,
   updated: index % 20_000 === 19_999,
 }));
 
-const CASES: [name: string, query: Omit<ReportQuery, 'pageSize'>, matches: (report: Sent) => boolean][] = [
+const CASES: [
+  name: string,
+  query: Omit<ReportQuery, 'pageSize'>,
+  matches: (report: SentReport) => boolean,
+][] = [
   ['no filter', {}, () => true],
   ['one host', { hostname: 'h996' }, ({ hostname }) => hostname === 'h996'],
-  ['a host that never was', { hostname: 'nobody' }, () => false],
-  ['a group at the end', { deviceGroup: 'lab' }, ({ device_group }) => device_group === 'lab'],
-  ['few that were updated', { updated: true }, ({ updated }) => updated],
+  ['an unknown host', { hostname: 'unknown' }, () => false],
+  ['a group of the last ten reports', { deviceGroup: 'lab' }, ({ device_group }) => device_group === 'lab'],
+  ['the few updated reports', { updated: true }, ({ updated }) => updated],
   [
-    'the newest',
+    'the newest times',
     { creationTime: { comparison: 'gt', seconds: 1000 + COUNT - 5 } },
     ({ report_creation_time: time }) => time > 1000 + COUNT - 5,
   ],
   [
-    'nearly all',
+    'nearly all times',
     { creationTime: { comparison: 'gte', seconds: 1005 } },
     ({ report_creation_time: time }) => time >= 1005,
   ],
   [
-    'the last half',
+    'the last half of the times',
     { creationTime: { comparison: 'gte', seconds: 1000 + COUNT / 2 } },
     ({ report_creation_time: time }) => time >= 1000 + COUNT / 2,
   ],
   [
-    'those of wrong clocks',
+    'the times of slow clocks',
     { creationTime: { comparison: 'lt', seconds: 1000 } },
     ({ report_creation_time: time }) => time < 1000,
   ],
   [
-    'one time',
+    'one time, which many reports have',
     { creationTime: { comparison: 'eq', seconds: 3 } },
     ({ report_creation_time: time }) => time === 3,
   ],
   [
-    'a time that never was',
+    'a time after all reports',
     { creationTime: { comparison: 'gt', seconds: 1e9 } },
     ({ report_creation_time: time }) => time > 1e9,
   ],
   [
-    'another time',
+    'all times but one',
     { creationTime: { comparison: 'ne', seconds: 3 } },
     ({ report_creation_time: time }) => time !== 3,
   ],
   [
-    'all at once',
+    'all filters together',
     {
       hostname: 'h996',
       deviceGroup: 'edge',
@@ -73,7 +77,7 @@ const CASES: [name: string, query: Omit<ReportQuery, 'pageSize'>, matches: (repo
   ],
 ];
 
-describe('reports by the ten thousand', () => {
+describe('reads of 45,000 reports', () => {
   let opened: OpenedSqliteStore;
   let oids: string[];
   beforeAll(async () => {
@@ -93,21 +97,24 @@ describe('reports by the ten thousand', () => {
     return { oids: value.data.map(({ oid }) => oid), isLast: value.lastId === null };
   }
 
-  it('are all there', () => {
+  it('return all of them in ascending order of _id', () => {
     expect(oids).toHaveLength(COUNT);
     expect(oids).toEqual([...oids].sort());
   });
 
-  it.each(CASES)('are found with %s', async (_, query, matches) => {
-    const expected = oids.filter((_oid, index) => matches(sent[index] as Sent));
-    for (const pageSize of [1, 10, 1000]) {
-      const isLast = expected.length <= pageSize;
-      expect(await found({ ...query, pageSize })).toEqual({ oids: expected.slice(0, pageSize), isLast });
-    }
-    for (const after of [oids[21_000], oids[44_000], oids[COUNT - 1]] as string[]) {
-      const rest = expected.filter((oid) => oid > after);
-      const page = await found({ ...query, pageSize: 20, after });
-      expect(page).toEqual({ oids: rest.slice(0, 20), isLast: rest.length <= 20 });
-    }
-  });
+  it.each(CASES)(
+    'return the matching reports, from any position and with any page size: %s',
+    async (_, query, matches) => {
+      const expected = oids.filter((_oid, index) => matches(sent[index] as SentReport));
+      for (const pageSize of [1, 10, 1000]) {
+        const isLast = expected.length <= pageSize;
+        expect(await found({ ...query, pageSize })).toEqual({ oids: expected.slice(0, pageSize), isLast });
+      }
+      for (const after of [oids[21_000], oids[44_000], oids[COUNT - 1]] as string[]) {
+        const rest = expected.filter((oid) => oid > after);
+        const page = await found({ ...query, pageSize: 20, after });
+        expect(page).toEqual({ oids: rest.slice(0, 20), isLast: rest.length <= 20 });
+      }
+    },
+  );
 });

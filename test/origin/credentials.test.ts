@@ -1,15 +1,16 @@
-import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { HAS_OPENSSL, redirectTo, serveHttps } from '../support/https-origin.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
+import { serveSsh } from '../support/ssh-origin.ts';
 
 const WEB = '/api/v2/apps/web';
 const TOKEN = 's3cret-token';
 
-/** No place that people see, or that outlives the process, holds the token. */
+/** Checks that neither the status, the log nor a file of the data folder contains the token. */
 async function expectNoTrace(manager: TestManager): Promise<void> {
   const reconcile = (await manager.get('/api/v2/reconcile')).text;
   expect(reconcile + JSON.stringify(manager.log)).not.toContain(TOKEN);
@@ -26,7 +27,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
     GIT_CA_FILE: caFile,
   });
 
-  it('is read and written with the name and the token', async () => {
+  it('is read and written with the user name and the token', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`);
     const manager = await startFollower({ ...origin, url }, { settings: settingsFor(caFile) });
@@ -38,9 +39,9 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
 
   it.each([
     ['a wrong token', { GIT_TOKEN: `${TOKEN}x` }],
-    ['a wrong name', { GIT_USERNAME: 'someone' }],
+    ['a wrong user name', { GIT_USERNAME: 'someone' }],
     ['no token', { GIT_TOKEN: '' }],
-  ])('with %s says what to look at', async (_, wrong) => {
+  ])('with %s: the status names the settings to check', async (_name, wrong) => {
     const origin = await testOrigin(SMALL_FLEET);
     const { url, caFile } = await serveHttps(origin.url, `robot:${TOKEN}`);
     const manager = await startFollower(
@@ -54,10 +55,10 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
     await expectNoTrace(manager);
   });
 
-  it('is read and written with a token in a file, which is read each time: the next one needs no restart', async () => {
+  it('is read and written with the token that a file has at the time, so a new one needs no restart', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const { url, caFile, expect: expectFrom } = await serveHttps(origin.url, `robot:${TOKEN}`);
-    const file = join(await temporaryFolder(), "today's token");
+    const file = join(await temporaryFolder(), "the manager's token");
     await writeFile(file, `${TOKEN}\n`, { mode: 0o600 });
     const manager = await startFollower(
       { ...origin, url },
@@ -78,7 +79,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
     await expectNoTrace(manager);
   });
 
-  it('with a certificate that is not trusted says so, and sends nothing', async () => {
+  it('with a certificate that is not trusted gets no request, and the status names GIT_CA_FILE', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const { url, seen } = await serveHttps(origin.url, `robot:${TOKEN}`);
     const settings = { GIT_USERNAME: 'robot', GIT_TOKEN: TOKEN };
@@ -89,7 +90,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
     expect(seen).toEqual([]);
   });
 
-  it('that leads to another host: that one gets no credentials', async () => {
+  it('that redirects to another host does not make the manager send credentials there', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const thief = await serveHttps(origin.url, 'nobody:knows');
     const elsewhere = `https://127.0.0.1:${thief.port}/fleet.git`;
@@ -104,7 +105,7 @@ describe.skipIf(!HAS_OPENSSL)('origin over https', () => {
 });
 
 describe('origin at a path', () => {
-  it('is told no token: its hooks belong to somebody else', async () => {
+  it('gets no token, since its hooks are programs of other users', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const seen = join(await temporaryFolder(), 'seen');
     await writeFile(join(origin.url, 'hooks/pre-receive'), `#!/bin/sh\nenv > '${seen}'\n`, { mode: 0o755 });
@@ -115,28 +116,21 @@ describe('origin at a path', () => {
 });
 
 describe('origin over ssh', () => {
-  it('is reached with the key and the known hosts of the settings, and without any question', async () => {
+  it('is reached with the key and the known hosts of the settings, and ssh asks no questions', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = await temporaryFolder();
     const calls = join(folder, 'calls');
-    // Stands for ssh: notes how it was called, and runs on this machine what it was to run there.
+    // A stand-in for ssh: notes its arguments, and runs the remote command on this machine.
     const program = `#!/bin/sh\nfor a in "$@"; do printf '%s\\n' "$a" >> '${calls}'; done\nfor last; do :; done\nexec sh -c "$last"\n`;
-    await writeFile(join(folder, 'ssh'), program);
-    await chmod(join(folder, 'ssh'), 0o755);
-    const path = process.env['PATH'];
-    process.env['PATH'] = `${folder}:${path}`;
-    try {
-      const settings = { GIT_SSH_KEY: "/run/it's a key", GIT_KNOWN_HOSTS: '/etc/known hosts' };
-      const manager = await startFollower(
-        { ...origin, url: `ssh://git@forge.example${origin.url}` },
-        { settings },
-      );
-      expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
-      expect((await manager.put(`${WEB}/update`, { container_image: 'ssh:1' })).status).toBe(202);
-    } finally {
-      process.env['PATH'] = path;
-    }
-    const told = (await readFile(calls, 'utf8')).split('\n');
+    await writeFile(join(folder, 'ssh'), program, { mode: 0o755 });
+    const settings = { GIT_SSH_KEY: "/run/it's a key", GIT_KNOWN_HOSTS: '/etc/known hosts' };
+    const manager = await startFollower(
+      { ...origin, url: `ssh://git@forge.example${origin.url}` },
+      { settings, path: `${folder}:${process.env['PATH']}` },
+    );
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
+    expect((await manager.put(`${WEB}/update`, { container_image: 'ssh:1' })).status).toBe(202);
+    const passed = (await readFile(calls, 'utf8')).split('\n');
     for (const option of [
       'BatchMode=yes',
       'StrictHostKeyChecking=yes',
@@ -145,7 +139,7 @@ describe('origin over ssh', () => {
       'UserKnownHostsFile="/etc/known hosts"',
       'git@forge.example',
     ])
-      expect(told).toContain(option);
+      expect(passed).toContain(option);
   });
 
   it.each([
@@ -167,19 +161,11 @@ describe('origin over ssh', () => {
       'ssh: connect to host forge.example port 22: Connection refused',
       'origin is unreachable; check GIT_REMOTE and the network',
     ],
-  ])('that ends with "%s" says what to look at', async (text, message) => {
+  ])('that fails with "%s": the status says what to check', async (text, message) => {
     const origin = await testOrigin(SMALL_FLEET);
-    const folder = await temporaryFolder();
-    await writeFile(join(folder, 'ssh'), `#!/bin/sh\ncat >&2 <<'END'\n${text}\nEND\nexit 255\n`, {
-      mode: 0o755,
-    });
-    const path = process.env['PATH'];
-    process.env['PATH'] = `${folder}:${path}`;
-    try {
-      const manager = await startFollower({ ...origin, url: 'ssh://git@forge.example/fleet.git' });
-      expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(message);
-    } finally {
-      process.env['PATH'] = path;
-    }
+    const { url, path, behave } = await serveSsh(origin.url);
+    await behave(`cat >&2 <<'END'\n${text}\nEND\nexit 255\n`);
+    const manager = await startFollower({ ...origin, url }, { path });
+    expect((await manager.get('/api/v2/reconcile')).body.error.message).toBe(message);
   });
 });

@@ -12,7 +12,7 @@ import { Worker } from '../support/worker.ts';
 const recordAt = ({ bare }: TestOrigin): Promise<string> =>
   bare.git('for-each-ref', '--format=%(objectname)', RECORD);
 
-/** Whether the record has all that is applied. */
+/** Whether everything that the manager has applied is recorded. */
 async function isRecorded(manager: TestManager): Promise<boolean> {
   const { ids_record, revision_applied } = await statusOf(manager);
   return ids_record.revision === revision_applied;
@@ -20,41 +20,41 @@ async function isRecorded(manager: TestManager): Promise<boolean> {
 
 const mirrorOf = ({ dataFolder }: TestManager) => repositoryAt(join(dataFolder, 'mirror.git'));
 
-async function elsewhere(): Promise<string> {
+async function newDataFolder(): Promise<string> {
   return join(await temporaryFolder(), 'data');
 }
 
-/** Serves a content; resolves to the id that it was served with. */
-async function serveImage(manager: TestManager, image: string): Promise<number> {
+/** Changes the image of `web`; resolves to the id of the app after that. */
+async function changeImage(manager: TestManager, image: string): Promise<number> {
   const { status, body } = await manager.put(`${WEB}/update`, { container_image: image });
   expect(status).toBe(202);
   return body.app_id;
 }
 
-/** An origin, and a manager that has served two contents. */
+/** An origin, and a manager that has served a device before and after a change; `id` is that of the changed app. */
 async function servedOrigin() {
   const origin = await testOrigin(SMALL_FLEET);
   const first = await startFollower(origin);
   const worker = new Worker();
   await worker.poll(first);
-  const id = await serveImage(first, 'web:2');
+  const id = await changeImage(first, 'web:2');
   await worker.poll(first);
   return { origin, first, worker, id };
 }
 
-/** The device ends with what the manager wants, and a change after that reaches it too. */
+/** Checks that the device runs what the manager wants, and that the next change reaches it too. */
 async function expectFollows(worker: Worker, manager: TestManager): Promise<void> {
   expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
-  await serveImage(manager, 'web:next');
+  await changeImage(manager, 'web:next');
   worker.actions = [];
   expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
   expect(worker.actions).toEqual(['restart web']);
 }
 
-/** Another manager, with a store of its own, serves the same devices for a while. */
+/** Lets another manager, with its own store, serve the same devices for a while. Resolves to the last id of `web`. */
 async function failOver(origin: TestOrigin, worker: Worker, images: readonly string[]): Promise<number> {
-  const second = await startFollower(origin, { dataFolder: await elsewhere() });
-  for (const image of images) await serveImage(second, image);
+  const second = await startFollower(origin, { dataFolder: await newDataFolder() });
+  for (const image of images) await changeImage(second, image);
   await second.post(`${WEB}/restart`);
   await worker.poll(second);
   const id = await webId(second);
@@ -63,7 +63,7 @@ async function failOver(origin: TestOrigin, worker: Worker, images: readonly str
 }
 
 describe('a manager that comes back after another one has served its devices', () => {
-  it('goes on above what that one gave', async () => {
+  it('takes over the ids that the other one gave, and goes on above them', async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.stop();
     const theirs = await failOver(origin, worker, ['web:3', 'web:4']);
@@ -77,10 +77,10 @@ describe('a manager that comes back after another one has served its devices', (
     await expectFollows(worker, again);
   });
 
-  it('finds origin away first: it serves what it has, and gives nothing below once origin is back', async () => {
+  it('while origin is unreachable serves its old state, and gives only higher ids once origin is back', async () => {
     const { origin, first, worker, id } = await servedOrigin();
     await first.stop();
-    // No commit: the branch is where this one's mirror has it, and a push needs no fetch.
+    // No commits: the branch stays where the first manager's mirror has it, so the first write pushes without a fetch.
     const theirs = await failOver(origin, worker, []);
     expect(theirs).toBeGreaterThan(id);
     await rename(origin.url, `${origin.url}.away`);
@@ -88,12 +88,12 @@ describe('a manager that comes back after another one has served its devices', (
     expect(await webId(again)).toBe(id);
     expect((await again.get('/api/v2/device_groups/edge/info')).status).toBe(200);
     await rename(`${origin.url}.away`, origin.url);
-    expect(await serveImage(again, 'web:3')).toBeGreaterThan(theirs);
+    expect(await changeImage(again, 'web:3')).toBeGreaterThan(theirs);
     expect((await statusOf(again)).ids_seeded).toMatchObject({ cause: 'another-store' });
     await expectFollows(worker, again);
   });
 
-  it('finds origin away, and other defaults in its settings: it applies them when origin is back', async () => {
+  it('with new defaults in its settings applies them with higher ids once origin is back', async () => {
     const { origin, first, worker, id } = await servedOrigin();
     await first.stop();
     const theirs = await failOver(origin, worker, []);
@@ -107,7 +107,7 @@ describe('a manager that comes back after another one has served its devices', (
     await expectFollows(worker, again);
   });
 
-  it('has given replies before it learned of higher ids: they are not given again', async () => {
+  it('drops replies that it cached before it learned of higher ids', async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.post('/api/v2/device_groups/edge/prune');
     await first.stop();
@@ -124,7 +124,7 @@ describe('a manager that comes back after another one has served its devices', (
     expect(device.actions).toEqual(['restart web']);
   });
 
-  it('gave an id while origin was away: what it gives when origin is back lies above both', async () => {
+  it('and raised an id while origin was unreachable gives ids above its own and the other ones', async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.stop();
     const theirs = await failOver(origin, worker, ['web:3']);
@@ -139,13 +139,13 @@ describe('a manager that comes back after another one has served its devices', (
   });
 });
 
-describe('a data folder that was restored from an old copy, mirror and all', () => {
-  it('is known by the record at origin; no id is given twice', async () => {
+describe('a data folder that was restored from an old copy, with its mirror', () => {
+  it('is found to be older than the record at origin, so no id is given twice', async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.stop();
     const copy = await copyData(first);
     const second = await first.restart();
-    for (const image of ['web:3', 'web:4', 'web:5']) await serveImage(second, image);
+    for (const image of ['web:3', 'web:4', 'web:5']) await changeImage(second, image);
     await second.post(`${WEB}/restart`);
     await worker.poll(second);
     const last = await webId(second);
@@ -162,8 +162,8 @@ describe('a data folder that was restored from an old copy, mirror and all', () 
   });
 });
 
-describe('the mirror and origin have two versions of the record', () => {
-  it("origin's is newer, and the store is lost: the ids of origin's are kept", async () => {
+describe('a record that is newer at origin than in the mirror', () => {
+  it('is the one from which a lost store continues', async () => {
     const { first } = await servedOrigin();
     await expect
       .poll(async () => (await statusOf(first)).ids_record.revision)
@@ -172,7 +172,7 @@ describe('the mirror and origin have two versions of the record', () => {
     await first.post(`${WEB}/restart`);
     const id = await webId(first);
     await first.stop();
-    // As after a kill between the push and the move of the mirror's own ref.
+    // As if the manager was killed between the push and the move of the mirror's own ref.
     await mirrorOf(first).git('update-ref', RECORD, old);
     await mirrorOf(first).git('update-ref', 'refs/holdfast/origin-ids', old);
     await rm(join(first.dataFolder, 'store.sqlite'));
@@ -180,7 +180,7 @@ describe('the mirror and origin have two versions of the record', () => {
   });
 });
 
-describe('an origin that takes the record no more', () => {
+describe('an origin that does not accept the record any more', () => {
   const HOOK = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
 
   async function refusedOrigin() {
@@ -195,7 +195,7 @@ describe('an origin that takes the record no more', () => {
     return { ...served, id };
   }
 
-  it("the mirror's goes on from the one that is there: a lost store finds its ids", async () => {
+  it('leaves the newer record to the mirror, from which a lost store takes its ids', async () => {
     const { first, worker, id } = await refusedOrigin();
     await rm(join(first.dataFolder, 'store.sqlite'));
     const next = await first.restart();
@@ -203,7 +203,7 @@ describe('an origin that takes the record no more', () => {
     await expectFollows(worker, next);
   });
 
-  it('until it takes one again, of another manager: that one counts', async () => {
+  it('and later accepts one of another manager: that one counts', async () => {
     const { origin, first, worker } = await refusedOrigin();
     await rm(join(origin.url, 'hooks/update'));
     const theirs = await failOver(origin, worker, ['web:3']);
@@ -214,42 +214,42 @@ describe('an origin that takes the record no more', () => {
   });
 });
 
-describe('two managers with a store each, at once', () => {
-  it('the one whose record was taken over leaves it alone, and says so', async () => {
+describe('two managers with a store each that run at once', () => {
+  it('let the one that took over the record write it, and the other one reports that', async () => {
     const { origin, first } = await servedOrigin();
-    // All of it: what the first one writes later would be a record of another manager to the second one.
+    // If the first manager wrote its record later, the second one would take that for the record of another manager.
     await expect.poll(() => isRecorded(first)).toBe(true);
-    const second = await startFollower(origin, { dataFolder: await elsewhere() });
+    const second = await startFollower(origin, { dataFolder: await newDataFolder() });
     const { ids_seeded, ids_record } = await statusOf(second);
     expect([ids_seeded.record, ids_record.problem]).toEqual(['used', null]);
     const taken = await recordAt(origin);
     for (const image of ['a:1', 'a:2']) {
-      await serveImage(first, image);
+      await changeImage(first, image);
       await expect
         .poll(async () => (await statusOf(first)).ids_record.problem?.message)
         .toMatch(/another manager/);
     }
     await first.stop();
     expect(await recordAt(origin)).toBe(taken);
-    await serveImage(second, 'b:1');
+    await changeImage(second, 'b:1');
     await second.stop();
     expect(await recordAt(origin)).not.toBe(taken);
   });
 });
 
-describe('what stands at origin is no record', () => {
+describe('an object at origin in the place of the record', () => {
   it.each([
     ['a blob', async ({ bare }: TestOrigin) => bare.git('hash-object', '-w', 'HEAD')],
     ['a tree', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main^{tree}')],
-    ['a commit of somebody', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main')],
-  ])('%s: it is written anew, and said', async (_, make) => {
+    ['a commit of the branch', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main')],
+  ])('%s, is replaced by a new record, which the status reports', async (_name, make) => {
     const { origin, first } = await servedOrigin();
     await expect.poll(() => recordAt(origin)).not.toBe('');
-    const junk = await make(origin);
-    await origin.bare.git('update-ref', RECORD, junk);
-    const id = await serveImage(first, 'web:3');
+    const other = await make(origin);
+    await origin.bare.git('update-ref', RECORD, other);
+    const id = await changeImage(first, 'web:3');
     await expect.poll(() => origin.bare.git('cat-file', '-t', RECORD)).toBe('commit');
-    await expect.poll(() => recordAt(origin)).not.toBe(junk);
+    await expect.poll(() => recordAt(origin)).not.toBe(other);
     await expect
       .poll(async () => (await statusOf(first)).ids_record)
       .toMatchObject({ problem: null, replaced: expect.anything() });

@@ -9,8 +9,8 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 
 const WEB = '/api/v2/apps/web';
 
-describe('a repository elsewhere', () => {
-  it('is followed: what a person pushes is served after a look', async () => {
+describe('a remote repository', () => {
+  it('is followed: what a user pushes is served after the next poll', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.26');
@@ -20,7 +20,7 @@ describe('a repository elsewhere', () => {
     expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.27');
   });
 
-  it('gets a commit for each write, attributed, and answers when it is there', async () => {
+  it('has the commit of a write, with its author and subject, when the write is answered', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const reply = await manager.put(`${WEB}/update`, { container_image: 'nginx:1.28' });
@@ -35,13 +35,13 @@ describe('a repository elsewhere', () => {
   });
 
   it.each([
-    { name: 'a path with a space in it', place: (path: string) => path },
-    { name: 'a path from the current folder', place: (path: string) => relative(process.cwd(), path) },
-  ])('at $name is followed and written to', async ({ place }) => {
+    { name: 'a path with a space', addressOf: (path: string) => path },
+    { name: 'a relative path', addressOf: (path: string) => relative(process.cwd(), path) },
+  ])('at $name is followed and written to', async ({ addressOf }) => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = join(await temporaryFolder(), 'our fleet.git');
     await rename(origin.url, folder);
-    const manager = await startFollower({ ...origin, url: place(folder) });
+    const manager = await startFollower({ ...origin, url: addressOf(folder) });
     expect((await manager.get(WEB)).body.container_image).toBe('nginx:1.26');
     const reply = await manager.put(`${WEB}/update`, { privileged: true });
     expect([reply.status, reply.headers.get('holdfast-revision')]).toEqual([
@@ -50,7 +50,7 @@ describe('a repository elsewhere', () => {
     ]);
   });
 
-  it('that has only a part of its history is followed like any other', async () => {
+  it('that is shallow is followed and written to like any other', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = join(await temporaryFolder(), 'shallow.git');
     const cloneAgain = async (): Promise<void> => {
@@ -67,7 +67,7 @@ describe('a repository elsewhere', () => {
     expect((await manager.put(`${WEB}/update`, { privileged: true })).status).toBe(202);
   });
 
-  it('that moved since the last look gets the same change on its new head', async () => {
+  it('that moved since the last poll gets the change of a write on its new head', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await origin.push({
@@ -81,7 +81,7 @@ describe('a repository elsewhere', () => {
     );
   });
 
-  it('without the branch is an empty fleet, and the first write makes the first commit', async () => {
+  it('without commits is an empty fleet, and the first write makes the first commit', async () => {
     const origin = await testOrigin();
     const manager = await startFollower(origin);
     expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: [] });
@@ -105,7 +105,7 @@ describe('a repository elsewhere', () => {
     expect(await origin.bare.git('ls-tree', '-r', '--name-only', 'main')).toBe('README.md');
   });
 
-  it('runs its own hooks, and what they refuse is a conflict that says why', async () => {
+  it('runs its own hooks, and a write that they refuse gets 409 with their reason', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     await writeFile(
       join(origin.url, 'hooks/pre-receive'),
@@ -122,7 +122,7 @@ describe('a repository elsewhere', () => {
     expect((await manager.get(WEB)).body).toEqual(before);
   });
 
-  it('takes many writes at once in few pushes, one commit each', async () => {
+  it('gets one commit for each of many concurrent writes, in few pushes', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     await writeFile(
       join(origin.url, 'hooks/post-receive'),
@@ -148,7 +148,7 @@ describe('a repository elsewhere', () => {
 });
 
 describe('a restart', () => {
-  it('serves what was fetched before, also while origin is away', async () => {
+  it('serves what was fetched before, even if origin is gone', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const before = (await manager.get('/api/v2/device_groups/edge/info')).text;
@@ -162,7 +162,7 @@ describe('a restart', () => {
     });
   });
 
-  it('with another address takes nothing of the old mirror over', async () => {
+  it('with another GIT_REMOTE takes nothing over from the old mirror', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const other = await testOrigin({ 'apps/web.yaml': 'container_image: other:1\n' });
@@ -170,5 +170,18 @@ describe('a restart', () => {
     expect((await next.get('/api/v2/apps')).body).toEqual({ apps: ['web'] });
     expect((await next.get('/api/v2/reconcile')).body.history_rewritten).not.toBeNull();
     expect((await readdir(manager.dataFolder)).sort()).not.toContain('mirror.git.new');
+  });
+
+  it('with a branch whose name begins with that of the branch followed before follows the new one', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await origin.person.git('switch', '--quiet', '-c', 'next');
+    await origin.person.commit({ 'desired-state/apps/web.yaml': 'container_image: next:1\n' });
+    await origin.bare.git('symbolic-ref', 'HEAD', 'refs/heads/main/next');
+    await origin.person.git('push', '--quiet', 'origin', ':main');
+    await origin.person.git('push', '--quiet', 'origin', 'next:main/next');
+    const next = await manager.restart({ GIT_BRANCH: 'main/next' });
+    expect((await next.get(WEB)).body.container_image).toBe('next:1');
+    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
   });
 });

@@ -13,38 +13,41 @@ interface Row {
   isPossible?: boolean;
 }
 
-/** What `git init` of an origin can be told; a git of these days has its own idea where it is told nothing. */
+/** Options of `git init` for an origin. They are always given, since the defaults depend on the version of git. */
 const ROWS: Row[] = [
-  { name: 'ids of sha1, refs in files', options: ['--object-format=sha1'] },
-  { name: 'ids of sha256', options: ['--object-format=sha256'] },
+  { name: 'sha1, refs in files', options: ['--object-format=sha1'] },
+  { name: 'sha256', options: ['--object-format=sha256'] },
   {
-    name: 'refs in tables',
+    name: 'sha1, reftable',
     options: ['--object-format=sha1', REFTABLE],
     isPossible: HAS_REFTABLE,
   },
   {
-    name: 'ids of sha256, refs in tables',
+    name: 'sha256, reftable',
     options: ['--object-format=sha256', REFTABLE],
     isPossible: HAS_REFTABLE,
   },
 ];
 const possible = ROWS.filter(({ isPossible }) => isPossible !== false);
 
-it.each(possible)('is followed, written to and read after a restart: $name', async ({ options }) => {
-  const origin = await originWith(options, SMALL_FLEET);
-  const manager = await startFollower(origin);
-  await expectWorking(origin, manager);
-  const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
-  await manager.reconcile();
-  const next = await manager.restart({});
-  expect((await next.get(WEB)).body.container_image).toBe('pushed:1');
-  expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
-    error: null,
-    revision_applied: id,
-  });
-});
+it.each(possible)(
+  'an origin with $name is followed, written to, and read after a restart',
+  async ({ options }) => {
+    const origin = await originWith(options, SMALL_FLEET);
+    const manager = await startFollower(origin);
+    await expectWorking(origin, manager);
+    const id = await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
+    await manager.reconcile();
+    const next = await manager.restart({});
+    expect((await next.get(WEB)).body.container_image).toBe('pushed:1');
+    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
+      error: null,
+      revision_applied: id,
+    });
+  },
+);
 
-it.each(possible)('takes its first commit of all from the API: $name', async ({ options }) => {
+it.each(possible)('an empty origin with $name gets its first commit from a write', async ({ options }) => {
   const origin = await originWith(options);
   const manager = await startFollower(origin);
   const created = await manager.post(WEB, { container_image: 'a' });
@@ -53,7 +56,7 @@ it.each(possible)('takes its first commit of all from the API: $name', async ({ 
 });
 
 it.skipIf(!HAS_REFTABLE)(
-  'says so where an origin with refs in tables has a lock that a dead process left',
+  'a write to an origin with reftable gets 409 with the name of a stale lock',
   async () => {
     const origin = await originWith([REFTABLE], SMALL_FLEET);
     const manager = await startFollower(origin);
@@ -72,7 +75,7 @@ it.skipIf(!HAS_REFTABLE)(
 it.each([
   { from: 'sha1', to: 'sha256' },
   { from: 'sha256', to: 'sha1' },
-])('is followed on, with ids that only rise, where $to took the place of $from', async ({ from, to }) => {
+])('an origin that changed from $from to $to is still followed, and ids rise', async ({ from, to }) => {
   const origin = await originWith([`--object-format=${from}`], SMALL_FLEET);
   const manager = await startFollower(origin);
   const before = (await manager.get(WEB)).body.app_id;
@@ -110,7 +113,7 @@ async function originWith(
   return origin;
 }
 
-/** Both the bare repository and the person's clone are made anew. */
+/** Makes new, empty repositories in the place of the bare one and of the user's clone. */
 async function replaceOrigin({ url, bare, person }: TestOrigin, options: readonly string[]): Promise<void> {
   await rm(url, { recursive: true });
   await rm(`${person.folder}/.git`, { recursive: true });

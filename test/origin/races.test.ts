@@ -5,17 +5,17 @@ import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 
-/** A person who commits and pushes, again and again, and rebases when somebody was faster. */
+/** Keeps committing and pushing as a user does, and rebases after a lost race. Resolves to the pushed apps. */
 async function keepPushing(clone: TestRepository, name: string, until: () => boolean): Promise<string[]> {
   const pushed: string[] = [];
   for (let round = 1; !until(); round++) {
-    const line = `${name}-${round}`;
-    await clone.commit({ [`desired-state/apps/${line}.yaml`]: `container_image: ${line}\n` }, line);
+    const app = `${name}-${round}`;
+    await clone.commit({ [`desired-state/apps/${app}.yaml`]: `container_image: ${app}\n` }, app);
     await sleep(Math.random() * 200);
     for (;;) {
       try {
         await clone.git('push', '--quiet', 'origin', 'HEAD:main');
-        pushed.push(line);
+        pushed.push(app);
         break;
       } catch {
         await clone.git('pull', '--quiet', '--rebase', 'origin', 'main');
@@ -25,7 +25,7 @@ async function keepPushing(clone: TestRepository, name: string, until: () => boo
   return pushed;
 }
 
-describe('writes against clones that push all the time', () => {
+describe('writes beside two clones that push all the time', () => {
   it('lose nothing: every acknowledged change of all three is there at the end', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
@@ -36,7 +36,7 @@ describe('writes against clones that push all the time', () => {
     );
     const acknowledged: string[] = [];
     const refused: number[] = [];
-    // On a slow machine fewer of them: each takes as long as all three need, and the pushes only end with the last one.
+    // On a slow machine fewer writes: the pushes go on until the last write is done.
     const enough = performance.now() + 20_000;
     const isEnough = (): boolean => performance.now() > enough && acknowledged.length > 0;
     for (let index = 1; index <= 30 && !isEnough(); index++) {
@@ -64,11 +64,11 @@ describe('writes against clones that push all the time', () => {
 });
 
 describe('a write and a push to the same field', () => {
-  it.each([1, 2, 3, 4, 5, 6])('leave both in the history, round %i', async () => {
+  it.each([1, 2, 3, 4, 5, 6])('are both in the history, or the push was refused (round %i)', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const clone = await origin.clone();
-    const id = await clone.commit({ 'desired-state/apps/web.yaml': 'container_image: person:1\n' });
+    const id = await clone.commit({ 'desired-state/apps/web.yaml': 'container_image: user:1\n' });
     const [reply, push] = await Promise.all([
       manager.put('/api/v2/apps/web/update', { container_image: 'api:1' }),
       clone.git('push', '--quiet', 'origin', 'HEAD:main').then(

@@ -2,12 +2,12 @@ import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expectIntact } from '../support/intact.ts';
-import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
 
-const told = (manager: TestManager, message: string): Record<string, unknown>[] =>
+const logged = (manager: TestManager, message: string): Record<string, unknown>[] =>
   manager.log.filter(({ msg }) => msg === message);
 
 const problemOf = async (manager: TestManager): Promise<string> =>
@@ -16,38 +16,33 @@ const problemOf = async (manager: TestManager): Promise<string> =>
 const recordAt = (origin: TestOrigin): Promise<string> =>
   origin.bare.git('for-each-ref', 'refs/holdfast/ids');
 
-/** What devices act on; `_id` is of the store, and a new one gives new ones. */
-async function seenBy(manager: TestManager): Promise<string> {
+/** What devices act on: `/info` without `_id`, which is new in each store. */
+async function infoOf(manager: TestManager): Promise<string> {
   return (await manager.get(INFO)).text.replaceAll(/"_id":\{[^}]*\}/g, '');
 }
 
-/** Loses everything that the manager kept, the mirror too, and starts another one. */
-async function loseAll(manager: TestManager, origin: TestOrigin, settings = {}): Promise<TestManager> {
+/** Stops the manager, deletes its data folder with the mirror, and starts another one an hour later. */
+async function loseAll(manager: TestManager, origin: TestOrigin): Promise<TestManager> {
   await manager.stop();
   await rm(manager.dataFolder, { recursive: true });
-  return startManager({
-    repository: origin.person,
-    dataFolder: manager.dataFolder,
-    settings: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state', ...settings },
-    now: () => Date.now() + 3_600_000,
-  });
+  return startFollower(origin, { dataFolder: manager.dataFolder, now: () => Date.now() + 3_600_000 });
 }
 
 describe('the record of ids at origin', () => {
-  it('outlives the loss of everything else: no id changes, and the next change is above the floor', async () => {
+  it('outlives the loss of everything else: no id changes, and the next one lies above the floor', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await manager.put('/api/v2/apps/web/update', { container_image: 'kept:1' });
     await manager.post('/api/v2/apps/cron/restart');
-    const before = await seenBy(manager);
+    const before = await infoOf(manager);
     const next = await loseAll(manager, origin);
-    expect(await seenBy(next)).toBe(before);
+    expect(await infoOf(next)).toBe(before);
     expect((await next.get('/api/v2/reconcile')).body.ids_seeded).toMatchObject({ record: 'used' });
     const { body } = await next.put('/api/v2/apps/web/update', { container_image: 'next:1' });
     expect(body.app_id).toBeGreaterThan(1_700_000_000);
   });
 
-  it('counts also where the branch of the settings is not there', async () => {
+  it('is also used if the branch has been deleted: a new app gets a higher id', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin, { now: () => Date.now() + 1_800_000 });
     const { body: before } = await manager.get('/api/v2/apps/web');
@@ -71,16 +66,16 @@ describe('the record of ids at origin', () => {
     await expectIntact(origin.url);
   });
 
-  it('costs origin what changed, and not what is there', async () => {
+  it('costs origin objects for what changed, not for the whole fleet', async () => {
     const apps = Array.from({ length: 300 }, (_, index) => [
       `apps/app-${index}.yaml`,
       'container_image: a\n',
     ]);
     const origin = await testOrigin(Object.fromEntries(apps));
     const objects = async (): Promise<number> => {
-      const said = await origin.bare.git('count-objects', '-v');
+      const counts = await origin.bare.git('count-objects', '-v');
       const [loose = 0, packed = 0] = ['count', 'in-pack'].map((key) =>
-        Number(new RegExp(`^${key}: (\\d+)`, 'm').exec(said)?.[1]),
+        Number(new RegExp(`^${key}: (\\d+)`, 'm').exec(counts)?.[1]),
       );
       return loose + packed;
     };
@@ -89,13 +84,13 @@ describe('the record of ids at origin', () => {
     const before = await objects();
     await manager.post('/api/v2/apps/app-7/restart');
     await expect.poll(() => recordAt(origin)).not.toBe(first);
-    // The commit, its tree, that of the section, what it says of itself, and one of more than a hundred files.
+    // The commit, its tree, the section's tree, `meta.json`, and one of more than a hundred files of ids.
     expect((await objects()) - before).toBe(5);
     await expectIntact(origin.url);
     expect(await origin.bare.git('rev-list', '--count', 'refs/holdfast/ids')).toMatch(/^1\b/);
   });
 
-  it('that somebody else moved or deleted is written again, on top of what is there', async () => {
+  it('is written again after another process deleted it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
@@ -107,7 +102,7 @@ describe('the record of ids at origin', () => {
       .toMatchObject({ problem: null });
   });
 
-  it('that origin refuses is kept in the mirror, said once, and hinders nothing', async () => {
+  it('is kept in the mirror if origin refuses it, is logged once, and hinders nothing', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\necho branches only >&2\nexit 1\n';
     await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
@@ -118,19 +113,19 @@ describe('the record of ids at origin', () => {
         .poll(async () => (await manager.get('/api/v2/reconcile')).body, { timeout: 60_000 })
         .toSatisfy((body) => body.ids_record.revision === body.revision_applied);
     }
-    expect(told(manager, 'ids are not recorded')).toMatchObject([
+    expect(logged(manager, 'ids are not recorded')).toMatchObject([
       { reason: expect.stringContaining('branches only') },
     ]);
     expect(await problemOf(manager)).toMatch(/kept only in the mirror.*branches only/);
     expect(await recordAt(origin)).toBe('');
-    const before = await seenBy(manager);
+    const before = await infoOf(manager);
     await manager.stop();
     await rm(join(manager.dataFolder, 'store.sqlite'));
     const next = await manager.restart();
-    expect(await seenBy(next)).toBe(before);
+    expect(await infoOf(next)).toBe(before);
   });
 
-  it('that origin refuses counts for the floor, too, where the clock was set back', async () => {
+  it('still raises the floor if origin refuses it, the clock was set back and the store was lost', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
     await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
@@ -147,7 +142,7 @@ describe('the record of ids at origin', () => {
     expect((await next.get('/api/v2/apps/web')).body.app_id).toBeGreaterThan(before.app_id);
   });
 
-  it('that origin has not taken is a problem after a restart, too', async () => {
+  it('is still reported as a problem after a restart if origin has not accepted it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
     await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
@@ -160,21 +155,24 @@ describe('the record of ids at origin', () => {
   it.each([
     ['fetches', 'uploadpack.hideRefs', /has refs\/holdfast\/ids, but hides it.*hideRefs/],
     ['fetches and pushes', 'transfer.hideRefs', /hidden ref/],
-  ])('that origin hides from %s: it says so, and blames no other manager', async (_, setting, reason) => {
-    const origin = await testOrigin(SMALL_FLEET);
-    await startFollower(origin).then((first) => first.stop());
-    await origin.bare.git('config', setting, 'refs/holdfast');
-    const manager = await startFollower(origin);
-    await expect.poll(() => problemOf(manager)).toMatch(reason);
-    expect(await problemOf(manager)).toContain('kept only in the mirror');
-    expect((await manager.put('/api/v2/apps/web/update', { container_image: 'a:1' })).status).toBe(202);
-    await origin.bare.git('config', '--unset', setting);
-    await manager.reconcile();
-    await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => problemOf(manager)).toMatch(/^$|of another manager/);
-  });
+  ])(
+    'that origin hides from %s is reported as hidden, not as of another manager',
+    async (_name, setting, reason) => {
+      const origin = await testOrigin(SMALL_FLEET);
+      await startFollower(origin).then((first) => first.stop());
+      await origin.bare.git('config', setting, 'refs/holdfast');
+      const manager = await startFollower(origin);
+      await expect.poll(() => problemOf(manager)).toMatch(reason);
+      expect(await problemOf(manager)).toContain('kept only in the mirror');
+      expect((await manager.put('/api/v2/apps/web/update', { container_image: 'a:1' })).status).toBe(202);
+      await origin.bare.git('config', '--unset', setting);
+      await manager.reconcile();
+      await manager.post('/api/v2/apps/web/restart');
+      await expect.poll(() => problemOf(manager)).toMatch(/^$|of another manager/);
+    },
+  );
 
-  it('whose lock is left over at origin: it names the lock, and blames no other manager', async () => {
+  it('that a stale lock blocks at origin is reported with the lock, and is sent once the lock is gone', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await expect.poll(() => recordAt(origin)).not.toBe('');
@@ -184,18 +182,18 @@ describe('the record of ids at origin', () => {
     await expect.poll(() => problemOf(manager)).toMatch(/origin has locked refs\/holdfast\/ids/);
     const before = await recordAt(origin);
     await rm(lock);
-    // Nothing more changes: a lock goes by itself as a rule, and whoever loses this machine then needs what changed.
+    // Nothing else triggers the push: the record must become complete even if no id changes for a long time.
     await expect.poll(() => recordAt(origin)).not.toBe(before);
     await expect.poll(() => problemOf(manager)).toBe('');
   });
 
-  it('that origin does not move, and shows where it was, is not sent again and again', async () => {
+  it('that origin cannot update is not pushed again and again', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const pushes = join(origin.bare.folder, 'pushes');
     await writeFile(join(origin.bare.folder, 'hooks/pre-receive'), `#!/bin/sh\ncat >> '${pushes}'\n`, {
       mode: 0o755,
     });
-    // Like missing rights, and root has those always.
+    // As if rights were missing; the tests may run as root, whom mode bits do not stop.
     await symlink('nowhere/holdfast', join(origin.bare.folder, 'refs/holdfast'));
     const manager = await startFollower(origin);
     await expect.poll(() => problemOf(manager)).toContain('origin does not update refs/holdfast/ids');
@@ -203,20 +201,20 @@ describe('the record of ids at origin', () => {
     expect(lines.length).toBeLessThan(8);
   });
 
-  it('that origin takes again is there again, and the log says so', async () => {
+  it('is sent once origin accepts it again, and the log reports that', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const hook = join(origin.url, 'hooks/update');
     await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
     const manager = await startFollower(origin);
-    await expect.poll(() => told(manager, 'ids are not recorded').length).toBe(1);
+    await expect.poll(() => logged(manager, 'ids are not recorded').length).toBe(1);
     await rm(hook);
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => told(manager, 'ids are recorded again').length).toBe(1);
+    await expect.poll(() => logged(manager, 'ids are recorded again').length).toBe(1);
     expect(await problemOf(manager)).toBe('');
     expect(await recordAt(origin)).not.toBe('');
   });
 
-  it('that a ref below its name is in the way of is kept in the mirror, and the log names that ref', async () => {
+  it('is kept in the mirror while a ref below its name blocks it, and the status names that ref', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
@@ -233,7 +231,7 @@ describe('the record of ids at origin', () => {
       revision: body.revision_applied,
       problem: { message: expect.stringContaining('refs/holdfast/ids/odd, which conflicts with') },
     });
-    expect(told(manager, 'ids are not recorded')).toHaveLength(1);
+    expect(logged(manager, 'ids are not recorded')).toHaveLength(1);
     await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids/odd');
     await manager.post('/api/v2/apps/web/restart');
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).toContain('refs/holdfast/ids');

@@ -6,33 +6,33 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 const NO_SERVER =
   'GIT_REMOTE does not respond like a git server; check the address, and any proxy in front of it';
 
-/** What stands before a forge, or at a mistyped address, and says about it. */
+/** What a proxy or a server at a mistyped address answers, and what the manager reports. */
 const ANSWERS = [
-  { name: 'a page of one line', status: 200, text: '<html>Sign in</html>', says: NO_SERVER },
-  { name: 'a page of several lines', status: 200, text: '<html>\nSign in\n</html>\n', says: NO_SERVER },
-  { name: 'nothing', status: 200, text: '', says: NO_SERVER },
+  { name: 'a page of one line', status: 200, text: '<html>Sign in</html>', message: NO_SERVER },
+  { name: 'a page of several lines', status: 200, text: '<html>\nSign in\n</html>\n', message: NO_SERVER },
+  { name: 'an empty page', status: 200, text: '', message: NO_SERVER },
   {
-    name: 'no packets of git',
+    name: 'the content type of git without its packets',
     status: 200,
     text: 'zzzz',
-    says: NO_SERVER,
+    message: NO_SERVER,
     type: 'application/x-git-upload-pack-advertisement',
   },
   {
-    name: 'that it is not there for the moment',
+    name: 'HTTP status 503',
     status: 503,
     text: '',
-    says: 'origin responded with HTTP status 503',
+    message: 'origin responded with HTTP status 503',
   },
   {
-    name: 'that it is asked too often',
+    name: 'HTTP status 429',
     status: 429,
     text: '',
-    says: 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL',
+    message: 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL',
   },
 ];
 
-/** Origin over https, before which something answers while `state.answer` is set. */
+/** Origin over https; while `state.answer` is set, that is sent instead of what git answers. */
 async function originBehind(answer: (typeof ANSWERS)[number] | null) {
   const origin = await testOrigin(SMALL_FLEET);
   const state = { answer };
@@ -46,12 +46,12 @@ async function originBehind(answer: (typeof ANSWERS)[number] | null) {
   return { origin, state, follow: () => startFollower({ ...origin, url }, { settings }) };
 }
 
-describe.skipIf(!HAS_OPENSSL)('what is no git server', () => {
-  it.each(ANSWERS)('and says $name, at a first start: no fleet of nothing is served', async (answer) => {
+describe.skipIf(!HAS_OPENSSL)('an address that does not answer like a git server', () => {
+  it.each(ANSWERS)('but with $name: a first start reports that and serves no empty fleet', async (answer) => {
     const { state, follow } = await originBehind(answer);
     const manager = await follow();
     const { body } = await manager.reconcile();
-    expect(body).toMatchObject({ state: 'failing', error: { kind: 'unavailable', message: answer.says } });
+    expect(body).toMatchObject({ state: 'failing', error: { kind: 'unavailable', message: answer.message } });
     expect((await manager.get('/api/v2/apps')).status).toBe(503);
     expect((await manager.get('/api/v2/device_groups/edge/info')).status).toBe(503);
     state.answer = null;
@@ -60,19 +60,19 @@ describe.skipIf(!HAS_OPENSSL)('what is no git server', () => {
   });
 
   it.each(ANSWERS.slice(0, 2))(
-    'and says $name, later: it is not taken for a branch that is gone',
+    'but with $name, later: the status reports that, not a deleted branch',
     async (answer) => {
       const { state, follow } = await originBehind(null);
       const manager = await follow();
       expect((await manager.reconcile()).body.state).toBe('applied');
       state.answer = answer;
-      expect((await manager.reconcile()).body.error.message).toBe(answer.says);
+      expect((await manager.reconcile()).body.error.message).toBe(answer.message);
       state.answer = null;
       expect((await manager.put('/api/v2/apps/web/update', { container_image: 'back:1' })).status).toBe(202);
     },
   );
 
-  it('is not what has no branch yet: the first write makes it', async () => {
+  it('is not confused with a git server that has no branch yet: the first write makes the branch', async () => {
     const { origin, follow } = await originBehind(null);
     await origin.bare.git('update-ref', '-d', 'refs/heads/main');
     const manager = await follow();

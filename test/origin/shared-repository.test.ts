@@ -5,26 +5,27 @@ import { idsOf, logged, statusOf, WEB, webId } from '../support/fleet-with-histo
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { expectIntact } from '../support/intact.ts';
 import { copyData, RECORD } from '../support/lost-store.ts';
-import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 import { recordFiles, sectionOf } from '../support/record-files.ts';
 
+/** What one of the managers follows, and its section of the record. */
 interface Line {
   settings: Record<string, string>;
   section: string;
 }
 
-/** Two fleets of one repository, and their settings. */
-const LAYOUTS: { what: string; lines: [Line, Line] }[] = [
+/** How a repository can hold two fleets. */
+const LAYOUTS: { layout: string; lines: [Line, Line] }[] = [
   {
-    what: 'two folders',
+    layout: 'two folders',
     lines: [
       { settings: { DESIRED_STATE: 'desired-state' }, section: sectionOf('desired-state', 'main') },
       { settings: { DESIRED_STATE: 'production' }, section: sectionOf('production', 'main') },
     ],
   },
   {
-    what: 'two branches',
+    layout: 'two branches',
     lines: [
       { settings: { GIT_BRANCH: 'main' }, section: sectionOf('desired-state', 'main') },
       { settings: { GIT_BRANCH: 'production' }, section: sectionOf('desired-state', 'production') },
@@ -32,25 +33,27 @@ const LAYOUTS: { what: string; lines: [Line, Line] }[] = [
   },
 ];
 
-/** An hour later: ids that were given in a hurry lie behind it. */
+/** A clock that is an hour ahead, so that start floors lie above all ids that these tests raise so quickly. */
 const later = (): number => Date.now() + 3_600_000;
 
-async function fleets(): Promise<TestOrigin> {
+/** An origin that has the small fleet in both folders of its branch, and a second branch at the same commit. */
+async function originOfTwoFleets(): Promise<TestOrigin> {
   const origin = await testOrigin();
-  const beside = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
-  await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(beside) });
+  const second = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
+  await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(second) });
   await origin.bare.git('branch', 'production', 'main');
-  // Pushes of two managers wait for each other here: the tenth of a second that is usual can be over on a slow machine.
+  // Pushes of the two managers wait for each other's lock; git's default of 0.1 s can be too short on a slow machine.
   await origin.bare.git('config', 'core.filesRefLockTimeout', '60000');
   return origin;
 }
 
-const start = (origin: TestOrigin, { settings }: Line, options = {}): Promise<TestManager> =>
+const startAt = (origin: TestOrigin, { settings }: Line, options = {}): Promise<TestManager> =>
   startFollower(origin, { settings, ...options });
 
-async function both(lines: readonly [Line, Line]): Promise<[TestOrigin, TestManager, TestManager]> {
-  const origin = await fleets();
-  const managers = [await start(origin, lines[0]), await start(origin, lines[1])] as const;
+/** Starts a manager for each line, and raises ids of both. */
+async function startBoth(lines: readonly [Line, Line]): Promise<[TestOrigin, TestManager, TestManager]> {
+  const origin = await originOfTwoFleets();
+  const managers = [await startAt(origin, lines[0]), await startAt(origin, lines[1])] as const;
   for (const manager of managers) {
     await manager.post(`${WEB}/restart`);
     await manager.put(`${WEB}/update`, { privileged: true });
@@ -58,7 +61,7 @@ async function both(lines: readonly [Line, Line]): Promise<[TestOrigin, TestMana
   return [origin, ...managers];
 }
 
-/** Whether the record at origin has all that a manager has applied. */
+/** Whether the record at origin has the manager's present id of `web`, and the manager reports no problem. */
 async function isRecorded(origin: TestOrigin, manager: TestManager, { section }: Line): Promise<boolean> {
   const files = await recordFiles(origin.bare, section);
   const rows = Object.entries(files).flatMap(([name, text]) =>
@@ -68,46 +71,47 @@ async function isRecorded(origin: TestOrigin, manager: TestManager, { section }:
   return row?.[2] === (await webId(manager)) && (await statusOf(manager)).ids_record.problem === null;
 }
 
-async function expectQuiet(...managers: TestManager[]): Promise<void> {
+/** Checks that no manager reports or has logged a problem with its record. */
+async function expectNoProblems(...managers: TestManager[]): Promise<void> {
   for (const manager of managers) {
     expect((await statusOf(manager)).ids_record.problem).toBeNull();
     expect(logged(manager, 'ids are not recorded')).toEqual([]);
   }
 }
 
-/** Loses everything that a manager kept, and starts another one. */
+/** Stops a manager, deletes its data folder, and starts another one an hour later. */
 async function loseAll(origin: TestOrigin, manager: TestManager, line: Line): Promise<TestManager> {
   await manager.stop();
   await rm(manager.dataFolder, { recursive: true });
-  return start(origin, line, { dataFolder: manager.dataFolder, now: later });
+  return startAt(origin, line, { dataFolder: manager.dataFolder, now: later });
 }
 
-describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
+describe.each(LAYOUTS)('two managers of one repository with $layout', ({ lines }) => {
   const [first, second] = lines;
 
-  it('both record, and a start of one in turn with the other raises nothing', async () => {
-    const [origin, ...managers] = await both(lines);
+  it('both record their ids, and restarts of both raise no id', async () => {
+    const [origin, ...managers] = await startBoth(lines);
     for (const [index, manager] of managers.entries())
       await expect.poll(() => isRecorded(origin, manager, lines[index] ?? first)).toBe(true);
-    await expectQuiet(...managers);
+    await expectNoProblems(...managers);
     const before = await Promise.all(managers.map(idsOf));
     let [one, other] = managers as [TestManager, TestManager];
-    for (let turn = 0; turn < 2; turn++) {
+    for (let round = 0; round < 2; round++) {
       one = await one.restart();
       expect((await statusOf(one)).ids_seeded).toBeNull();
       other = await other.restart();
       expect((await statusOf(other)).ids_seeded).toBeNull();
     }
     expect([await idsOf(one), await idsOf(other)]).toEqual(before);
-    await expectQuiet(one, other);
+    await expectNoProblems(one, other);
     expect((await origin.bare.git('ls-tree', '--name-only', RECORD)).split('\n').sort()).toEqual(
       [first.section, second.section].sort(),
     );
     await expectIntact(origin.url);
   });
 
-  it('the loss of one restarts nothing, neither there nor at the other', async () => {
-    const [origin, one, other] = await both(lines);
+  it('each keep their ids when one of them, and then the other, loses its data', async () => {
+    const [origin, one, other] = await startBoth(lines);
     const [ofOne, ofOther] = [await idsOf(one), await idsOf(other)];
     const next = await loseAll(origin, one, first);
     expect((await statusOf(next)).ids_seeded).toMatchObject({
@@ -120,22 +124,22 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     expect((await statusOf(again)).ids_seeded).toBeNull();
     expect(await idsOf(again)).toEqual(ofOther);
     expect(await idsOf(await loseAll(origin, again, second))).toEqual(ofOther);
-    await expectQuiet(next);
+    await expectNoProblems(next);
   });
 
-  it('write at the same time: both get through soon, and neither speaks of the other', async () => {
-    const [origin, one, other] = await both(lines);
+  it('both record ids that rise at the same time, and report no problem', async () => {
+    const [origin, one, other] = await startBoth(lines);
     for (let round = 0; round < 2; round++) {
       await Promise.all([one.post(`${WEB}/restart`), other.post(`${WEB}/restart`)]);
       await expect
         .poll(async () => [await isRecorded(origin, one, first), await isRecorded(origin, other, second)])
         .toEqual([true, true]);
     }
-    await expectQuiet(one, other);
+    await expectNoProblems(one, other);
   });
 
-  it('origin took the record of one no more: it counts in the mirror, whatever the other writes', async () => {
-    const [origin, one, other] = await both(lines);
+  it('leave a record that origin refused in the mirror, which counts although the other wrote to origin since', async () => {
+    const [origin, one, other] = await startBoth(lines);
     await expect.poll(() => isRecorded(origin, one, first)).toBe(true);
     const hook = join(origin.url, 'hooks/update');
     await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
@@ -143,20 +147,20 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
     const id = await webId(one);
     await one.stop();
     await rm(hook);
-    for (let turn = 0; turn < 2; turn++) {
+    for (let round = 0; round < 2; round++) {
       await other.post(`${WEB}/restart`);
       await expect.poll(() => isRecorded(origin, other, second)).toBe(true);
     }
     await rm(join(one.dataFolder, 'store.sqlite'));
-    const next = await start(origin, first, { dataFolder: one.dataFolder, now: later });
+    const next = await startAt(origin, first, { dataFolder: one.dataFolder, now: later });
     expect(await webId(next)).toBe(id);
     await expect.poll(() => isRecorded(origin, next, first)).toBe(true);
     expect(await isRecorded(origin, other, second)).toBe(true);
   });
 
-  it('the section of one is damaged: its manager alone says so, and writes it anew', async () => {
-    const [origin, one, other] = await both(lines);
-    // One after the other: the last versions of two that stop together are in each other's way at origin.
+  it('do not affect each other when a section is damaged: only its own manager reports and replaces it', async () => {
+    const [origin, one, other] = await startBoth(lines);
+    // One after the other: if both stop at once, the pushes of their last versions can collide.
     for (const manager of [one, other]) await manager.stop();
     const { bare } = origin;
     const blob = await bare.git('rev-parse', 'main:desired-state/apps/web.yaml');
@@ -179,13 +183,13 @@ describe.each(LAYOUTS)('two managers of one repository, $what', ({ lines }) => {
   });
 });
 
-describe('a manager whose line has no section', () => {
+describe('a manager whose line has no section in the record', () => {
   const [main, production] = LAYOUTS[1]!.lines;
 
-  it('never takes the ids of another branch: its devices may have seen higher ones', async () => {
-    const origin = await fleets();
-    const staging = await start(origin, main);
-    const manager = await start(origin, production);
+  it('does not take over ids of another branch, and starts above all ids that its devices can have seen', async () => {
+    const origin = await originOfTwoFleets();
+    const staging = await startAt(origin, main);
+    const manager = await startAt(origin, production);
     for (let count = 0; count < 5; count++) await manager.post(`${WEB}/restart`);
     const served = await idsOf(manager);
     await manager.stop();
@@ -197,31 +201,31 @@ describe('a manager whose line has no section', () => {
     for (const [name, id] of Object.entries(await idsOf(next))) expect(id).toBeGreaterThan(served[name] ?? 0);
   });
 
-  it('goes on above all that the record has, whatever the clock says: its devices may come from there', async () => {
-    const origin = await fleets();
-    const manager = await start(origin, main, { now: () => Date.now() + 1_000_000_000 });
+  it('starts above all ids of the record, even future ones, since its devices may come from other lines', async () => {
+    const origin = await originOfTwoFleets();
+    const manager = await startAt(origin, main, { now: () => Date.now() + 1_000_000_000 });
     const before = await idsOf(manager);
     await manager.stop();
-    const next = await start(origin, production);
+    const next = await startAt(origin, production);
     for (const [name, id] of Object.entries(await idsOf(next))) expect(id).toBeGreaterThan(before[name] ?? 0);
   });
 
-  it('and that has its store keeps its ids, and records them', async () => {
-    const origin = await fleets();
-    const manager = await start(origin, main);
+  it('but has its store keeps its ids and records them', async () => {
+    const origin = await originOfTwoFleets();
+    const manager = await startAt(origin, main);
     await manager.post(`${WEB}/restart`);
     const before = await idsOf(manager);
     await manager.stop();
-    const moved = await start(origin, production, { dataFolder: manager.dataFolder });
+    const moved = await startAt(origin, production, { dataFolder: manager.dataFolder });
     expect(await idsOf(moved)).toEqual(before);
     await expect.poll(() => isRecorded(origin, moved, production)).toBe(true);
   });
 
-  it('and that came back without its store to the line that it left knows that devices went along', async () => {
-    const origin = await fleets();
-    const manager = await start(origin, main);
+  it('and returns without its store to a line that it left starts above the ids of the line in between', async () => {
+    const origin = await originOfTwoFleets();
+    const manager = await startAt(origin, main);
     await manager.stop();
-    const moved = await start(origin, production, { dataFolder: manager.dataFolder });
+    const moved = await startAt(origin, production, { dataFolder: manager.dataFolder });
     await moved.put(`${WEB}/update`, { privileged: true });
     const served = await idsOf(moved);
     const back = await loseAll(origin, moved, main);
@@ -229,9 +233,9 @@ describe('a manager whose line has no section', () => {
     for (const [name, id] of Object.entries(await idsOf(back))) expect(id).toBeGreaterThan(served[name] ?? 0);
   });
 
-  it('and that has an old copy of its store knows from the section of the other branch that it is old', async () => {
-    const origin = await fleets();
-    const manager = await start(origin, main);
+  it('and has an old copy of its store finds in the section of the other branch that the copy is old', async () => {
+    const origin = await originOfTwoFleets();
+    const manager = await startAt(origin, main);
     await manager.stop();
     const copy = await copyData(manager);
     const again = await manager.restart();
@@ -241,13 +245,8 @@ describe('a manager whose line has no section', () => {
     await again.stop();
     await rm(manager.dataFolder, { recursive: true });
     await cp(copy, manager.dataFolder, { recursive: true });
-    // On `production` the app is what the copy has; devices that are away may have seen another content since.
-    const moved = await startManager({
-      repository: origin.person,
-      dataFolder: manager.dataFolder,
-      settings: { GIT_REMOTE: origin.url, ...production.settings, DESIRED_STATE: 'desired-state' },
-      now: later,
-    });
+    // On `production` the app is as in the copy, but devices may have seen other contents since.
+    const moved = await startAt(origin, production, { dataFolder: manager.dataFolder, now: later });
     expect((await statusOf(moved)).ids_seeded).toMatchObject({
       cause: 'older-than-record',
       record: 'used',

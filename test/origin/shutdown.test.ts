@@ -6,8 +6,8 @@ import { SMALL_FLEET } from '../support/manager.ts';
 import { remoteOptions, startFollower, testOrigin } from '../support/origin.ts';
 import { SILENCE, serveSsh } from '../support/ssh-origin.ts';
 
-describe('what a stop ends itself', () => {
-  it('is no problem of origin: the log tells of none', async () => {
+describe('a transfer that the shutdown of the manager ends', () => {
+  it('is not logged as a problem of origin', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
     await ssh.behave(SILENCE);
@@ -20,7 +20,7 @@ describe('what a stop ends itself', () => {
     expect(manager.log.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
 
-  it('is not counted, and says that the manager is shutting down', async () => {
+  it('rejects because the manager is shutting down, and is not counted', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
     await ssh.behave(SILENCE);
@@ -29,17 +29,16 @@ describe('what a stop ends itself', () => {
       ...remoteOptions(ssh.url, await temporaryFolder(), ssh.path),
       onTransfer: (kind, outcome) => void outcomes.push(`${kind} ${outcome}`),
     });
-    const look = source.origin.refresh();
-    const looked = expect(look).rejects.toThrow(new RegExp(`^${SHUTTING_DOWN}$`));
+    const refreshed = expect(source.origin.refresh()).rejects.toThrow(new RegExp(`^${SHUTTING_DOWN}$`));
     await expect.poll(ssh.fetches).toBe(1);
     source.origin.interrupt();
-    await looked;
+    await refreshed;
     await source.close();
     await expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
     expect(outcomes).toEqual([]);
   });
 
-  it('goes for a version of the record that others wait for, too', async () => {
+  it('can be a push of the record of ids: it is ended, and so is a fetch that waits for it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
     const source = await openRemote(remoteOptions(ssh.url, await temporaryFolder(), ssh.path));
@@ -50,9 +49,9 @@ describe('what a stop ends itself', () => {
     const written = source.record.write({ files, expected: null, keepsOtherFiles: false, at: 0 });
     const ended = expect(written).rejects.toThrow(new RegExp(SHUTTING_DOWN));
     await expect.poll(async () => (await ssh.calls()).length).toBe(before + 1);
-    const looked = expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
+    const refreshed = expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
     source.origin.abandon();
-    await Promise.all([ended, looked]);
+    await Promise.all([ended, refreshed]);
     await source.close();
   });
 });

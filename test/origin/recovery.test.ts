@@ -7,33 +7,33 @@ import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts
 const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
 
-/** Pushes to an origin that is out of the way, and brings it back: no look finds it without the commit. */
-async function comeBackWith({ url, person }: TestOrigin, image: string): Promise<string> {
+/** Pushes to an origin that was renamed, and renames it back, so that no fetch finds it without the commit. */
+async function bringBackWith({ url, person }: TestOrigin, image: string): Promise<string> {
   const id = await person.commit({ [WEB]: `container_image: ${image}\n` });
   await person.git('push', '--quiet', `${url}.away`, 'HEAD:refs/heads/main');
   await rename(`${url}.away`, url);
   return id;
 }
 
-/** Managers of these tests do not poll: what heals was tried again by itself. */
+/** Waits until the manager has applied the revision by its own retries: it does not poll, and is not asked to. */
 async function expectApplied(manager: TestManager, revision: string): Promise<void> {
   await expect
     .poll(async () => (await manager.get('/api/v2/reconcile')).body)
     .toMatchObject({ revision_applied: revision, state: 'applied', error: null });
 }
 
-describe('without anybody asking, it heals', () => {
-  it('after a revision was refused and origin went away', async () => {
+describe('the manager recovers by itself', () => {
+  it('from an origin that was lost while a revision was refused', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin, { settings: { STRICT: 'true' } });
     await origin.push({ [WEB]: 'no_such_field: 1\n' });
     expect((await manager.reconcile()).body.state).toBe('refused');
     await rename(origin.url, `${origin.url}.away`);
     await manager.reconcile();
-    await expectApplied(manager, await comeBackWith(origin, 'mended:1'));
+    await expectApplied(manager, await bringBackWith(origin, 'mended:1'));
   });
 
-  it('after a write found origin away: status says so, and it is looked at again', async () => {
+  it('from an outage of origin that a write found, after the status has reported it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await rename(origin.url, `${origin.url}.away`);
@@ -41,10 +41,12 @@ describe('without anybody asking, it heals', () => {
     await expect
       .poll(async () => (await manager.get('/api/v2/reconcile')).body)
       .toMatchObject({ state: 'failing', origin: { error: { since: expect.any(String) } } });
-    await expectApplied(manager, await comeBackWith(origin, 'back:1'));
+    await expectApplied(manager, await bringBackWith(origin, 'back:1'));
   });
+});
 
-  it('after a fetch was ended in the middle: its locks and its half of a pack go', async () => {
+describe('what an interrupted fetch left in the mirror', () => {
+  it('is removed by the next fetch: stale locks and an old half of a pack', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const mirror = join(manager.dataFolder, 'mirror.git');
@@ -59,7 +61,7 @@ describe('without anybody asking, it heals', () => {
     expect(await readdir(join(mirror, 'objects/pack'))).not.toContain('tmp_pack_half');
   });
 
-  it('after a fetch filled the disk, and what was pushed was taken back: its half of a pack goes when it is old', async () => {
+  it('is removed once it is old, even by a fetch that brings nothing new', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await rename(origin.url, `${origin.url}.away`);
@@ -73,20 +75,5 @@ describe('without anybody asking, it heals', () => {
     await utimes(join(packs, 'tmp_pack_half'), new Date(0), new Date(0));
     await manager.reconcile();
     expect(await readdir(packs)).not.toContain('tmp_pack_half');
-  });
-});
-
-describe('settings of another day', () => {
-  it('a branch whose name begins with that of the one that was followed before', async () => {
-    const origin = await testOrigin(SMALL_FLEET);
-    const manager = await startFollower(origin);
-    await origin.person.git('switch', '--quiet', '-c', 'next');
-    await origin.person.commit({ [WEB]: 'container_image: next:1\n' });
-    await origin.bare.git('symbolic-ref', 'HEAD', 'refs/heads/main/next');
-    await origin.person.git('push', '--quiet', 'origin', ':main');
-    await origin.person.git('push', '--quiet', 'origin', 'next:main/next');
-    const next = await manager.restart({ GIT_BRANCH: 'main/next' });
-    expect((await next.get('/api/v2/apps/web')).body.container_image).toBe('next:1');
-    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });
   });
 });

@@ -12,12 +12,12 @@ const messages = ({ log }: TestManager): unknown[] => log.map(({ msg }) => msg);
 
 const appId = async (manager: TestManager): Promise<number> => (await manager.get(WEB)).body.app_id;
 
-/** How far the record at origin goes. */
+/** The sequence number of ids up to which the record at origin goes. */
 async function recordedAt({ bare }: TestOrigin): Promise<number> {
   return JSON.parse(await bare.show(`${sectionOf('desired-state', 'main')}/meta.json`, RECORD)).idSequence;
 }
 
-/** Starts a manager whose record is at origin; resolves once it knows that. */
+/** Starts a manager; resolves once it reports that its record is at origin. */
 async function startRecorded(origin: TestOrigin): Promise<TestManager> {
   const manager = await startFollower(origin);
   const record = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
@@ -25,8 +25,8 @@ async function startRecorded(origin: TestOrigin): Promise<TestManager> {
   return manager;
 }
 
-/** Raises an id while origin is away, and stops. */
-async function stopAway(manager: TestManager, origin: TestOrigin): Promise<number> {
+/** Raises an id while origin is unreachable, stops the manager, and brings origin back. Resolves to the id. */
+async function stopWhileUnreachable(manager: TestManager, origin: TestOrigin): Promise<number> {
   await rename(origin.url, `${origin.url}.away`);
   expect((await manager.post(`${WEB}/restart`)).status).toBe(202);
   const id = await appId(manager);
@@ -35,11 +35,11 @@ async function stopAway(manager: TestManager, origin: TestOrigin): Promise<numbe
   return id;
 }
 
-describe('ids that cannot be sent to origin before the end', () => {
-  it('are recorded in the mirror, and the log says so; a store that is lost then gives none of them again', async () => {
+describe('ids that rise while origin is unreachable', () => {
+  it('are recorded in the mirror at a stop, with a line in the log, and outlive the loss of the store', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startRecorded(origin);
-    const id = await stopAway(manager, origin);
+    const id = await stopWhileUnreachable(manager, origin);
     expect(manager.log.filter(({ msg }) => msg === 'ids are not recorded')).toMatchObject([
       { reason: expect.stringMatching(/^the record of ids is kept only in the mirror .*no repository at/) },
     ]);
@@ -48,16 +48,16 @@ describe('ids that cannot be sent to origin before the end', () => {
     expect(await appId(next)).toBe(id);
   });
 
-  it('are there soon after the next start, though nothing changes', async () => {
+  it('are sent to origin soon after the next start, although nothing changes', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startRecorded(origin);
-    await stopAway(manager, origin);
+    await stopWhileUnreachable(manager, origin);
     const before = await recordedAt(origin);
     await manager.restart();
     await expect.poll(() => recordedAt(origin)).toBeGreaterThan(before);
   });
 
-  it('are there soon after origin is back, while the manager runs', async () => {
+  it('are sent to origin soon after it is back, while the manager runs', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startRecorded(origin);
     const before = await recordedAt(origin);

@@ -10,16 +10,16 @@ const UPDATE = '/api/v2/apps/web/update';
 const trackingLock = ({ dataFolder }: TestManager): string =>
   join(dataFolder, 'mirror.git/refs/remotes/origin/main.lock');
 
-describe('a push whose outcome is not known', () => {
+describe('a push that fails after it was sent', () => {
   it.each([
     'error: RPC failed; curl 56 OpenSSL SSL_read: Connection reset by peer, errno 104',
     'sh: 1: mail: not found',
     'cat: /etc/hook.conf: Permission denied',
     'remote: the certificate of the mail server does not exist',
-  ])('has arrived where origin says so, whatever was written to the terminal: %s', async (text) => {
+  ])('succeeds if origin turns out to have the commit, whatever origin printed: %s', async (text) => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
-    // Origin dies between taking the commit and saying so.
+    // Origin dies after it has taken the commit and before it reports that.
     const hook = `#!/bin/sh\ntest "$1" = committed || exit 0\necho '${text}' >&2\nkill -9 $PPID\n`;
     await writeFile(join(origin.url, 'hooks/reference-transaction'), hook, { mode: 0o755 });
     const reply = await manager.put(UPDATE, { container_image: 'arrived:1' });
@@ -27,12 +27,12 @@ describe('a push whose outcome is not known', () => {
     expect(reply.headers.get('holdfast-revision')).toBe(await origin.bare.git('rev-parse', 'main'));
   });
 
-  it('is refused for sure where the account may read only', async () => {
+  it('is reported as refused, without a revision, if the account may only read', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
     const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path });
-    const told = 'ERROR: The key you are authenticating with has been marked as read only.';
-    await ssh.behave(`case "$command" in *receive-pack*) echo '${told}' >&2; exit 1;; esac\n`);
+    const refusal = 'ERROR: The key you are authenticating with has been marked as read only.';
+    await ssh.behave(`case "$command" in *receive-pack*) echo '${refusal}' >&2; exit 1;; esac\n`);
     const reply = await manager.put(UPDATE, { container_image: 'refused:1' });
     expect(reply.status).toBe(503);
     expect(reply.body.error).toBe('origin does not allow this account to push');
@@ -40,8 +40,8 @@ describe('a push whose outcome is not known', () => {
   });
 });
 
-describe('a push that the mirror cannot follow', () => {
-  it('because of a lock that a dead process left: is applied all the same', async () => {
+describe('a write whose push arrived while the branch in the mirror is blocked', () => {
+  it('by a stale lock, is applied all the same', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await writeFile(trackingLock(manager), '');
@@ -50,7 +50,7 @@ describe('a push that the mirror cannot follow', () => {
     expect(reply.body.container_image).toBe('followed:1');
   });
 
-  it('is told as published and not applied, and is applied when it can be', async () => {
+  it('for good, gets 503 as published but not applied, and is applied once the mirror is repaired', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await mkdir(join(trackingLock(manager), 'in-the-way'), { recursive: true });

@@ -2,23 +2,30 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, onTestFinished } from 'vitest';
-import { type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import type { FaultPoint, Faults } from '../../../src/faults.ts';
+import { type CheckoutOptions, type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
 import { gitEnvironment } from '../../../src/source/git/process/environment.ts';
 import type { GitContext } from '../../../src/source/git/process/run.ts';
-import type { Machine } from '../../../src/source/git/repository/repository.ts';
+import type { Machine, Repository } from '../../../src/source/git/repository/repository.ts';
 import type { CommitDraft, FileEdit, Head } from '../../../src/source/source.ts';
-import { temporaryFolder } from '../../support/folder.ts';
+import { temporaryFolder, writeFiles } from '../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../support/git.ts';
 
-/** A machine on which nothing is set but where git is. Its time limit is longer than any test. */
+/** A machine with only the PATH in its environment. Its time limit is longer than any test. */
 export const MACHINE: Machine = { env: { PATH: process.env['PATH'] }, timeLimit: 60_000 };
 
-/** How the product runs git in a folder. */
+/** The context in which the product runs git in a folder. */
 export function contextAt(folder: string, timeLimit = MACHINE.timeLimit): GitContext {
   return { folder, env: gitEnvironment(MACHINE.env, ['*']), timeLimit };
 }
 
-/** A folder that lives as long as the tests of a file; called at the top of the file. */
+/** The repository of a work tree, as the parts of the product take it. */
+export function repositoryOf(folder: string, prefix = ''): Repository {
+  const gitFolder = join(folder, '.git');
+  return { context: contextAt(folder), gitFolder, commonFolder: gitFolder, prefix };
+}
+
+/** A folder that exists until all tests of a file are over; to be called at the top level of the file. */
 export async function folderOfFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
   afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
@@ -32,7 +39,7 @@ export async function repositoryOfFile(...initOptions: string[]): Promise<TestRe
   return repository;
 }
 
-/** An empty repository on `main`, made with these options, that goes when the test is over. */
+/** An empty repository on `main`, made with these options; removed when the test is over. */
 export async function newRepository(...initOptions: string[]): Promise<TestRepository> {
   if (initOptions.length === 0) return testRepository();
   const repository = repositoryAt(await temporaryFolder());
@@ -41,15 +48,57 @@ export async function newRepository(...initOptions: string[]): Promise<TestRepos
 }
 
 /** Opens the folder as the manager does; closed when the test is over. */
-export async function openSource(folder: string, branch: string | null = null): Promise<CheckoutSource> {
-  const source = await openCheckout(folder, branch, MACHINE);
-  onTestFinished(async () => {
-    await Promise.all([source.reader.close(), source.publisher.close()]);
-  });
+export async function openSource(
+  folder: string,
+  branch: string | null = null,
+  { machine = MACHINE, ...options }: Partial<CheckoutOptions> & { machine?: Machine } = {},
+): Promise<CheckoutSource> {
+  const source = await openCheckout(folder, branch, machine, options);
+  onTestFinished(source.close);
   return source;
 }
 
-/** A commit of these edits, as the write road makes one. */
+/** Opens the folder `ds` of a repository as the next start does, and lets it recover. */
+export async function restart(repository: TestRepository): Promise<CheckoutSource> {
+  const source = await openSource(join(repository.folder, 'ds'));
+  await source.recover();
+  return source;
+}
+
+/** Calls `act` each time a write passes the point. */
+export function faultsAt(point: FaultPoint, act: () => void): Faults {
+  return {
+    pass: (passed) => {
+      if (passed === point) act();
+    },
+  };
+}
+
+/** A machine whose `git` first runs these lines of shell, with its arguments and in its folder. */
+export async function machineWith(lines: string, timeLimit = MACHINE.timeLimit): Promise<Machine> {
+  const folder = await temporaryFolder();
+  const path = MACHINE.env['PATH'];
+  const script = `#!/bin/sh\nPATH='${path}'\n${lines}\nexec git "$@"\n`;
+  await writeFile(join(folder, 'git'), script, { mode: 0o755 });
+  return { env: { PATH: `${folder}:${path}` }, timeLimit };
+}
+
+/** What `git status` shows, with all untracked files; an empty text if nothing is changed. */
+export function status({ git }: TestRepository): Promise<string> {
+  return git('status', '--porcelain', '--untracked-files=all');
+}
+
+/** Writes a file of the work tree. */
+export function write({ folder }: TestRepository, path: string, text: string): Promise<void> {
+  return writeFiles(folder, { [path]: text });
+}
+
+/** Reads a file of the work tree; null if there is none. */
+export function read({ folder }: TestRepository, path: string): Promise<string | null> {
+  return readFile(join(folder, path), 'utf8').catch(() => null);
+}
+
+/** A draft of a commit with these edits, as an API write makes one. */
 export function draftOf(
   edits: Readonly<Record<string, string | null>>,
   more: Partial<CommitDraft> = {},
@@ -63,7 +112,7 @@ export function draftOf(
   };
 }
 
-/** Publishes one commit on the head as it is now. */
+/** Publishes one commit on `base`, or on the present head. Resolves to its id. */
 export async function publishOne(
   source: CheckoutSource,
   edits: Readonly<Record<string, string | null>>,
@@ -73,7 +122,7 @@ export async function publishOne(
   return id as string;
 }
 
-/** A `git` on the PATH that notes the id of its process, so that a test can get at a process of the product. */
+/** A `git` on the PATH that notes its process id, so that a test can kill a process that the product started. */
 export interface NotingGit {
   /** The context with this `git` in it. */
   use(context: GitContext): GitContext;

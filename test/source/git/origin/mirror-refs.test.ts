@@ -14,32 +14,32 @@ import { remoteOptions, type TestOrigin, testOrigin } from '../../../support/ori
 const RECORD = 'refs/holdfast/ids';
 const SEEN = 'refs/holdfast/origin-ids';
 const TRACKED = 'refs/remotes/origin/main';
-/** What others can push, and a careless pattern would take for the record. */
-const FORGED = [
+/** Refs that anyone can push, and that an inexact pattern would take for the record. */
+const LOOKALIKES = [
   'refs/holdfast/ids-base',
   'refs/holdfast/ids0',
   'refs/holdfast/idsé',
   'refs/holdfast/idss/deep/er',
-  // With these, what stands behind the name of the record could be taken for the beginning of a full name.
+  // What follows the name of the record here is itself a full name of a ref.
   'refs/holdfast/idsrefs/heads/main',
   'refs/holdfast/idsrefs/zrefs/holdfast/origin-ids',
-  // git looks for a name that is not there below these, too.
+  // git also looks below these folders for a name that does not exist.
   `refs/heads/${RECORD}`,
   `refs/tags/${RECORD}`,
 ];
 
-/** What git can take for a name that is not there. */
+/** The names that git can use instead of one that does not exist. */
 const aliasesOf = (name: string): string[] =>
   ['refs', 'refs/tags', 'refs/heads', 'refs/remotes'].map((folder) => `${folder}/${name}`);
 
 const refsOf = async (repository: TestRepository): Promise<string[]> =>
   (await repository.git('for-each-ref', '--format=%(refname)')).split('\n').filter(Boolean);
 
-const forge = (origin: TestOrigin, ...names: string[]): Promise<unknown> =>
+const createRefs = (origin: TestOrigin, ...names: string[]): Promise<unknown> =>
   Promise.all(names.map((name) => origin.bare.git('update-ref', name, 'main')));
 
-/** Where names of origin are from now on; null: nowhere. */
-const point = (origin: TestOrigin, names: readonly string[], to: string | null): Promise<unknown> =>
+/** Points refs of origin to a commit; null deletes them. */
+const pointRefs = (origin: TestOrigin, names: readonly string[], to: string | null): Promise<unknown> =>
   Promise.all(
     names.map((name) => origin.bare.git('update-ref', ...(to === null ? ['-d', name] : [name, to]))),
   );
@@ -51,55 +51,55 @@ async function follow(origin: TestOrigin, dataFolder: string) {
   return { ...source, mirror, refs: () => refsOf(mirror) };
 }
 
-it('has the branch and the record of ids, whatever else is at origin, and whether the record is there or not', async () => {
+it('a fetch brings the branch and the record of ids if there is one, and no other ref', async () => {
   const origin = await testOrigin(SMALL_FLEET);
-  await forge(origin, ...FORGED);
+  await createRefs(origin, ...LOOKALIKES);
   const { refs, origin: followed } = await follow(origin, await temporaryFolder());
   await followed.refresh();
   expect(await refs()).toEqual([TRACKED]);
-  await forge(origin, RECORD);
+  await createRefs(origin, RECORD);
   await followed.refresh();
   expect(await refs()).toEqual([SEEN, TRACKED]);
   await origin.bare.git('update-ref', '-d', RECORD);
   await followed.refresh();
   expect(await refs()).toEqual([TRACKED]);
-  await forge(origin, `${RECORD}/below`);
+  await createRefs(origin, `${RECORD}/below`);
   await followed.refresh();
   expect(await refs()).toEqual([TRACKED]);
 });
 
-it('has the record alone, where the branch is not there', async () => {
+it('a fetch brings only the record of ids if the branch does not exist', async () => {
   const origin = await testOrigin(SMALL_FLEET);
-  await forge(origin, RECORD, ...FORGED);
+  await createRefs(origin, RECORD, ...LOOKALIKES);
   await origin.bare.git('update-ref', '-d', 'refs/heads/main');
   const { refs, origin: followed } = await follow(origin, await temporaryFolder());
   await expect(followed.refresh()).rejects.toThrow(/origin has no branch "main"/);
   expect(await refs()).toEqual([SEEN]);
 });
 
-it('takes nothing else for the branch, while that is not there', async () => {
+it('a fetch takes no other ref for the branch while that does not exist', async () => {
   const origin = await testOrigin(SMALL_FLEET);
   const { mirror, refs, origin: followed } = await follow(origin, await temporaryFolder());
   await followed.refresh();
   const before = await origin.bare.git('rev-parse', 'main');
-  const after = await origin.push({ 'desired-state/apps/web.yaml': 'image: forged:1\n' });
-  const whole = aliasesOf('refs/heads/main');
+  const after = await origin.push({ 'desired-state/apps/web.yaml': 'image: other:1\n' });
+  const full = aliasesOf('refs/heads/main');
   const short = aliasesOf('heads/main').filter((name) => name !== 'refs/heads/main');
-  for (const names of [whole, short, [...whole, ...short]]) {
-    await point(origin, names, after);
-    await point(origin, ['refs/heads/main'], null);
+  for (const names of [full, short, [...full, ...short]]) {
+    await pointRefs(origin, names, after);
+    await pointRefs(origin, ['refs/heads/main'], null);
     await expect(followed.refresh()).rejects.toThrow(/^origin has no branch "main" any more.*\(there are: /);
     expect(await mirror.git('rev-parse', TRACKED)).toBe(before);
-    await point(origin, names, null);
-    await point(origin, ['refs/heads/main'], before);
+    await pointRefs(origin, names, null);
+    await pointRefs(origin, ['refs/heads/main'], before);
   }
-  await point(origin, [...whole, ...short], after);
+  await pointRefs(origin, [...full, ...short], after);
   await followed.refresh();
   expect(await mirror.git('rev-parse', TRACKED)).toBe(before);
   expect(await refs()).toEqual([TRACKED]);
 });
 
-it.each(['refs/heads/main', RECORD])('pushes to nothing else, where there is no %s', async (ref) => {
+it.each(['refs/heads/main', RECORD])('a push goes to no other ref if %s does not exist', async (ref) => {
   const origin = await testOrigin(SMALL_FLEET);
   const from = await origin.bare.git('rev-parse', 'main');
   const options = remoteOptions(origin.url, await temporaryFolder());
@@ -107,9 +107,9 @@ it.each(['refs/heads/main', RECORD])('pushes to nothing else, where there is no 
   const { fetch, push } = createOrigin(createTransfers(transfer), 'refs/heads/main', options.limits);
   const to = await origin.push({ 'desired-state/apps/web.yaml': 'image: new:1\n' });
   await fetch('first');
-  await point(origin, ['refs/heads/main'], null);
+  await pointRefs(origin, ['refs/heads/main'], null);
   for (const alias of [...aliasesOf(ref), `refs/remotes/${ref}/HEAD`]) {
-    await point(origin, [alias], from);
+    await pointRefs(origin, [alias], from);
     for (const expected of [from, null])
       await expect(push(ref, expected, to)).rejects.toThrow(
         `origin has another ref whose name ends with ${ref}, so git does not push to it`,
@@ -117,13 +117,13 @@ it.each(['refs/heads/main', RECORD])('pushes to nothing else, where there is no 
     expect(await origin.bare.git('for-each-ref', '--format=%(objectname) %(refname)')).toBe(
       `${from} ${alias}`,
     );
-    await point(origin, [alias], null);
+    await pointRefs(origin, [alias], null);
   }
 });
 
-it('tells why a fetch failed, and not which of the refs it left where they are', async () => {
+it('a failed fetch reports the error, not the ignored refs', async () => {
   const origin = await testOrigin(SMALL_FLEET);
-  await forge(origin, ...FORGED);
+  await createRefs(origin, ...LOOKALIKES);
   const blob = await origin.bare.git('rev-parse', 'main:desired-state/apps/web.yaml');
   await rm(join(origin.url, 'objects', blob.slice(0, 2), blob.slice(2)));
   const { origin: followed } = await follow(origin, await temporaryFolder());

@@ -1,6 +1,6 @@
 import { appendFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { isWhole } from '../../../../src/source/git/origin/mirror-state.ts';
 import { openRemote } from '../../../../src/source/git/origin/remote.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -8,7 +8,7 @@ import { SMALL_FLEET } from '../../../support/manager.ts';
 import { remoteOptions, type TestOrigin, testOrigin } from '../../../support/origin.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
 
-/** A mirror that has fetched; tells its packs' paths and whether it is taken for whole. */
+/** A mirror that has fetched. `packs` are paths; `open` opens it anew. */
 async function mirrorOf(origin: TestOrigin) {
   const options = remoteOptions(origin.url, await temporaryFolder());
   const open = async () => {
@@ -32,40 +32,45 @@ async function mirrorOf(origin: TestOrigin) {
   };
 }
 
-it('is whole after a fetch', async () => {
-  const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
-  expect(await mirror.isWhole()).toBe(true);
-});
+describe('isWhole', () => {
+  it('is true after a fetch', async () => {
+    const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
+    expect(await mirror.isWhole()).toBe(true);
+  });
 
-it('is whole where git only dislikes what somebody has committed: it is the same at origin', async () => {
-  const origin = await testOrigin(SMALL_FLEET);
-  const plumbing = plumbingOf(origin.bare);
-  const entry = { mode: '100644', name: 'twice', id: plumbing.blob('x') };
-  const dotGit = { mode: '40000', name: '.git', id: plumbing.tree([entry, entry]) };
-  plumbing.publish(plumbing.tree([dotGit, ...plumbing.entriesOf('main')]));
-  await expect(origin.bare.git('fsck')).rejects.toThrow(/duplicateEntries|contains duplicate/);
-  const mirror = await mirrorOf(origin);
-  expect(await mirror.isWhole()).toBe(true);
-});
+  it('is true if `git fsck` only reports bad trees of users, which a new mirror would have too', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const plumbing = plumbingOf(origin.bare);
+    const entry = { mode: '100644', name: 'twice', id: plumbing.blob('x') };
+    const dotGit = { mode: '40000', name: '.git', id: plumbing.tree([entry, entry]) };
+    plumbing.publish(plumbing.tree([dotGit, ...plumbing.entriesOf('main')]));
+    await expect(origin.bare.git('fsck')).rejects.toThrow(/duplicateEntries|contains duplicate/);
+    const mirror = await mirrorOf(origin);
+    expect(await mirror.isWhole()).toBe(true);
+  });
 
-it.each<[string, (mirror: { folder: string; packs: string[] }) => Promise<unknown>]>([
-  ['without its packs', ({ packs }) => Promise.all(packs.map((path) => rm(path)))],
-  [
-    'with a damaged pack',
-    ({ packs }) => Promise.all(packs.map((path) => rm(path).then(() => writeFile(path, 'PACK, not really')))),
-  ],
-  ['with a config that git cannot read', ({ folder }) => appendFile(join(folder, 'config'), '\n[[[')],
-  [
-    'with a list of shallow commits that git cannot read',
-    ({ folder }) => writeFile(join(folder, 'shallow'), 'junk\n'),
-  ],
-  ['of another address', ({ folder }) => writeFile(join(folder, 'holdfast-origin'), '/elsewhere')],
-  ['that is gone', ({ folder }) => rm(folder, { recursive: true })],
-])('is not whole %s', async (_, damage) => {
-  const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
-  await damage(mirror);
-  expect(await mirror.isWhole()).toBe(false);
-  const again = await mirror.open();
-  await again.origin.refresh().catch(() => again.origin.refresh());
-  expect((await again.reader.head()).revision).not.toBeNull();
+  it.each<[string, (mirror: { folder: string; packs: string[] }) => Promise<unknown>]>([
+    ['without its packs', ({ packs }) => Promise.all(packs.map((path) => rm(path)))],
+    [
+      'with a damaged pack',
+      ({ packs }) => Promise.all(packs.map((path) => rm(path).then(() => writeFile(path, 'PACK damaged')))),
+    ],
+    ['with a config that git cannot read', ({ folder }) => appendFile(join(folder, 'config'), '\n[[[')],
+    [
+      'with a list of shallow commits that git cannot read',
+      ({ folder }) => writeFile(join(folder, 'shallow'), 'junk\n'),
+    ],
+    [
+      'with the address of another origin',
+      ({ folder }) => writeFile(join(folder, 'holdfast-origin'), '/elsewhere'),
+    ],
+    ['that was deleted', ({ folder }) => rm(folder, { recursive: true })],
+  ])('is false for a mirror %s, which the next fetch repairs', async (_name, damage) => {
+    const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
+    await damage(mirror);
+    expect(await mirror.isWhole()).toBe(false);
+    const again = await mirror.open();
+    await again.origin.refresh().catch(() => again.origin.refresh());
+    expect((await again.reader.head()).revision).not.toBeNull();
+  });
 });

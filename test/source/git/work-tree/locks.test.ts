@@ -1,31 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type CheckoutSource, openCheckout } from '../../../../src/source/git/checkout.ts';
 import { isGitWriting } from '../../../../src/source/git/work-tree/holders.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
-import { draftOf, MACHINE, openSource } from '../support.ts';
+import { faultsAt, openSource, publishOne, read, restart, status, write } from '../support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a: web\n', 'else.txt': 'e\n' };
 const EDITS = { 'apps/web.yaml': 'a: web\nb: 1\n', 'apps/new.yaml': 'n\n' };
 
-const status = ({ git }: TestRepository): Promise<string> =>
-  git('status', '--porcelain', '--untracked-files=all');
-const write = ({ folder }: TestRepository, path: string, text: string) =>
-  writeFiles(folder, { [path]: text });
-const read = ({ folder }: TestRepository, path: string) => readFile(join(folder, path), 'utf8');
-
-/** Opens the folder as the next start does. */
-async function restart(repository: TestRepository): Promise<CheckoutSource> {
-  const source = await openSource(join(repository.folder, 'ds'));
-  await source.recover();
-  return source;
-}
-
-describe('locks', () => {
+describe('lock files', () => {
   const LOCKS = [
     'index.lock',
     'HEAD.lock',
@@ -34,6 +21,7 @@ describe('locks', () => {
     'refs/holdfast/publishing.lock',
   ];
 
+  /** Creates a lock file that is this many seconds old; resolves to its path. */
   async function leaveLock({ folder }: TestRepository, name: string, age: number): Promise<string> {
     const path = join(folder, '.git', name);
     await writeFiles(folder, { [`.git/${name}`]: '' });
@@ -42,42 +30,39 @@ describe('locks', () => {
     return path;
   }
 
-  it.each(LOCKS)('%s of a dead process is removed by a start, and told', async (name) => {
+  it.each(LOCKS)('%s of a dead process is removed and reported by a start', async (name) => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const path = await leaveLock(repository, name, 60);
     const cleared: string[] = [];
-    const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
+    const source = await openSource(join(repository.folder, 'ds'), null, {
       onLocksCleared: (files) => void cleared.push(...files),
-    });
-    onTestFinished(async () => {
-      await Promise.all([source.reader.close(), source.publisher.close()]);
     });
     await source.recover();
     expect(cleared).toEqual([name]);
-    await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(existsSync(path)).toBe(false);
   });
 
-  it.each(LOCKS)('%s that a dead process leaves later does not stop a write', async (name) => {
+  it.each(LOCKS)('%s that a dead process leaves after the start does not stop a write', async (name) => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const source = await restart(repository);
     await leaveLock(repository, name, 60);
-    const [id] = await source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
+    const id = await publishOne(source, EDITS);
     expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
     expect(await status(repository)).toBe('');
   });
 
-  it('one of a manager that died is removed at once', async () => {
+  it('the lock of a dead manager is removed at once, however young it is', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const path = await leaveLock(repository, 'index.lock', 0);
     await writeFile(path, 'holdfast 1\n');
     await restart(repository);
-    await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(existsSync(path)).toBe(false);
   });
 
-  it('one of a manager that lives is left, however old it is', async () => {
+  it('the lock of a running manager stays, however old it is', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const path = await leaveLock(repository, 'index.lock', 0);
@@ -88,74 +73,65 @@ describe('locks', () => {
     expect(await readFile(path, 'utf8')).toBe('holdfast 1\n');
   });
 
-  it('a lock that a living process has open is waited for, and then the write is a conflict', async () => {
+  it('a lock that a running process has open is waited for; then the write is a conflict', async () => {
     const repository = await testRepository();
     const base = await repository.commit(FILES);
     const path = await leaveLock(repository, 'index.lock', 60);
     await holdOpen(path);
     const source = await restart(repository);
-    await expect(
-      source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]),
-    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('lock') });
+    await expect(publishOne(source, EDITS)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('lock'),
+    });
     expect(await readFile(path, 'utf8')).toBe('');
     expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('a: web\n');
     await rm(path);
-    await source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
+    await publishOne(source, EDITS);
   });
 
-  it('the lock of a commit whose editor is open is not taken, though no process has it open', async () => {
+  it('the lock of a commit whose editor is open stays, although no process has the file open', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
-    await write(repository, 'else.txt', 'a commit that takes its time');
+    await write(repository, 'else.txt', 'a change of the user');
     const opened = join(await temporaryFolder(), 'opened');
     const editor = join(await temporaryFolder(), 'editor');
     await writeFile(
       editor,
-      `#!/bin/sh\n: > "${opened}"\nwhile [ -e "${opened}" ]; do sleep 0.05; done\necho person > "$1"\n`,
+      `#!/bin/sh\n: > "${opened}"\nwhile [ -e "${opened}" ]; do sleep 0.05; done\necho user > "$1"\n`,
+      { mode: 0o755 },
     );
-    await chmod(editor, 0o755);
-    // By a shell: a child of this process would count as one of the manager's own.
+    // A shell starts git, since a child of this process would count as the manager's own.
     const commit = repository.git(
       '-c',
       `alias.by-shell=!git -c core.editor=${editor} commit -qa; :`,
       'by-shell',
     );
-    await expect
-      .poll(
-        () =>
-          readFile(opened).then(
-            () => true,
-            () => false,
-          ),
-        { timeout: 60_000 },
-      )
-      .toBe(true);
+    await expect.poll(() => existsSync(opened), { timeout: 60_000 }).toBe(true);
     const lock = join(repository.folder, '.git/index.lock');
-    const long = Date.now() / 1000 - 60;
-    await utimes(lock, long, long);
+    const aMinuteAgo = Date.now() / 1000 - 60;
+    await utimes(lock, aMinuteAgo, aMinuteAgo);
     const source = await restart(repository);
-    expect(await readFile(lock).then(() => 'there')).toBe('there');
-    const refused = source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
-    await expect(refused).rejects.toMatchObject({
+    expect(existsSync(lock)).toBe(true);
+    await expect(publishOne(source, EDITS)).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringContaining('while its editor is open'),
     });
     await rm(opened);
     await commit;
-    expect(await repository.git('log', '-1', '--format=%s')).toBe('person');
+    expect(await repository.git('log', '-1', '--format=%s')).toBe('user');
     expect(await status(repository)).toBe('');
   });
 
   it.each([
-    { name: 'refs/heads/main.lock', what: 'a ref is left, which all of them share', stays: true },
-    { name: 'index.lock', what: 'the index is removed, which only its own work tree has', stays: false },
-  ])('while a git works in another work tree, the lock of $what', async ({ name, stays }) => {
+    ['refs/heads/main.lock', 'stays, since all work trees share the ref', true],
+    ['index.lock', 'is removed, since each work tree has its own index', false],
+  ])('%s %s, while a git runs in another work tree', async (name, _outcome, stays) => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const linked = join(await temporaryFolder(), 'linked');
     await repository.git('worktree', 'add', '--quiet', '-b', 'side', linked);
-    // By a shell: a child of this process would count as one of the manager's own.
+    // A shell starts git, since a child of this process would count as the manager's own.
     const other = spawn('sh', ['-c', 'git update-ref --stdin; :'], { cwd: linked, stdio: 'pipe' });
     onTestFinished(async () => {
       other.stdin.end();
@@ -165,18 +141,13 @@ describe('locks', () => {
     await once(other.stdout, 'data');
     const path = await leaveLock(repository, name, 60);
     await restart(repository);
-    expect(
-      await access(path).then(
-        () => true,
-        () => false,
-      ),
-    ).toBe(stays);
+    expect(existsSync(path)).toBe(stays);
   });
 
-  it('one of a dead process is removed while packs are joined, which can take minutes', async () => {
+  it('the lock of a dead process is removed even while another git joins packs, which can take minutes', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
-    // As a helper of `git repack`, which is no child of this process either.
+    // As `git repack` would start it; a shell starts it, since a child of this process would count as the manager's own.
     const packing = spawn('sh', ['-c', 'echo; git pack-objects --stdout; :'], {
       cwd: repository.folder,
       stdio: 'pipe',
@@ -189,65 +160,61 @@ describe('locks', () => {
     await expect.poll(() => isGitWriting([repository.folder])).toBe(true);
     const path = await leaveLock(repository, 'index.lock', 60);
     await restart(repository);
-    await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(existsSync(path)).toBe(false);
   });
 
-  it('a young lock is left for a moment: its process may be about to open it', async () => {
+  it('a young lock survives a start, since its process may be about to open it, but stops no later write', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const path = await leaveLock(repository, 'index.lock', 0);
-    // However long the start takes on a slow machine.
+    // The lock stays young, however long the start takes.
     const touch = (): void => void utimes(path, new Date(), new Date()).catch(() => undefined);
     const staysYoung = setInterval(touch, 100);
     onTestFinished(() => clearInterval(staysYoung));
     const source = await restart(repository);
     clearInterval(staysYoung);
     expect(await readFile(path, 'utf8')).toBe('');
-    const [id] = await source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
+    const id = await publishOne(source, EDITS);
     expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
   });
 });
 
 describe('two managers on one checkout', () => {
-  it('one leaves the write alone that the other is at, and takes it over when that one is dead', async () => {
+  it('do not touch the unfinished write of the other one while it runs, and undo it once that one is dead', async () => {
     const repository = await testRepository();
     const base = await repository.commit(FILES);
-    const dying = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-      faults: {
-        pass: (point) => {
-          if (point === 'tree-switched') throw new Error('died');
-        },
-      },
+    const first = await openSource(join(repository.folder, 'ds'), null, {
+      faults: faultsAt('tree-switched', () => {
+        throw new Error('interrupted');
+      }),
     });
-    const head = await dying.reader.head();
-    await expect(dying.publisher.publish(head, [draftOf(EDITS)])).rejects.toThrow();
-    await Promise.all([dying.reader.close(), dying.publisher.close()]);
+    const head = await first.reader.head();
+    await expect(publishOne(first, EDITS, head)).rejects.toThrow();
+    await first.close();
     const lock = join(repository.folder, '.git/index.lock');
     await writeFile(lock, 'holdfast 4194303\n');
     const other = await holdOpen(lock);
     const source = await openSource(join(repository.folder, 'ds'));
     await expect(source.recover()).rejects.toMatchObject({ kind: 'conflict' });
-    await expect(source.publisher.publish(head, [draftOf({ 'y.yaml': 'y' })])).rejects.toMatchObject({
+    await expect(publishOne(source, { 'y.yaml': 'y' }, head)).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringContaining('has locked the repository'),
     });
     expect(await read(repository, 'ds/apps/new.yaml')).toBe('n\n');
     other.kill('SIGKILL');
     await once(other, 'close');
-    await source.publisher.publish(head, [draftOf({ 'y.yaml': 'y' })]);
+    await publishOne(source, { 'y.yaml': 'y' }, head);
     expect(await repository.git('rev-parse', 'HEAD^')).toBe(base);
     expect(await status(repository)).toBe('');
   });
 });
 
-/** A process of its own that has a file open. */
+/** Starts a process that has a file open. */
 async function holdOpen(path: string): Promise<ChildProcess> {
   const file = await open(path, 'r');
   const child = spawn('sleep', ['600'], { stdio: [file.fd, 'ignore', 'ignore'] });
   await once(child, 'spawn');
   await file.close();
-  onTestFinished(async () => {
-    child.kill('SIGKILL');
-  });
+  onTestFinished(() => void child.kill('SIGKILL'));
   return child;
 }

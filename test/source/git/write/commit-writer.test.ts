@@ -8,17 +8,12 @@ import {
 } from '../../../../src/source/git/write/commit-writer.ts';
 import { writeFiles } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
-import { contextAt, draftOf, notingGit } from '../support.ts';
+import { draftOf, notingGit, repositoryOf } from '../support.ts';
 
 const noting = await notingGit();
 
-function placeAt(folder: string, prefix = 'ds') {
-  const gitFolder = join(folder, '.git');
-  return { context: contextAt(folder), gitFolder, commonFolder: gitFolder, prefix };
-}
-
 function writerAt({ folder }: TestRepository, prefix = 'ds'): CommitWriter {
-  const writer = openCommitWriter(placeAt(folder, prefix));
+  const writer = openCommitWriter(repositoryOf(folder, prefix));
   onTestFinished(() => writer.close());
   return writer;
 }
@@ -34,25 +29,25 @@ async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n'
   return { repository, base: await repository.commit(files), writer: writerAt(repository) };
 }
 
-/** The same with a writer that has made a commit, and whose process `noting` knows. */
+/** The same with a writer that has made a commit, and whose process id `noting` has. */
 async function startNoted() {
   const { repository, base } = await start();
-  const place = placeAt(repository.folder);
-  const writer = openCommitWriter({ ...place, context: noting.use(place.context) });
+  const opened = repositoryOf(repository.folder, 'ds');
+  const writer = openCommitWriter({ ...opened, context: noting.use(opened.context) });
   onTestFinished(() => writer.close());
   await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
   return { repository, base, writer };
 }
 
-/** Reports of failures, and marks of packs. */
-async function leftBy({ folder }: TestRepository): Promise<string[]> {
+/** Crash reports and `.keep` files in the git folder. */
+async function leftoversOf({ folder }: TestRepository): Promise<string[]> {
   const git = join(folder, '.git');
   const names = [...(await readdir(git)), ...(await readdir(join(git, 'objects/pack')))];
   return names.filter((name) => /crash|keep$/.test(name));
 }
 
 describe('a writer', () => {
-  it('that ends after its .git was moved away leaves nothing in its place', async () => {
+  it('that is closed after .git was moved away creates nothing in its place', async () => {
     const { repository, base, writer } = await start();
     await writer.write(base, [draftOf({ 'apps/web.yaml': 'b\n' })]);
     await rename(join(repository.folder, '.git'), join(repository.folder, 'away'));
@@ -62,7 +57,7 @@ describe('a writer', () => {
 });
 
 describe('a commit', () => {
-  it('is whole, and in its turn, where the next one is asked for before it is done', async () => {
+  it('has its own content if several are requested at once', async () => {
     const { repository, base, writer } = await start();
     const texts = ['one\n', 'two\n', 'three\n'];
     const made = await Promise.all(
@@ -73,7 +68,7 @@ describe('a commit', () => {
     expect(await readdir(join(repository.folder, '.git'))).not.toContainEqual(expect.stringMatching(/crash/));
   });
 
-  it('has the draft as its content, the base as its parent, and moves no branch', async () => {
+  it('has the texts and author of the draft, the base as its parent, and moves no branch', async () => {
     const { repository, base, writer } = await start();
     const draft = draftOf(
       { 'apps/web.yaml': 'b\n' },
@@ -96,7 +91,7 @@ describe('a commit', () => {
     expect(await repository.git('rev-parse', PUBLISHING_REF)).toBe(id);
   });
 
-  it('of several files, some new, some deleted, touches nothing else', async () => {
+  it('of several files, some new, some deleted, changes nothing else', async () => {
     const { repository, base, writer } = await start({
       'ds/apps/a.yaml': 'a',
       'ds/apps/b.yaml': 'b',
@@ -130,7 +125,7 @@ describe('a commit', () => {
     expect(await repository.git('ls-tree', '-r', id)).toBe('');
   });
 
-  it('without a base is a first commit, also after one with a base', async () => {
+  it('without a base has no parent, even after one with a base', async () => {
     const { repository, base, writer } = await start();
     await writer.write(base, [draftOf({ x: '1' })]);
     const [id = ''] = await writer.write(null, [draftOf({ 'apps/a.yaml': 'a' })]);
@@ -138,12 +133,12 @@ describe('a commit', () => {
     expect(await filesAt(repository, id)).toEqual(['100644 ds/apps/a.yaml']);
   });
 
-  it('on a base that is not there is refused', async () => {
+  it('on a base that does not exist is refused', async () => {
     const { writer } = await start();
     await expect(writer.write('1'.repeat(40), [draftOf({ a: '' })])).rejects.toThrow();
   });
 
-  it('keeps the executable bit of a file, and makes a plain file of a link', async () => {
+  it('keeps the executable bit of a file, and replaces a symlink by a regular file', async () => {
     const { repository, writer } = await start();
     await writeFiles(repository.folder, { 'ds/apps/run.yaml': 'x' });
     await chmod(join(repository.folder, 'ds/apps/run.yaml'), 0o755);
@@ -161,14 +156,14 @@ describe('a commit', () => {
   });
 
   it.each([
-    { name: 'nothing', text: '' },
-    { name: 'no line break at its end', text: 'a' },
+    { name: 'no content', text: '' },
+    { name: 'no final line break', text: 'a' },
     { name: 'a line that looks like a command', text: 'a\n\ncommit refs/heads/main\ndone\n' },
     { name: 'line breaks of every kind', text: 'a\r\nb\rc\n\n\n' },
-    { name: 'letters of several bytes', text: 'größe: "日本 😀"\n' },
-    { name: 'NUL', text: 'a\0b' },
+    { name: 'characters of several bytes', text: 'größe: "日本 😀"\n' },
+    { name: 'a NUL byte', text: 'a\0b' },
     { name: 'more than a pipe holds', text: 'x'.repeat(300_000) },
-  ])('has a file with $name as it is', async ({ text }) => {
+  ])('stores a file with $name unchanged', async ({ text }) => {
     const { repository, base, writer } = await start();
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/web.yaml': text })]);
     expect((await repository.show('ds/apps/web.yaml', id)) === text).toBe(true);
@@ -195,7 +190,7 @@ describe('a commit', () => {
     expect(await filesAt(repository, then)).toEqual([`100644 ds/a ${name}/b`, '100644 ds/apps/other']);
   });
 
-  it('refuses a name that was no UTF-8, since it would write another file', async () => {
+  it('is refused if a path has U+FFFD, since the name was not UTF-8 and another file would be written', async () => {
     const { base, writer } = await start();
     await expect(writer.write(base, [draftOf({ 'apps/\ufffd/web.yaml': 'x' })])).rejects.toMatchObject({
       kind: 'conflict',
@@ -212,14 +207,14 @@ describe('a commit', () => {
       line: 'Olgacommitter x <o@x>',
     },
     { name: 'empty', author: { name: '', email: '' }, line: 'unknown <>' },
-    { name: 'of nothing but what is taken out', author: { name: ' <>\n', email: '\0' }, line: 'unknown <>' },
-    { name: 'of other letters', author: { name: 'Ölga 日本', email: 'ö@x' }, line: 'Ölga 日本 <ö@x>' },
+    { name: 'with removed characters only', author: { name: ' <>\n', email: '\0' }, line: 'unknown <>' },
+    { name: 'in other alphabets', author: { name: 'Ölga 日本', email: 'ö@x' }, line: 'Ölga 日本 <ö@x>' },
     {
-      name: 'with a lone half of a character',
+      name: 'with an unpaired surrogate',
       author: { name: 'a\ud800b', email: 'x' },
       line: 'a\ufffdb <x>',
     },
-  ])('has an author $name', async ({ author, line }) => {
+  ])('has a valid author line for an author $name', async ({ author, line }) => {
     const { repository, base, writer } = await start();
     const [id = ''] = await writer.write(base, [draftOf({ a: '' }, { author })]);
     expect(await repository.git('cat-file', 'commit', id)).toContain(`\nauthor ${line} 1700000000 +0000\n`);
@@ -227,9 +222,9 @@ describe('a commit', () => {
   });
 
   it.each([
-    { name: 'below the folder of the prefix', prefix: 'a b/c', path: 'a b/c/apps/x.yaml' },
-    { name: 'at the top', prefix: '', path: 'apps/x.yaml' },
-  ])('puts its files $name', async ({ prefix, path }) => {
+    { name: 'below the prefix', prefix: 'a b/c', path: 'a b/c/apps/x.yaml' },
+    { name: 'at the top for an empty prefix', prefix: '', path: 'apps/x.yaml' },
+  ])('has its files $name', async ({ prefix, path }) => {
     const { repository, base } = await start();
     const writer = writerAt(repository, prefix);
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/x.yaml': '' })]);
@@ -237,8 +232,8 @@ describe('a commit', () => {
   });
 });
 
-describe('a batch', () => {
-  it('is one commit each, in order, also for one file', async () => {
+describe('a batch of drafts', () => {
+  it('becomes one commit for each draft, in order, even if they change the same file', async () => {
     const { repository, base, writer } = await start();
     const drafts = Array.from({ length: 64 }, (_, index) =>
       draftOf({ 'apps/web.yaml': `${index}\n`, [`apps/${index}.yaml`]: '' }, { message: `m${index}\n` }),
@@ -252,35 +247,35 @@ describe('a batch', () => {
     expect(await filesAt(repository, ids[63] as string)).toHaveLength(65);
   });
 
-  it('goes on from any base, not from what was written last', async () => {
+  it('starts from the given base, not from the last commit that was written', async () => {
     const { repository, base, writer } = await start();
     const [unpublished = ''] = await writer.write(base, [draftOf({ 'apps/lost.yaml': 'x' })]);
-    const person = await repository.commit({ 'ds/apps/person.yaml': 'p' });
-    const [id = ''] = await writer.write(person, [draftOf({ 'apps/next.yaml': 'n' })]);
-    expect(await repository.git('rev-parse', `${id}^`)).toBe(person);
+    const pushed = await repository.commit({ 'ds/apps/pushed.yaml': 'p' });
+    const [id = ''] = await writer.write(pushed, [draftOf({ 'apps/next.yaml': 'n' })]);
+    expect(await repository.git('rev-parse', `${id}^`)).toBe(pushed);
     expect(await filesAt(repository, id)).toEqual(
-      ['next', 'person', 'web'].map((name) => `100644 ds/apps/${name}.yaml`),
+      ['next', 'pushed', 'web'].map((name) => `100644 ds/apps/${name}.yaml`),
     );
     expect(unpublished).not.toBe(id);
   });
 });
 
-describe('a collision', () => {
+describe('a path that collides with an existing one', () => {
   it.each([
     {
-      name: 'a file where a folder is',
+      name: 'the file is a folder',
       files: { 'ds/apps/x.yaml/inner': '' },
       path: 'apps/x.yaml',
       inTheWay: 'ds/apps/x.yaml',
     },
     {
-      name: 'a folder where a file is',
+      name: 'its folder is a file',
       files: { 'ds/apps': 'file' },
       path: 'apps/x.yaml',
       inTheWay: 'ds/apps',
     },
-    { name: 'a file where the prefix should be', files: { ds: 'file' }, path: 'apps/x.yaml', inTheWay: 'ds' },
-  ])('of $name is refused and named', async ({ files, path, inTheWay }) => {
+    { name: 'the prefix is a file', files: { ds: 'file' }, path: 'apps/x.yaml', inTheWay: 'ds' },
+  ])('is refused with both names ($name)', async ({ files, path, inTheWay }) => {
     const { base, writer } = await start(files as unknown as Record<string, string>);
     await expect(writer.write(base, [draftOf({ [path]: '' })])).rejects.toMatchObject({
       kind: 'conflict',
@@ -289,7 +284,7 @@ describe('a collision', () => {
     });
   });
 
-  it('with a link to a folder is refused', async () => {
+  it('is refused if its folder is a symlink', async () => {
     const { repository, writer } = await start({ 'ds/real/a': '' });
     await symlink('real', join(repository.folder, 'ds/apps'));
     const base = await repository.commit({});
@@ -298,7 +293,7 @@ describe('a collision', () => {
     });
   });
 
-  it('does not leave anything of its commit to the next one', async () => {
+  it('leaves nothing of its refused batch to the next commit', async () => {
     const { repository, base, writer } = await start({ 'ds/apps/x.yaml/inner': '' });
     const drafts = [draftOf({ 'apps/a.yaml': '' }), draftOf({ 'apps/x.yaml': '' })];
     await expect(writer.write(base, drafts)).rejects.toMatchObject({ kind: 'conflict' });
@@ -308,11 +303,11 @@ describe('a collision', () => {
   });
 });
 
-describe('the process', () => {
+describe('the fast-import process', () => {
   it.each([
     { name: 'gc', args: ['gc', '--quiet'] },
     { name: 'repack', args: ['repack', '-a', '-d', '-f', '--quiet'] },
-  ])('goes on after git $name took away the packs that it knows', async ({ args }) => {
+  ])('keeps working after git $name removed the packs that it knows', async ({ args }) => {
     const { repository, base, writer } = await start();
     const [first = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'a', 'apps/b.yaml': 'b' })]);
     await repository.git('reset', '--quiet', '--hard', first);
@@ -322,36 +317,36 @@ describe('the process', () => {
     await repository.git('fsck', '--strict', second);
   });
 
-  it('that lost even its unfinished pack to a clean-up is replaced, and leaves nothing', async () => {
+  it('is replaced if a cleanup removed even its unfinished pack, and leaves nothing behind', async () => {
     const { repository, base, writer } = await start();
     await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
     await repository.git('gc', '--quiet', '--prune=now');
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await repository.show('ds/apps/a.yaml', id)).toBe('b');
     await writer.close();
-    expect(await leftBy(repository)).toEqual([]);
+    expect(await leftoversOf(repository)).toEqual([]);
   });
 
-  it('that was killed is replaced, and the write does not notice', async () => {
+  it('is replaced after it was killed: the next write succeeds, and nothing is left behind', async () => {
     const { repository, base, writer } = await startNoted();
     process.kill((await noting.last()) as number, 'SIGKILL');
     const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await filesAt(repository, id)).toHaveLength(2);
     await writer.close();
-    expect(await leftBy(repository)).toEqual([]);
+    expect(await leftoversOf(repository)).toEqual([]);
   });
 
-  it('that was killed leaves the marks of others', async () => {
+  it('is replaced after it was killed, and .keep files of others stay', async () => {
     const { repository, base, writer } = await startNoted();
     const killed = (await noting.last()) as number;
     await writeFile(join(repository.folder, '.git/objects/pack/pack-1.keep'), 'release 1.0');
     process.kill(killed, 'SIGKILL');
     await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     await writer.close();
-    expect(await leftBy(repository)).toEqual(['pack-1.keep']);
+    expect(await leftoversOf(repository)).toEqual(['pack-1.keep']);
   });
 
-  it('that was killed goes with what a full disk left of others of this manager: empty reports, halves of packs', async () => {
+  it('is replaced after it was killed, and empty crash reports and old half packs of earlier ones are removed', async () => {
     const { repository, base, writer } = await startNoted();
     const git = join(repository.folder, '.git');
     await writeFile(join(git, 'fast_import_crash_4711'), '');
@@ -366,19 +361,19 @@ describe('the process', () => {
     process.kill((await noting.last()) as number, 'SIGKILL');
     await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     await writer.close();
-    expect(await leftBy(repository)).toEqual(['fast_import_crash_4712']);
+    expect(await leftoversOf(repository)).toEqual(['fast_import_crash_4712']);
     const packs = await readdir(join(git, 'objects/pack'));
     expect(packs.filter((name) => name.endsWith('_full'))).toEqual([]);
   });
 
-  it('that was killed clears away what those before it left, and leaves what is young or kept open', async () => {
+  it('is replaced after it was killed, and half packs that are young or open stay', async () => {
     const { repository, base, writer } = await startNoted();
     const killed = (await noting.last()) as number;
     const packs = join(repository.folder, '.git/objects/pack');
     const halves = ['old', 'young', 'open'].map((name) => join(packs, `tmp_pack_${name}`));
     for (const half of halves) await writeFile(half, 'PACK');
     const now = Date.now() / 1000;
-    // As young as on a machine that takes minutes for what follows.
+    // Young enough even if a slow machine takes minutes for what follows.
     const times = [now - 60, now + 600, now - 60];
     for (const [index, half] of halves.entries()) await utimes(half, now, times[index] as number);
     const opened = await open(halves[2] as string);
@@ -389,7 +384,7 @@ describe('the process', () => {
     expect(left.sort()).toEqual(['tmp_pack_open', 'tmp_pack_young']);
   });
 
-  it('ends after a while without work, and starts again', async () => {
+  it('ends after 30 seconds without work, and is started again by the next write', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { repository, base, writer } = await start();

@@ -4,12 +4,12 @@ import { startManager } from '../../../support/manager.ts';
 const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 
-it('a write arrives whose file was dropped by a clean-up while the writer remembered it', async () => {
+it('a write succeeds although a cleanup dropped the blob of its file, which fast-import has seen in a pack', async () => {
   const manager = await startManager({
     files: { 'apps/web.yaml': 'container_image: web:1\n', 'apps/cron.yaml': 'container_image: cron:1\n' },
   });
   const { repository } = manager;
-  // A file that no commit has any more, in a pack that the writer gets to know.
+  // The blob is in no commit any more, but in a pack that the writer's fast-import reads.
   await repository.commit({ [FILE]: 'container_image: web:2\n' });
   await repository.git('gc', '--quiet');
   const blob = await repository.git('rev-parse', `HEAD:${FILE}`);
@@ -24,7 +24,7 @@ it('a write arrives whose file was dropped by a clean-up while the writer rememb
   expect([reply.status, reply.body.error]).toEqual([202, undefined]);
   expect(await repository.show(FILE)).toBe('container_image: web:2\n');
   expect(await repository.git('status', '--porcelain')).toBe('');
-  // The graph of commits, which is a cache, still names what was dropped.
+  // The commit graph is a cache that still names the dropped commit.
   const fsck = ['-c', 'core.commitGraph=false', 'fsck', '--full', '--strict', '--no-dangling'];
   expect(await repository.git(...fsck)).toBe('');
 });

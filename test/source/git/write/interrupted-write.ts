@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import type { FaultPoint } from '../../../../src/faults.ts';
-import { type CheckoutSource, openCheckout } from '../../../../src/source/git/checkout.ts';
-import { writeFiles } from '../../../support/folder.ts';
+import type { CheckoutSource } from '../../../../src/source/git/checkout.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
-import { draftOf, MACHINE, openSource } from '../support.ts';
+import { draftOf, faultsAt, openSource } from '../support.ts';
 
 export const FILES = {
   'ds/apps/web.yaml': 'a: web\n',
@@ -21,44 +19,25 @@ export const EDITS = {
   'x.yaml': 'x\n',
 };
 
-/** A source whose writes stop for good at a point, as if the process had died there. */
-export async function dyingSource(repository: TestRepository, point: FaultPoint): Promise<CheckoutSource> {
-  const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-    faults: {
-      pass: (passed) => {
-        if (passed === point) throw new Error('died');
-      },
-    },
+/** A source whose writes fail at a point and clean up nothing, as if the process had been killed there. */
+export function interruptedSource(repository: TestRepository, point: FaultPoint): Promise<CheckoutSource> {
+  const faults = faultsAt(point, () => {
+    throw new Error('interrupted');
   });
-  onTestFinished(async () => {
-    await Promise.all([source.reader.close(), source.publisher.close()]);
-  });
-  return source;
+  return openSource(join(repository.folder, 'ds'), null, { faults });
 }
 
+/** A repository with FILES, and a source whose writes are interrupted at a point. */
 export async function start(point: FaultPoint) {
   const repository = await testRepository();
   const base = await repository.commit(FILES);
-  return { repository, base, source: await dyingSource(repository, point) };
+  return { repository, base, source: await interruptedSource(repository, point) };
 }
 
-export async function dieWriting(
+/** Begins a write that is interrupted. */
+export async function interruptWrite(
   source: CheckoutSource,
   edits: Record<string, string | null> = EDITS,
 ): Promise<void> {
   await expect(source.publisher.publish(await source.reader.head(), [draftOf(edits)])).rejects.toThrow();
-}
-
-export const status = ({ git }: TestRepository): Promise<string> =>
-  git('status', '--porcelain', '--untracked-files=all');
-export const write = ({ folder }: TestRepository, path: string, text: string) =>
-  writeFiles(folder, { [path]: text });
-export const read = ({ folder }: TestRepository, path: string) =>
-  readFile(join(folder, path), 'utf8').catch(() => null);
-
-/** Opens the folder anew, as the next start does, and lets it recover. */
-export async function restart(repository: TestRepository): Promise<CheckoutSource> {
-  const source = await openSource(join(repository.folder, 'ds'));
-  await source.recover();
-  return source;
 }

@@ -4,12 +4,12 @@ import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type CheckoutSource, openCheckout } from '../../../../src/source/git/checkout.ts';
+import type { CheckoutSource } from '../../../../src/source/git/checkout.ts';
 import { openObjects } from '../../../../src/source/git/read/objects.ts';
 import { writtenFiles } from '../../../../src/source/git/work-tree/work-tree.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
-import { contextAt, draftOf, MACHINE, openSource, publishOne } from '../support.ts';
+import { contextAt, draftOf, faultsAt, openSource, publishOne, status, write } from '../support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a\n', 'ds/apps/cron.yaml': 'c\n', 'else.txt': 'e\n' };
 
@@ -19,8 +19,9 @@ async function start() {
   return { repository, base, source: await openSource(join(repository.folder, 'ds')) };
 }
 
-/** Everything that a refused write must leave as it was: files, index, refs of people. */
-async function stateOf({ folder, git }: TestRepository): Promise<Record<string, string>> {
+/** What a refused write must leave as it was: a hash of each file, the index, HEAD and the status. */
+async function stateOf(repository: TestRepository): Promise<Record<string, string>> {
+  const { folder, git } = repository;
   const files = (await git('ls-files', '-z', '--cached', '--others')).split('\0').filter(Boolean);
   const hashes = files.map(async (path) => {
     const bytes = await readFile(join(folder, path)).catch(async () =>
@@ -32,18 +33,15 @@ async function stateOf({ folder, git }: TestRepository): Promise<Record<string, 
     ...Object.fromEntries(await Promise.all(hashes)),
     index: await git('ls-files', '--stage'),
     head: await git('rev-parse', 'HEAD'),
-    status: await git('status', '--porcelain', '--untracked-files=all'),
+    status: await status(repository),
   };
 }
 
-const write = (repository: TestRepository, path: string, text: string): Promise<void> =>
-  writeFiles(repository.folder, { [path]: text });
-
-/** What a person does, and a write that meets it; `dirty` are the paths that it names, all of its own unless given. */
+/** The edits of a write, the work that it meets, and the paths that conflict: all that it edits, unless given. */
 type Row = [
   name: string,
   edits: Readonly<Record<string, string | null>>,
-  work: (person: TestRepository) => Promise<unknown>,
+  work: (repository: TestRepository) => Promise<unknown>,
   dirty?: string[],
 ];
 
@@ -52,81 +50,81 @@ const NEW = { 'apps/new.yaml': 'n\n' };
 const CRON = { 'apps/cron.yaml': 'x\n' };
 const WEB = ['apps/web.yaml'];
 
-const editWeb = (person: TestRepository) => write(person, 'ds/apps/web.yaml', 'mine');
-const makeNew = (person: TestRepository) => write(person, 'ds/apps/new.yaml', 'mine');
+const editWeb = (repository: TestRepository) => write(repository, 'ds/apps/web.yaml', 'mine');
+const makeNew = (repository: TestRepository) => write(repository, 'ds/apps/new.yaml', 'mine');
 const deleteWeb = ({ folder }: TestRepository) => rm(join(folder, 'ds/apps/web.yaml'));
 const stage = ({ git }: TestRepository) => git('add', '.');
 
 const ROWS: readonly Row[] = [
   ['edited', CHANGE, editWeb],
-  ['edited to the same size', CHANGE, (person) => write(person, 'ds/apps/web.yaml', 'x\n')],
-  ['staged', CHANGE, (person) => editWeb(person).then(() => stage(person))],
+  ['edited to the same size', CHANGE, (repository) => write(repository, 'ds/apps/web.yaml', 'x\n')],
+  ['staged', CHANGE, (repository) => editWeb(repository).then(() => stage(repository))],
   [
     'staged and edited again',
     CHANGE,
-    async (person) => {
-      await editWeb(person);
-      await stage(person);
-      await write(person, 'ds/apps/web.yaml', 'mine too');
+    async (repository) => {
+      await editWeb(repository);
+      await stage(repository);
+      await write(repository, 'ds/apps/web.yaml', 'mine too');
     },
   ],
   ['staged as deleted', CHANGE, ({ git }) => git('rm', '--quiet', 'ds/apps/web.yaml')],
   ['deleted', CHANGE, deleteWeb],
-  ['edited, and the write deletes it', { 'apps/web.yaml': null }, editWeb],
+  ['edited, while the write deletes it', { 'apps/web.yaml': null }, editWeb],
   ['new and untracked', NEW, makeNew],
   [
     'new, untracked and ignored',
     NEW,
-    (person) => makeNew(person).then(() => write(person, '.git/info/exclude', '*.yaml\n')),
+    (repository) => makeNew(repository).then(() => write(repository, '.git/info/exclude', '*.yaml\n')),
   ],
-  ['new and staged', NEW, (person) => makeNew(person).then(() => stage(person))],
-  ['an untracked folder in its place', NEW, (person) => write(person, 'ds/apps/new.yaml/inner', 'mine')],
+  ['new and staged', NEW, (repository) => makeNew(repository).then(() => stage(repository))],
   [
-    'an untracked file where its folder goes',
-    { 'apps/team/new.yaml': 'n\n' },
-    (person) => write(person, 'ds/apps/team', 'mine'),
+    'an untracked folder at the path of the new file',
+    NEW,
+    (repository) => write(repository, 'ds/apps/new.yaml/inner', 'mine'),
   ],
   [
-    'an ignored file where its folder goes',
+    'an untracked file at the path of its folder',
     { 'apps/team/new.yaml': 'n\n' },
-    (person) =>
-      write(person, 'ds/apps/team', 'mine').then(() => write(person, '.git/info/exclude', 'team\n')),
+    (repository) => write(repository, 'ds/apps/team', 'mine'),
+  ],
+  [
+    'an ignored file at the path of its folder',
+    { 'apps/team/new.yaml': 'n\n' },
+    (repository) =>
+      write(repository, 'ds/apps/team', 'mine').then(() => write(repository, '.git/info/exclude', 'team\n')),
   ],
   [
     'replaced by a symlink',
     CHANGE,
-    (person) => deleteWeb(person).then(() => symlink('cron.yaml', join(person.folder, 'ds/apps/web.yaml'))),
+    (repository) =>
+      deleteWeb(repository).then(() => symlink('cron.yaml', join(repository.folder, 'ds/apps/web.yaml'))),
   ],
   [
     'replaced by a folder',
     CHANGE,
-    (person) => deleteWeb(person).then(() => write(person, 'ds/apps/web.yaml/inner', 'mine')),
+    (repository) => deleteWeb(repository).then(() => write(repository, 'ds/apps/web.yaml/inner', 'mine')),
   ],
   ['one of two files edited', { ...CRON, ...CHANGE }, editWeb, WEB],
   [
-    'one of two files staged, and the other one to be deleted',
+    'one of two files staged, while the write deletes the other',
     { 'apps/cron.yaml': null, ...CHANGE },
-    (person) => editWeb(person).then(() => stage(person)),
+    (repository) => editWeb(repository).then(() => stage(repository)),
     WEB,
   ],
-  [
-    'edited where it is to be deleted, and another one is to be changed',
-    { ...CRON, 'apps/web.yaml': null },
-    editWeb,
-    WEB,
-  ],
+  ['one of two files edited, while the write deletes it', { ...CRON, 'apps/web.yaml': null }, editWeb, WEB],
   ['one of two files deleted', { ...CRON, ...CHANGE }, deleteWeb, WEB],
   ['one of two files new and untracked', { ...CHANGE, ...NEW }, makeNew, ['apps/new.yaml']],
   [
-    'an untracked file where the folder of one of two goes',
+    'an untracked file at the path of the folder of one of two files',
     { ...CHANGE, 'apps/team/new.yaml': 'n\n' },
-    (person) => write(person, 'ds/apps/team', 'mine'),
+    (repository) => write(repository, 'ds/apps/team', 'mine'),
     ['apps/team/new.yaml'],
   ],
 ];
 
-describe('work of a person on the very file', () => {
-  it.each(ROWS)('(%s) makes the write a conflict that names it, and changes nothing', async (...row) => {
+describe("a user's work on a file of the write", () => {
+  it.each(ROWS)('makes the write a conflict that names the file and changes nothing (%s)', async (...row) => {
     const [, edits, work, dirty = Object.keys(edits)] = row;
     const { repository, base, source } = await start();
     await work(repository);
@@ -140,77 +138,76 @@ describe('work of a person on the very file', () => {
     expect(before['head']).toBe(base);
   });
 
-  it('in the place of the folder, a symlink, is neither followed nor lost', async () => {
+  it('that replaced the folder by a symlink makes the write a conflict, and the link is not followed', async () => {
     const { repository, source } = await start();
     const outside = await temporaryFolder();
     await writeFiles(outside, { 'web.yaml': 'a\n', 'cron.yaml': 'c\n' });
     await rm(join(repository.folder, 'ds/apps'), { recursive: true });
     await symlink(outside, join(repository.folder, 'ds/apps'));
-    const outcome = await publishOne(source, { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n' }).catch(
-      (error: unknown) => error,
-    );
-    expect(outcome).toMatchObject({ kind: 'conflict' });
+    const edits = { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n' };
+    await expect(publishOne(source, edits)).rejects.toMatchObject({ kind: 'conflict' });
+    expect((await readdir(outside)).sort()).toEqual(['cron.yaml', 'web.yaml']);
     expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe('a\n');
     expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
   });
 });
 
-describe('a folder that a person moved, with a link in its place', () => {
+describe('a folder that a user moved, leaving a symlink in its place', () => {
   it.each([
     { name: 'changes', edits: { 'apps/web.yaml': 'b\n' } },
     { name: 'removes', edits: { 'apps/web.yaml': null } },
-    { name: 'makes', edits: { 'apps/new.yaml': 'n\n' } },
-  ])('is neither replaced nor followed by a write that $name a file in it', async ({ edits }) => {
-    const { repository, base, source } = await start();
-    const outside = join(await temporaryFolder(), 'apps');
-    await rename(join(repository.folder, 'ds/apps'), outside);
-    await symlink(outside, join(repository.folder, 'ds/apps'));
-    const [path = ''] = Object.keys(edits);
-    await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
-      kind: 'conflict',
-      message: expect.stringContaining(path),
-      details: { paths: [path] },
-    });
-    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
-    expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
-    expect((await readdir(outside)).sort()).toEqual(['cron.yaml', 'web.yaml']);
-    expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe('a\n');
-  });
-});
-
-describe('a rebase that is not finished', () => {
-  it.each([
-    { name: 'by merges', options: ['--merge'], isLinked: false },
-    { name: 'by patches', options: ['--apply'], isLinked: false },
-    { name: 'in another work tree', options: ['--merge'], isLinked: true },
+    { name: 'creates', edits: { 'apps/new.yaml': 'n\n' } },
   ])(
-    '$name, of the branch that the manager follows, makes the write a conflict',
-    async ({ options, isLinked }) => {
-      const { repository } = await start();
-      await repository.git('branch', 'side');
-      await repository.commit({ 'else.txt': 'main' });
-      await repository.git('switch', '--quiet', 'side');
-      await repository.commit({ 'else.txt': 'side' });
-      const linked = join(await temporaryFolder(), 'linked');
-      if (isLinked) await repository.git('worktree', 'add', '--quiet', linked, 'main');
-      else await repository.git('switch', '--quiet', 'main');
-      const person = isLinked ? repositoryAt(linked) : repository;
-      await expect(person.git('rebase', ...options, 'side')).rejects.toThrow();
-      const source = await openSource(join(repository.folder, 'ds'), 'main');
-      await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
+    'makes a write that $name a file in it a conflict, and is neither replaced nor followed',
+    async ({ edits }) => {
+      const { repository, base, source } = await start();
+      const outside = join(await temporaryFolder(), 'apps');
+      await rename(join(repository.folder, 'ds/apps'), outside);
+      await symlink(outside, join(repository.folder, 'ds/apps'));
+      const [path = ''] = Object.keys(edits);
+      await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
         kind: 'conflict',
-        message: expect.stringMatching(/main is being rebased/),
+        message: expect.stringContaining(path),
+        details: { paths: [path] },
       });
-      await person.git('rebase', '--skip');
-      await person.git('switch', '--quiet', '--detach');
-      await publishOne(source, { 'apps/web.yaml': 'b\n' });
-      expect(await repository.git('log', '-1', '--format=%an', 'main')).toBe('Olga');
+      expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+      expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
+      expect((await readdir(outside)).sort()).toEqual(['cron.yaml', 'web.yaml']);
+      expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe('a\n');
     },
   );
 });
 
-describe('a merge that is not finished', () => {
-  it('makes the write a conflict that says so, and changes nothing', async () => {
+describe('an unfinished rebase of the followed branch', () => {
+  it.each([
+    { name: 'with the merge backend', options: ['--merge'], isLinked: false },
+    { name: 'with the apply backend', options: ['--apply'], isLinked: false },
+    { name: 'in another work tree', options: ['--merge'], isLinked: true },
+  ])('$name makes a write a conflict until it is over', async ({ options, isLinked }) => {
+    const { repository } = await start();
+    await repository.git('branch', 'side');
+    await repository.commit({ 'else.txt': 'main' });
+    await repository.git('switch', '--quiet', 'side');
+    await repository.commit({ 'else.txt': 'side' });
+    const linked = join(await temporaryFolder(), 'linked');
+    if (isLinked) await repository.git('worktree', 'add', '--quiet', linked, 'main');
+    else await repository.git('switch', '--quiet', 'main');
+    const rebased = isLinked ? repositoryAt(linked) : repository;
+    await expect(rebased.git('rebase', ...options, 'side')).rejects.toThrow();
+    const source = await openSource(join(repository.folder, 'ds'), 'main');
+    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringMatching(/main is being rebased/),
+    });
+    await rebased.git('rebase', '--skip');
+    await rebased.git('switch', '--quiet', '--detach');
+    await publishOne(source, { 'apps/web.yaml': 'b\n' });
+    expect(await repository.git('log', '-1', '--format=%an', 'main')).toBe('Olga');
+  });
+});
+
+describe('unmerged files in the index', () => {
+  it('of an unfinished merge make a write a conflict that changes nothing, until the merge is aborted', async () => {
     const { repository, source } = await start();
     await repository.git('switch', '--quiet', '-c', 'side');
     await repository.commit({ 'else.txt': 'side' });
@@ -227,7 +224,7 @@ describe('a merge that is not finished', () => {
     await publishOne(source, { 'apps/web.yaml': 'b\n' });
   });
 
-  it('is not what a stash is called that left conflicts, for there is nothing to abort', async () => {
+  it('of a stash with conflicts are not reported as a merge, since there is nothing to abort', async () => {
     const { repository, source } = await start();
     await write(repository, 'else.txt', 'mine');
     await repository.git('stash');
@@ -243,8 +240,8 @@ describe('a merge that is not finished', () => {
   });
 });
 
-describe('work of a person on other files', () => {
-  it('stays byte for byte, on the disk and in the index', async () => {
+describe("a user's work on other files", () => {
+  it('stays byte for byte on the disk and in the index', async () => {
     const { repository, source } = await start();
     await write(repository, 'ds/apps/cron.yaml', 'staged');
     await write(repository, 'staged-new.txt', 'new');
@@ -264,7 +261,7 @@ describe('work of a person on other files', () => {
     expect(await repository.git('show', '--stat', '--format=')).not.toContain('cron');
   });
 
-  it('is what it was after any mixture of work and writes', async () => {
+  it('stays as it was after any sequence of edits, commits and writes', async () => {
     const paths = ['ds/apps/web.yaml', 'ds/apps/cron.yaml', 'else.txt', 'ds/apps/n.yaml'] as const;
     const step = fc.record({
       path: fc.constantFrom(...paths),
@@ -281,7 +278,7 @@ describe('work of a person on other files', () => {
   });
 });
 
-/** One thing that a person or the manager does; a write either lands whole or changes nothing. */
+/** One step of a user or the manager. A write must be published completely, or be a conflict and change nothing. */
 async function act(
   repository: TestRepository,
   source: CheckoutSource,
@@ -294,16 +291,14 @@ async function act(
     await write(repository, path, text);
     await repository.git('add', path);
   }
-  if (kind === 'commit') await repository.git('commit', '--quiet', '--allow-empty', '-m', 'person');
+  if (kind === 'commit') await repository.git('commit', '--quiet', '--allow-empty', '-m', 'mine');
   if (kind !== 'publish' || !path.startsWith('ds/')) return;
   const edited = path.slice(3);
   const before = await stateOf(repository);
-  const outcome = await source.publisher
-    .publish(await source.reader.head(), [draftOf({ [edited]: text })])
-    .then(
-      () => 'published',
-      (error: { kind: string }) => error.kind,
-    );
+  const outcome = await publishOne(source, { [edited]: text }).then(
+    () => 'published',
+    (error: { kind: string }) => error.kind,
+  );
   const after = await stateOf(repository);
   const others = (state: Record<string, string>): Record<string, string | undefined> => ({
     ...state,
@@ -320,39 +315,36 @@ async function act(
   else expect([outcome, after]).toEqual(['conflict', before]);
 }
 
-describe('work of a person that begins while the commit is made', () => {
+describe("a user's work that begins after the write has checked for it", () => {
   it.each([
     {
-      name: 'a file that git ignores, where one is to be made',
+      name: 'an ignored file at the path of the new one',
       edits: { 'apps/new.yaml': 'ours\n' },
       work: (folder: string) => writeFileSync(join(folder, 'ds/apps/new.yaml'), 'mine'),
     },
     {
-      name: 'a file that is deleted',
+      name: 'a deleted file',
       edits: { 'apps/web.yaml': 'b\n' },
       work: (folder: string) => rmSync(join(folder, 'ds/apps/web.yaml')),
     },
     {
-      name: 'a folder that becomes a link',
+      name: 'a symlink in the place of the folder',
       edits: { 'apps/web.yaml': 'b\n' },
       work: (folder: string) => {
         renameSync(join(folder, 'ds/apps'), join(folder, 'away'));
         symlinkSync('../away', join(folder, 'ds/apps'));
       },
     },
-  ])('is a conflict, and stays: $name', async ({ edits, work }) => {
+  ])('makes the write a conflict and stays ($name)', async ({ edits, work }) => {
     const repository = await testRepository();
     const base = await repository.commit({ ...FILES, '.gitignore': 'new.yaml\naway\n' });
     const states: Promise<Record<string, string>>[] = [];
-    const pass = (point: string): void => {
-      if (point !== 'commit-written') return;
+    const faults = faultsAt('commit-written', () => {
       work(repository.folder);
       states.push(stateOf(repository));
-    };
-    const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, { faults: { pass } });
-    onTestFinished(() => source.close());
-    const head = await source.reader.head();
-    await expect(source.publisher.publish(head, [draftOf(edits)])).rejects.toMatchObject({
+    });
+    const source = await openSource(join(repository.folder, 'ds'), null, { faults });
+    await expect(publishOne(source, edits)).rejects.toMatchObject({
       kind: 'conflict',
       details: { paths: Object.keys(edits) },
     });
@@ -361,7 +353,7 @@ describe('work of a person that begins while the commit is made', () => {
   });
 });
 
-it('asks git once about a folder of which a write changes many files', async () => {
+it('asks git once about a folder in which a write changes many files, and still finds a conflict in each', async () => {
   const repository = await testRepository();
   const paths = Array.from({ length: 100 }, (_, index) => `groups/g${index}.yaml`);
   const base = await repository.commit(Object.fromEntries(paths.map((path) => [`ds/${path}`, 'a\n'])));

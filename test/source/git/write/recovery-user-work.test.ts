@@ -5,17 +5,17 @@ import { describe, expect, it } from 'vitest';
 import type { FaultPoint } from '../../../../src/faults.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { testRepository } from '../../../support/git.ts';
-import { draftOf, openSource } from '../support.ts';
-import { dieWriting, EDITS, FILES, read, restart, start, status, write } from './interrupted-write.ts';
+import { openSource, publishOne, read, restart, status, write } from '../support.ts';
+import { EDITS, FILES, interruptWrite, start } from './interrupted-write.ts';
 
-describe('work of a person around a write that died', () => {
+describe("a user's work around an interrupted write", () => {
   it('on other files stays as it is', async () => {
     const { repository, source } = await start('tree-switched');
     await write(repository, 'else.txt', 'staged');
     await repository.git('add', 'else.txt');
     await write(repository, 'else.txt', 'staged and edited');
     await write(repository, 'notes.txt', 'untracked');
-    await dieWriting(source);
+    await interruptWrite(source);
     await write(repository, 'ds/apps/cron.yaml', 'edited later');
     await restart(repository);
     expect(await status(repository)).toBe(' M ds/apps/cron.yaml\nMM else.txt\n?? notes.txt');
@@ -23,9 +23,9 @@ describe('work of a person around a write that died', () => {
     expect(await repository.git('show', ':else.txt')).toBe('staged');
   });
 
-  it('on the very files, done since, stays as it is, and shows as their own change', async () => {
+  it('on its files, done after the interruption, stays as it is and is shown as a change', async () => {
     const { repository, source } = await start('tree-switched');
-    await dieWriting(source);
+    await interruptWrite(source);
     await write(repository, 'ds/apps/web.yaml', 'mine\n');
     await write(repository, 'ds/apps/old.yaml', 'made again\n');
     await rm(join(repository.folder, 'ds/x.yaml'));
@@ -35,9 +35,9 @@ describe('work of a person around a write that died', () => {
     expect(await read(repository, 'ds/apps/old.yaml')).toBe('made again\n');
   });
 
-  it('staged anew stays staged', async () => {
+  it('on one of its files, staged after the interruption, stays staged', async () => {
     const { repository, source } = await start('tree-switched');
-    await dieWriting(source);
+    await interruptWrite(source);
     await write(repository, 'ds/apps/web.yaml', 'mine\n');
     await repository.git('add', 'ds/apps/web.yaml');
     await restart(repository);
@@ -45,11 +45,11 @@ describe('work of a person around a write that died', () => {
     expect(await repository.git('show', ':ds/apps/web.yaml')).toBe('mine');
   });
 
-  it('committed with what lay staged keeps all of it', async () => {
+  it('committed together with the staged changes of the write is kept with them', async () => {
     const { repository, source } = await start('tree-switched');
-    await dieWriting(source);
-    await write(repository, 'ds/apps/cron.yaml', 'person\n');
-    await repository.git('commit', '--quiet', '-am', 'person');
+    await interruptWrite(source);
+    await write(repository, 'ds/apps/cron.yaml', 'user\n');
+    await repository.git('commit', '--quiet', '-am', 'user');
     const head = await repository.git('rev-parse', 'HEAD');
     await restart(repository);
     expect(await repository.git('rev-parse', 'HEAD')).toBe(head);
@@ -57,45 +57,45 @@ describe('work of a person around a write that died', () => {
     expect(await repository.show('ds/apps/web.yaml')).toBe(EDITS['apps/web.yaml']);
   });
 
-  it('committed alone keeps that, and the rest goes', async () => {
+  it('committed alone is kept, and the changes of the write are undone', async () => {
     const { repository, source } = await start('tree-switched');
-    await dieWriting(source);
-    await write(repository, 'ds/apps/cron.yaml', 'person\n');
-    await repository.git('commit', '--quiet', '-m', 'person', '--only', 'ds/apps/cron.yaml');
+    await interruptWrite(source);
+    await write(repository, 'ds/apps/cron.yaml', 'user\n');
+    await repository.git('commit', '--quiet', '-m', 'user', '--only', 'ds/apps/cron.yaml');
     await restart(repository);
     expect(await status(repository)).toBe('');
-    expect(await repository.show('ds/apps/cron.yaml')).toBe('person\n');
+    expect(await repository.show('ds/apps/cron.yaml')).toBe('user\n');
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('a: web\n');
   });
 
-  it.each([
-    { when: 'after the switch', point: 'tree-switched' },
-    { when: 'before it', point: 'switch-noted' },
-  ] as const)('behind a link that replaced the folder is not touched ($when)', async ({ point }) => {
-    const { repository, source } = await start(point);
-    await dieWriting(source);
-    const outside = await temporaryFolder();
-    await writeFiles(outside, { 'web.yaml': EDITS['apps/web.yaml'], 'n/new.yaml': 'n\n' });
-    await rm(join(repository.folder, 'ds/apps'), { recursive: true });
-    await symlink(outside, join(repository.folder, 'ds/apps'));
-    await restart(repository);
-    expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
-    expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe(EDITS['apps/web.yaml']);
-    expect(await readFile(join(outside, 'n/new.yaml'), 'utf8')).toBe('n\n');
-  });
+  it.each(['tree-switched', 'switch-noted'] as const)(
+    'behind a symlink that replaced the folder is not touched (interrupted at %s)',
+    async (point) => {
+      const { repository, source } = await start(point);
+      await interruptWrite(source);
+      const outside = await temporaryFolder();
+      await writeFiles(outside, { 'web.yaml': EDITS['apps/web.yaml'], 'n/new.yaml': 'n\n' });
+      await rm(join(repository.folder, 'ds/apps'), { recursive: true });
+      await symlink(outside, join(repository.folder, 'ds/apps'));
+      await restart(repository);
+      expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
+      expect(await readFile(join(outside, 'web.yaml'), 'utf8')).toBe(EDITS['apps/web.yaml']);
+      expect(await readFile(join(outside, 'n/new.yaml'), 'utf8')).toBe('n\n');
+    },
+  );
 
-  it('a commit that was published long ago and taken back by hand is not undone again', async () => {
+  it('that took back a published commit by a soft reset is not changed by a restart', async () => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const source = await openSource(join(repository.folder, 'ds'));
-    await source.publisher.publish(await source.reader.head(), [draftOf(EDITS)]);
+    await publishOne(source, EDITS);
     await repository.git('reset', '--quiet', '--soft', 'HEAD^');
     const before = await status(repository);
     await restart(repository);
     expect(await status(repository)).toBe(before);
   });
 
-  it('is byte for byte what it was, whatever was done where', async () => {
+  it('stays byte for byte as it was, in any combination of files, staging and points', async () => {
     const paths = [
       'ds/apps/web.yaml',
       'ds/apps/old.yaml',
@@ -108,10 +108,10 @@ describe('work of a person around a write that died', () => {
     await fc.assert(
       fc.asyncProperty(points, fc.array(work, { maxLength: 4 }), async (point, works) => {
         const { repository, source } = await start(point as FaultPoint);
-        await dieWriting(source);
+        await interruptWrite(source);
         const mine = new Map<string, string>();
         for (const [index, { path, isStaged }] of works.entries()) {
-          mine.set(path, `the work of a person, number ${index}\n`);
+          mine.set(path, `work of the user, number ${index}\n`);
           await write(repository, path, mine.get(path) ?? '');
           if (isStaged) await repository.git('add', '--all', path);
         }

@@ -1,11 +1,8 @@
-import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GitFailure } from '../../../../src/source/git/process/run.ts';
-import type { Repository } from '../../../../src/source/git/repository/repository.ts';
 import { openRefMover } from '../../../../src/source/git/write/ref-mover.ts';
-import { writeFiles } from '../../../support/folder.ts';
-import { contextAt, newRepository } from '../support.ts';
+import { machineWith, newRepository, repositoryOf } from '../support.ts';
 
 /** A repository with three commits on `main`, oldest first, and a mover of its refs. */
 async function opened() {
@@ -22,24 +19,14 @@ async function opened() {
   return { ...fleet, refs, tip, one, two, three };
 }
 
-function repositoryOf(folder: string): Repository {
-  const gitFolder = `${folder}/.git`;
-  return {
-    context: contextAt(folder),
-    gitFolder,
-    commonFolder: gitFolder,
-    prefix: '',
-  };
-}
-
 async function failureOf(call: Promise<unknown>): Promise<GitFailure> {
   const error = await call.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(GitFailure);
   return error as GitFailure;
 }
 
-describe('a mover of refs', () => {
-  it('moves a ref, and again', async () => {
+describe('RefMover', () => {
+  it('moves a ref several times', async () => {
     const { refs, tip, one, two, three } = await opened();
     await refs.move('refs/heads/main', three, one);
     expect(await tip()).toBe(one);
@@ -47,7 +34,7 @@ describe('a mover of refs', () => {
     expect(await tip()).toBe(two);
   });
 
-  it('makes one that is not there, once', async () => {
+  it('creates a ref, and refuses to create it again', async () => {
     const { refs, git, one, two } = await opened();
     await refs.move('refs/heads/new', null, one);
     const failure = await failureOf(refs.move('refs/heads/new', null, two));
@@ -55,7 +42,7 @@ describe('a mover of refs', () => {
     expect((await git('rev-parse', 'refs/heads/new')).trim()).toBe(one);
   });
 
-  it('leaves one alone that is elsewhere, and goes on after that', async () => {
+  it('does not move a ref that is not at the expected commit, and works on after that', async () => {
     const { refs, tip, one, two, three } = await opened();
     const failure = await failureOf(refs.move('refs/heads/main', two, one));
     expect(failure).toMatchObject({ exitCode: 128, stderr: expect.stringMatching(/is at .* but expected/) });
@@ -64,7 +51,7 @@ describe('a mover of refs', () => {
     expect(await tip()).toBe(two);
   });
 
-  it('sees what others moved meanwhile, also to packed refs', async () => {
+  it('sees a move by another process, even into packed refs', async () => {
     const { refs, git, tip, one, two, three } = await opened();
     await refs.move('refs/heads/main', three, one);
     await git('update-ref', 'refs/heads/main', two);
@@ -73,7 +60,7 @@ describe('a mover of refs', () => {
     expect(await tip()).toBe(three);
   });
 
-  it('gives each move its own time in the reflog, to about a second', async () => {
+  it('writes the time of each move into the reflog, to about a second', async () => {
     const { refs, git, one, two, three } = await opened();
     await refs.move('refs/heads/main', three, one);
     await sleep(2100);
@@ -84,20 +71,18 @@ describe('a mover of refs', () => {
     expect((times[0] ?? 0) - (times[1] ?? 0)).toBeGreaterThanOrEqual(1);
   });
 
-  it('gives a slow git all the time that a call may take', async () => {
+  it('waits for a slow git up to the time limit of a call', async () => {
     const { folder, tip, one, three } = await opened();
-    const slow = `${folder}/slow`;
-    await writeFiles(slow, { git: `#!/bin/sh\nsleep 4\nPATH="\${PATH#*:}" exec git "$@"\n` });
-    await chmod(`${slow}/git`, 0o755);
-    const context = contextAt(folder);
-    const env = { ...context.env, PATH: `${slow}:${context.env['PATH']}` };
-    const refs = openRefMover({ ...repositoryOf(folder), context: { ...context, env } });
+    const repository = repositoryOf(folder);
+    const PATH = (await machineWith('sleep 4')).env['PATH'] ?? '';
+    const context = { ...repository.context, env: { ...repository.context.env, PATH } };
+    const refs = openRefMover({ ...repository, context });
     onTestFinished(() => refs.close());
     await refs.move('refs/heads/main', three, one);
     expect(await tip()).toBe(one);
   });
 
-  it('leaves no process behind that was prepared for nothing', async () => {
+  it('leaves no process behind that was prepared but not used', async () => {
     const { refs, tip, three } = await opened();
     refs.prepare();
     await refs.close();

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../../support/git.ts';
-import { draftOf, newRepository, openSource, publishOne } from '../support.ts';
-import { dieWriting, dyingSource, read, restart } from './interrupted-write.ts';
+import { draftOf, newRepository, openSource, publishOne, read, restart, status } from '../support.ts';
+import { interruptedSource, interruptWrite } from './interrupted-write.ts';
 
 const FILES = {
   'ds/apps/web.yaml': 'a: web\n',
@@ -14,43 +14,43 @@ const FILES = {
 };
 const EDITS = { 'apps/web.yaml': 'a: web\nb: 1\n', 'apps/old.yaml': null, 'apps/new.yaml': 'n\n' };
 
-/** What people switch on where repositories are large, or because a guide says so. An older git does not know all of it. */
+/** Settings that users make for large repositories, or on advice. An older git ignores some of them. */
 describe.each([
-  { name: 'feature.manyFiles', act: [['config', 'feature.manyFiles', 'true']] },
-  { name: 'an index in two parts', act: [['config', 'core.splitIndex', 'true']] },
-  { name: 'an index without a hash', act: [['config', 'index.skipHash', 'true']] },
-  { name: 'the daemon that watches files', act: [['config', 'core.fsmonitor', 'true']] },
-  { name: 'a cache of what is untracked', act: [['config', 'core.untrackedCache', 'true']] },
+  { name: 'feature.manyFiles', commands: [['config', 'feature.manyFiles', 'true']] },
+  { name: 'a split index', commands: [['config', 'core.splitIndex', 'true']] },
+  { name: 'an index without a hash', commands: [['config', 'index.skipHash', 'true']] },
+  { name: 'the fsmonitor daemon', commands: [['config', 'core.fsmonitor', 'true']] },
+  { name: 'a cache of untracked files', commands: [['config', 'core.untrackedCache', 'true']] },
   {
-    name: 'settings of each work tree',
-    act: [
+    name: 'settings for each work tree',
+    commands: [
       ['config', 'extensions.worktreeConfig', 'true'],
       ['config', '--worktree', 'core.autocrlf', 'input'],
     ],
   },
   {
     name: 'a sparse index',
-    act: [
+    commands: [
       ['config', 'index.sparse', 'true'],
       ['sparse-checkout', 'set', '--cone', 'ds'],
     ],
   },
   {
-    name: 'scalar',
-    act: [
+    name: 'a multi-pack index',
+    commands: [
       ['config', 'core.multiPackIndex', 'true'],
       ['repack', '-adq', '--write-midx'],
     ],
   },
-])('a repository with $name', ({ act }) => {
-  it('is written to, and shows a person what is theirs alone', async () => {
-    const repository = await repositoryWith(act);
+])('a repository with $name', ({ commands }) => {
+  it('is written to, and git status shows only the changes of the user', async () => {
+    const repository = await repositoryWith(commands);
     const source = await openSource(join(repository.folder, 'ds'));
     await publishOne(source, EDITS);
     await expectStatus(repository, '');
     await writeFiles(repository.folder, { 'ds/apps/web.yaml': 'mine\n' });
     await expectStatus(repository, ' M ds/apps/web.yaml');
-    await expect(publishOne(source, { 'apps/web.yaml': 'theirs\n' })).rejects.toMatchObject({
+    await expect(publishOne(source, { 'apps/web.yaml': 'changed\n' })).rejects.toMatchObject({
       kind: 'conflict',
     });
     const mine = await repository.commit({ 'ds/apps/mine.yaml': 'm\n' });
@@ -60,9 +60,9 @@ describe.each([
     await expectStatus(repository, '');
   });
 
-  it('is as it was after a write that died', async () => {
-    const repository = await repositoryWith(act);
-    await dieWriting(await dyingSource(repository, 'tree-switched'), EDITS);
+  it('is as before after an interrupted write and a restart', async () => {
+    const repository = await repositoryWith(commands);
+    await interruptWrite(await interruptedSource(repository, 'tree-switched'), EDITS);
     await restart(repository);
     await expectStatus(repository, '');
     expect([await read(repository, 'ds/apps/web.yaml'), await read(repository, 'ds/apps/new.yaml')]).toEqual([
@@ -72,8 +72,8 @@ describe.each([
   });
 });
 
-describe('a repository that was made where names do not differ by case', () => {
-  it('is written to name by name: a new file takes the place of no other', async () => {
+describe('a repository with core.ignoreCase', () => {
+  it('has a new file beside one whose name differs only by case', async () => {
     const repository = await repositoryWith([['config', 'core.ignoreCase', 'true']]);
     const source = await openSource(join(repository.folder, 'ds'));
     await publishOne(source, { 'apps/WEB.yaml': 'a: other\n' });
@@ -90,7 +90,7 @@ describe('a repository that was made where names do not differ by case', () => {
   });
 });
 
-describe('two new files of one publish whose names differ by case alone', () => {
+describe('two new files of one write whose names differ only by case', () => {
   async function publishing(ignoresCase: string, branch: string) {
     const repository = await repositoryWith([
       ['config', 'core.ignoreCase', ignoresCase],
@@ -101,7 +101,7 @@ describe('two new files of one publish whose names differ by case alone', () => 
     return { repository, published: publisher.publish(await reader.head(), drafts) };
   }
 
-  it('are refused where they would share a file', async () => {
+  it('are refused if they would share a file of the work tree', async () => {
     const { repository, published } = await publishing('true', 'main');
     await expect(published).rejects.toMatchObject({
       kind: 'conflict',
@@ -113,17 +113,17 @@ describe('two new files of one publish whose names differ by case alone', () => 
   });
 
   it.each([
-    { why: 'names differ by case', ignoresCase: 'false', branch: 'main' },
-    { why: 'the branch is not checked out', ignoresCase: 'true', branch: 'other' },
-  ])('are written where $why', async ({ ignoresCase, branch }) => {
+    { condition: 'core.ignoreCase is off', ignoresCase: 'false', branch: 'main' },
+    { condition: 'the branch is not checked out', ignoresCase: 'true', branch: 'other' },
+  ])('are written if $condition', async ({ ignoresCase, branch }) => {
     const { repository, published } = await publishing(ignoresCase, branch);
     expect(await published).toHaveLength(2);
     await expectStatus(repository, '');
   });
 });
 
-describe('a repository whose patterns match in either case', () => {
-  it('has no uncommitted work that git status does not show', async () => {
+describe('a repository whose attributes match in either case', () => {
+  it('is written to, since its converted file does not count as uncommitted work', async () => {
     const repository = repositoryAt((await newRepository()).folder);
     await repository.commit({ ...FILES, '.gitattributes': '*.YAML text eol=crlf\n' });
     await repository.git('config', 'core.ignoreCase', 'true');
@@ -137,11 +137,11 @@ describe('a repository whose patterns match in either case', () => {
   });
 });
 
-/** All that was asked for has happened before the manager comes: the index is as these settings make it. */
-async function repositoryWith(act: readonly string[][]): Promise<TestRepository> {
+/** A repository in which these git commands ran, and whose index was written with the new settings. */
+async function repositoryWith(commands: readonly string[][]): Promise<TestRepository> {
   const repository = repositoryAt((await newRepository()).folder);
   await repository.commit(FILES);
-  for (const args of act) await repository.git(...args);
+  for (const args of commands) await repository.git(...args);
   await repository.git('update-index', '--force-write-index');
   await repository.git('status', '--porcelain');
   onTestFinished(async () => {
@@ -150,6 +150,6 @@ async function repositoryWith(act: readonly string[][]): Promise<TestRepository>
   return repository;
 }
 
-async function expectStatus({ git }: TestRepository, expected: string): Promise<void> {
-  expect(await git('status', '--porcelain', '--untracked-files=all')).toBe(expected);
+async function expectStatus(repository: TestRepository, expected: string): Promise<void> {
+  expect(await status(repository)).toBe(expected);
 }

@@ -1,4 +1,4 @@
-import { cp, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { statusOf, WEB, webId } from '../support/fleet-with-history.ts';
@@ -8,6 +8,7 @@ import { copyData, RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 import { Worker } from '../support/worker.ts';
+import { refuseRecord } from './refuse-record.ts';
 
 const recordAt = ({ bare }: TestOrigin): Promise<string> =>
   bare.git('for-each-ref', '--format=%(objectname)', RECORD);
@@ -93,7 +94,7 @@ describe('a manager that comes back after another one has served its devices', (
     await expectFollows(worker, again);
   });
 
-  it('with new defaults in its settings applies them with higher ids once origin is back', async () => {
+  it('with new defaults while origin is unreachable applies them, with higher ids, once origin is back', async () => {
     const { origin, first, worker, id } = await servedOrigin();
     await first.stop();
     const theirs = await failOver(origin, worker, []);
@@ -165,9 +166,7 @@ describe('a data folder that was restored from an old copy, with its mirror', ()
 describe('a record that is newer at origin than in the mirror', () => {
   it('is the one from which a lost store continues', async () => {
     const { first } = await servedOrigin();
-    await expect
-      .poll(async () => (await statusOf(first)).ids_record.revision)
-      .toBe((await statusOf(first)).revision_applied);
+    await expect.poll(() => isRecorded(first)).toBe(true);
     const old = await mirrorOf(first).git('rev-parse', RECORD);
     await first.post(`${WEB}/restart`);
     const id = await webId(first);
@@ -181,18 +180,16 @@ describe('a record that is newer at origin than in the mirror', () => {
 });
 
 describe('an origin that does not accept the record any more', () => {
-  const HOOK = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
-
   async function refusedOrigin() {
     const served = await servedOrigin();
     const { origin, first, worker } = served;
     await expect.poll(() => recordAt(origin)).not.toBe('');
-    await writeFile(join(origin.url, 'hooks/update'), HOOK, { mode: 0o755 });
+    const acceptAgain = await refuseRecord(origin);
     await first.post(`${WEB}/restart`);
     await worker.poll(first);
     const id = await webId(first);
     await first.stop();
-    return { ...served, id };
+    return { ...served, id, acceptAgain };
   }
 
   it('leaves the newer record to the mirror, from which a lost store takes its ids', async () => {
@@ -204,8 +201,8 @@ describe('an origin that does not accept the record any more', () => {
   });
 
   it('and later accepts one of another manager: that one counts', async () => {
-    const { origin, first, worker } = await refusedOrigin();
-    await rm(join(origin.url, 'hooks/update'));
+    const { origin, first, worker, acceptAgain } = await refusedOrigin();
+    await acceptAgain();
     const theirs = await failOver(origin, worker, ['web:3']);
     const again = await first.restart();
     expect((await statusOf(again)).ids_seeded).toMatchObject({ cause: 'another-store', record: 'used' });
@@ -237,12 +234,12 @@ describe('two managers with a store each that run at once', () => {
   });
 });
 
-describe('an object at origin in the place of the record', () => {
+describe('what is not a record but has its name at origin', () => {
   it.each([
     ['a blob', async ({ bare }: TestOrigin) => bare.git('hash-object', '-w', 'HEAD')],
     ['a tree', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main^{tree}')],
     ['a commit of the branch', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main')],
-  ])('%s, is replaced by a new record, which the status reports', async (_name, make) => {
+  ])('%s is replaced by a new record, which the status reports', async (_name, make) => {
     const { origin, first } = await servedOrigin();
     await expect.poll(() => recordAt(origin)).not.toBe('');
     const other = await make(origin);

@@ -172,7 +172,7 @@ describe('a restart', () => {
     expect((await readdir(manager.dataFolder)).sort()).not.toContain('mirror.git.new');
   });
 
-  it('with a branch whose name begins with that of the branch followed before follows the new one', async () => {
+  it('with GIT_BRANCH main/next after main, which git cannot have at once, follows the new branch', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await origin.person.git('switch', '--quiet', '-c', 'next');

@@ -199,7 +199,7 @@ describe('a branch at origin', () => {
     await expectRecovered(manager, origin);
   });
 
-  it('that another repository replaced is applied as a rewritten history, and ids rise', async () => {
+  it('of a repository that replaced another one is applied as a rewritten history, and ids rise', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const before = (await manager.get(WEB)).body.app_id;

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { refuseRecord } from './refuse-record.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
 
@@ -104,8 +105,7 @@ describe('the record of ids at origin', () => {
 
   it('is kept in the mirror if origin refuses it, is logged once, and hinders nothing', async () => {
     const origin = await testOrigin(SMALL_FLEET);
-    const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\necho branches only >&2\nexit 1\n';
-    await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    await refuseRecord(origin);
     const manager = await startFollower(origin);
     for (const image of ['a:1', 'a:2']) {
       expect((await manager.put('/api/v2/apps/web/update', { container_image: image })).status).toBe(202);
@@ -127,8 +127,7 @@ describe('the record of ids at origin', () => {
 
   it('still raises the floor if origin refuses it, the clock was set back and the store was lost', async () => {
     const origin = await testOrigin(SMALL_FLEET);
-    const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
-    await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    await refuseRecord(origin);
     const ahead = await startFollower(origin, { now: () => Date.now() + 86_400_000 });
     const { body: before } = await ahead.get('/api/v2/apps/web');
     await expect.poll(() => problemOf(ahead)).toContain('kept only in the mirror');
@@ -144,8 +143,7 @@ describe('the record of ids at origin', () => {
 
   it('is still reported as a problem after a restart if origin has not accepted it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
-    const hook = '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n';
-    await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    await refuseRecord(origin);
     const manager = await startFollower(origin);
     await expect.poll(() => problemOf(manager)).not.toBe('');
     const next = await manager.restart();
@@ -203,11 +201,10 @@ describe('the record of ids at origin', () => {
 
   it('is sent once origin accepts it again, and the log reports that', async () => {
     const origin = await testOrigin(SMALL_FLEET);
-    const hook = join(origin.url, 'hooks/update');
-    await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
+    const acceptAgain = await refuseRecord(origin);
     const manager = await startFollower(origin);
     await expect.poll(() => logged(manager, 'ids are not recorded').length).toBe(1);
-    await rm(hook);
+    await acceptAgain();
     await manager.post('/api/v2/apps/web/restart');
     await expect.poll(() => logged(manager, 'ids are recorded again').length).toBe(1);
     expect(await problemOf(manager)).toBe('');

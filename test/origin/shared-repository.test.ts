@@ -1,4 +1,4 @@
-import { cp, rm, writeFile } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { idsOf, logged, statusOf, WEB, webId } from '../support/fleet-with-history.ts';
@@ -8,6 +8,7 @@ import { copyData, RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 import { recordFiles, sectionOf } from '../support/record-files.ts';
+import { refuseRecord } from './refuse-record.ts';
 
 /** What one of the managers follows, and its section of the record. */
 interface Line {
@@ -141,12 +142,11 @@ describe.each(LAYOUTS)('two managers of one repository with $layout', ({ lines }
   it('leave a record that origin refused in the mirror, which counts although the other wrote to origin since', async () => {
     const [origin, one, other] = await startBoth(lines);
     await expect.poll(() => isRecorded(origin, one, first)).toBe(true);
-    const hook = join(origin.url, 'hooks/update');
-    await writeFile(hook, '#!/bin/sh\ncase "$1" in refs/heads/*) exit 0 ;; esac\nexit 1\n', { mode: 0o755 });
+    const acceptAgain = await refuseRecord(origin);
     await one.post(`${WEB}/restart`);
     const id = await webId(one);
     await one.stop();
-    await rm(hook);
+    await acceptAgain();
     for (let round = 0; round < 2; round++) {
       await other.post(`${WEB}/restart`);
       await expect.poll(() => isRecorded(origin, other, second)).toBe(true);

@@ -10,7 +10,7 @@ const UPDATE = '/api/v2/apps/web/update';
 const trackingLock = ({ dataFolder }: TestManager): string =>
   join(dataFolder, 'mirror.git/refs/remotes/origin/main.lock');
 
-describe('a push that fails after it was sent', () => {
+describe('a push that ends with an error', () => {
   it.each([
     'error: RPC failed; curl 56 OpenSSL SSL_read: Connection reset by peer, errno 104',
     'sh: 1: mail: not found',
@@ -50,7 +50,7 @@ describe('a write whose push arrived while the branch in the mirror is blocked',
     expect(reply.body.container_image).toBe('followed:1');
   });
 
-  it('for good, gets 503 as published but not applied, and is applied once the mirror is repaired', async () => {
+  it('by a lock that cannot be removed, gets 503 as published but not applied, and is applied later', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await mkdir(join(trackingLock(manager), 'in-the-way'), { recursive: true });

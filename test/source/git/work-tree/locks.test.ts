@@ -180,7 +180,7 @@ describe('lock files', () => {
 });
 
 describe('two managers on one checkout', () => {
-  it('do not touch the unfinished write of the other one while it runs, and undo it once that one is dead', async () => {
+  it('leave the unfinished write of the other one alone while that runs, and undo it once that is dead', async () => {
     const repository = await testRepository();
     const base = await repository.commit(FILES);
     const first = await openSource(join(repository.folder, 'ds'), null, {

@@ -14,7 +14,6 @@ const OTHERS = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'other\n' };
 const WRITE = { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n\n' };
 
 const dsOf = ({ folder }: TestRepository): string => join(folder, 'ds');
-const headOf = ({ git }: TestRepository): Promise<string> => git('symbolic-ref', 'HEAD');
 
 /** Two branches that differ outside of the folder; `main` is checked out. */
 async function twoBranches() {
@@ -110,7 +109,7 @@ describe('a user who switches branches during a write', () => {
     });
     await repository.git('read-tree', '-u', '-m', 'main', 'other');
     await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'moved-on' });
-    expect(await headOf(repository)).toBe('refs/heads/other');
+    expect(await repository.git('symbolic-ref', 'HEAD')).toBe('refs/heads/other');
     expect(await repository.git('rev-parse', 'main')).toBe(base);
     expect(await status(repository)).toBe('');
   });
@@ -255,18 +254,6 @@ describe('after the branch has moved', () => {
     const refused = await publishOne(source, WRITE).catch((error: unknown) => error);
     const head = await repository.git('rev-parse', 'HEAD');
     expect(refused).toMatchObject({ kind: 'unavailable', details: { commits: [head] } });
-  });
-});
-
-describe('a second index that a killed git left behind', () => {
-  it('does not block a write, and neither does its lock', async () => {
-    const { repository } = await twoBranches();
-    for (const name of ['holdfast-index', 'holdfast-index.lock'])
-      await writeFile(join(repository.folder, '.git', name), 'half an index');
-    const source = await openSource(dsOf(repository));
-    const id = await publishOne(source, WRITE);
-    expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
-    expect(await status(repository)).toBe('');
   });
 });
 

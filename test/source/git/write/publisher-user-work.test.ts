@@ -1,41 +1,13 @@
-import { createHash } from 'node:crypto';
 import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CheckoutSource } from '../../../../src/source/git/checkout.ts';
-import { openObjects } from '../../../../src/source/git/read/objects.ts';
-import { writtenFiles } from '../../../../src/source/git/work-tree/work-tree.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
-import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
-import { contextAt, draftOf, faultsAt, openSource, publishOne, status, write } from '../support.ts';
-
-const FILES = { 'ds/apps/web.yaml': 'a\n', 'ds/apps/cron.yaml': 'c\n', 'else.txt': 'e\n' };
-
-async function start() {
-  const repository = await testRepository();
-  const base = await repository.commit(FILES);
-  return { repository, base, source: await openSource(join(repository.folder, 'ds')) };
-}
-
-/** What a refused write must leave as it was: a hash of each file, the index, HEAD and the status. */
-async function stateOf(repository: TestRepository): Promise<Record<string, string>> {
-  const { folder, git } = repository;
-  const files = (await git('ls-files', '-z', '--cached', '--others')).split('\0').filter(Boolean);
-  const hashes = files.map(async (path) => {
-    const bytes = await readFile(join(folder, path)).catch(async () =>
-      readlink(join(folder, path)).catch(() => 'gone'),
-    );
-    return [path, createHash('sha1').update(bytes).digest('hex')] as const;
-  });
-  return {
-    ...Object.fromEntries(await Promise.all(hashes)),
-    index: await git('ls-files', '--stage'),
-    head: await git('rev-parse', 'HEAD'),
-    status: await status(repository),
-  };
-}
+import { type TestRepository, testRepository } from '../../../support/git.ts';
+import { faultsAt, openSource, publishOne, write } from '../support.ts';
+import { FILES, start, stateOf } from './user-work.ts';
 
 /** The edits of a write, the work that it meets, and the paths that conflict: all that it edits, unless given. */
 type Row = [
@@ -178,68 +150,6 @@ describe('a folder that a user moved, leaving a symlink in its place', () => {
   );
 });
 
-describe('an unfinished rebase of the followed branch', () => {
-  it.each([
-    { name: 'with the merge backend', options: ['--merge'], isLinked: false },
-    { name: 'with the apply backend', options: ['--apply'], isLinked: false },
-    { name: 'in another work tree', options: ['--merge'], isLinked: true },
-  ])('$name makes a write a conflict until it is over', async ({ options, isLinked }) => {
-    const { repository } = await start();
-    await repository.git('branch', 'side');
-    await repository.commit({ 'else.txt': 'main' });
-    await repository.git('switch', '--quiet', 'side');
-    await repository.commit({ 'else.txt': 'side' });
-    const linked = join(await temporaryFolder(), 'linked');
-    if (isLinked) await repository.git('worktree', 'add', '--quiet', linked, 'main');
-    else await repository.git('switch', '--quiet', 'main');
-    const rebased = isLinked ? repositoryAt(linked) : repository;
-    await expect(rebased.git('rebase', ...options, 'side')).rejects.toThrow();
-    const source = await openSource(join(repository.folder, 'ds'), 'main');
-    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
-      kind: 'conflict',
-      message: expect.stringMatching(/main is being rebased/),
-    });
-    await rebased.git('rebase', '--skip');
-    await rebased.git('switch', '--quiet', '--detach');
-    await publishOne(source, { 'apps/web.yaml': 'b\n' });
-    expect(await repository.git('log', '-1', '--format=%an', 'main')).toBe('Olga');
-  });
-});
-
-describe('unmerged files in the index', () => {
-  it('of an unfinished merge make a write a conflict that changes nothing, until the merge is aborted', async () => {
-    const { repository, source } = await start();
-    await repository.git('switch', '--quiet', '-c', 'side');
-    await repository.commit({ 'else.txt': 'side' });
-    await repository.git('switch', '--quiet', 'main');
-    await repository.commit({ 'else.txt': 'main' });
-    await expect(repository.git('merge', 'side')).rejects.toThrow();
-    const before = await stateOf(repository);
-    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
-      kind: 'conflict',
-      message: expect.stringMatching(/merge/),
-    });
-    expect(await stateOf(repository)).toEqual(before);
-    await repository.git('merge', '--abort');
-    await publishOne(source, { 'apps/web.yaml': 'b\n' });
-  });
-
-  it('of a stash with conflicts are not reported as a merge, since there is nothing to abort', async () => {
-    const { repository, source } = await start();
-    await write(repository, 'else.txt', 'mine');
-    await repository.git('stash');
-    await repository.commit({ 'else.txt': 'main' });
-    await expect(repository.git('stash', 'pop')).rejects.toThrow();
-    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
-      kind: 'conflict',
-      message: expect.stringMatching(/conflicts .*stash.*; resolve and stage them/),
-    });
-    await repository.git('add', 'else.txt');
-    await publishOne(source, { 'apps/web.yaml': 'b\n' });
-    expect(await repository.git('status', '--porcelain')).toBe('M  else.txt');
-  });
-});
-
 describe("a user's work on other files", () => {
   it('stays byte for byte on the disk and in the index', async () => {
     const { repository, source } = await start();
@@ -350,36 +260,5 @@ describe("a user's work that begins after the write has checked for it", () => {
     });
     expect(await stateOf(repository)).toEqual(await states[0]);
     expect(await repository.git('rev-parse', 'main')).toBe(base);
-  });
-});
-
-it('asks git once about a folder in which a write changes many files, and still finds a conflict in each', async () => {
-  const repository = await testRepository();
-  const paths = Array.from({ length: 100 }, (_, index) => `groups/g${index}.yaml`);
-  const base = await repository.commit(Object.fromEntries(paths.map((path) => [`ds/${path}`, 'a\n'])));
-  const source = await openSource(join(repository.folder, 'ds'));
-  const objects = openObjects(contextAt(repository.folder));
-  onTestFinished(() => objects.close());
-  const asked: string[] = [];
-  const info = (expression: string) => {
-    asked.push(expression);
-    return objects.info(expression);
-  };
-  const edits = [...paths, 'groups/new.yaml', 'apps/one.yaml'].map((path) => ({ path, text: 'b\n' }));
-  const checkout = { repository: source.repository, objects: { ...objects, info } };
-  const written = await writtenFiles(checkout, base, edits);
-  expect(asked).toEqual([`${base}:ds/groups`, `${base}:ds/apps/one.yaml`]);
-  expect([...written.values()].filter(Boolean)).toHaveLength(100);
-  const head = await source.reader.head();
-  const draft = { ...draftOf({}), edits };
-  await rm(join(repository.folder, 'ds/groups/g7.yaml'));
-  await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
-    kind: 'conflict',
-    details: { paths: ['groups/g7.yaml'] },
-  });
-  await write(repository, 'ds/groups/new.yaml', 'mine');
-  await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
-    kind: 'conflict',
-    details: { paths: ['groups/new.yaml', 'groups/g7.yaml'] },
   });
 });

@@ -12,8 +12,8 @@ async function mark(): Promise<string> {
   return (await store.state()).mark ?? '';
 }
 
-/** Keys of what changed since: applied, and gone. */
-async function changedSince(since: string): Promise<[applied: string[], gone: string[]] | null> {
+/** The sorted keys of the objects that were changed and deleted since a mark; null if the store does not know. */
+async function changedSince(since: string): Promise<[changed: string[], deleted: string[]] | null> {
   const changes = await store.changedObjects(since);
   if (changes === null) return null;
   const keys = (list: readonly { kind: 'app' | 'device_group'; name: string }[]): string[] =>
@@ -27,8 +27,8 @@ beforeEach(async () => {
   await pass(store, [appStep('web', app('v1')), appStep('db', app('v1')), groupStep('edge', group('web'))]);
 });
 
-describe('what changed in a store that many managers share', () => {
-  it('is told alone, and nothing where nothing changed', async () => {
+describe('changedObjects of a store in MongoDB', () => {
+  it('returns just the objects that changed since the mark, none if nothing changed', async () => {
     const since = await mark();
     expect(await changedSince(since)).toEqual([[], []]);
     await pass(store, [appStep('web', app('v2')), appStep('gone', app('x'))], 'r2');
@@ -38,7 +38,7 @@ describe('what changed in a store that many managers share', () => {
     expect(await changedSince(between)).toEqual([[], ['app/gone']]);
   });
 
-  it('has what restarts and prunes raised, and what a seeding dropped', async () => {
+  it('includes objects whose ids a restart or prune has raised, and apps that a seeding has removed', async () => {
     const since = await mark();
     await store.restartApp('db', CONTEXT);
     await store.pruneGroup('edge', CONTEXT);
@@ -49,8 +49,11 @@ describe('what changed in a store that many managers share', () => {
     expect(await changedSince(since)).toEqual([['app/db', 'device_group/edge'], ['app/web']]);
   });
 
-  it('is not told of a store without a write, nor of a mark that the head has forgotten', async () => {
+  it('cannot be asked before the first write, when there is no mark', async () => {
     expect((await calmStore(new ModelDatabase()).state()).mark).toBeNull();
+  });
+
+  it('returns null for a mark that the head no longer remembers, after 64 writes', async () => {
     const since = await mark();
     for (let write = 0; write < 63; write += 1) await store.markAttempted('r', AT);
     expect(await changedSince(since)).toEqual([[], []]);
@@ -58,7 +61,7 @@ describe('what changed in a store that many managers share', () => {
     expect(await changedSince(since)).toBeNull();
   });
 
-  it('is not told after a restore, neither before nor after the version is reached again', async () => {
+  it('returns null for a mark read before a backup was restored, also once its version is reached again', async () => {
     const backup = structuredClone(database.primary);
     await pass(store, [appStep('web', app('v2'))], 'r2');
     const since = await mark();
@@ -71,7 +74,7 @@ describe('what changed in a store that many managers share', () => {
     expect(await changedSince(since)).toBeNull();
   });
 
-  it('is there after a backup of the moment between a write and its changes is restored', async () => {
+  it('recovers an unsettled write from a restored backup', async () => {
     const before = structuredClone(database.primary);
     await pass(store, [appStep('web', app('v2'))], 'r2');
     const after = structuredClone(database.primary);
@@ -88,8 +91,8 @@ describe('what changed in a store that many managers share', () => {
   });
 });
 
-describe('counters that changed', () => {
-  it('are read alone, and all where each counts as changed', async () => {
+describe('counters of a store in MongoDB', () => {
+  it('reads only the counters that changed, and all of them after a seeding', async () => {
     let read: string[] = [];
     const counting = calmStore(database, (documents) =>
       wrap(documents, {
@@ -109,11 +112,11 @@ describe('counters that changed', () => {
     expect(read).toHaveLength(3);
   });
 
-  it('are all there where a seeding comes between', async () => {
+  it('returns all counters if a seeding happens during the read', async () => {
     const { idSequence } = await store.state();
     await store.restartApp('db', CONTEXT);
     let isFirst = true;
-    const late = calmStore(database, (documents) =>
+    const interrupted = calmStore(database, (documents) =>
       wrap(documents, {
         objectsSince: async (...scan) => {
           const found = await documents.objectsSince(...scan);
@@ -127,11 +130,11 @@ describe('counters that changed', () => {
         },
       }),
     );
-    expect(await late.counters(idSequence)).toHaveLength(4);
+    expect(await interrupted.counters(idSequence)).toHaveLength(4);
   });
 });
 
-it('reads no objects for a pass that another one has overtaken', async () => {
+it('rejects a pass with an outdated sequence before it reads any object', async () => {
   let reads = 0;
   const counting = calmStore(database, (documents) =>
     wrap(documents, {

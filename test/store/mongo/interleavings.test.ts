@@ -9,13 +9,14 @@ import { AT, app, appStep, CONTEXT, group, groupStep } from '../contract/support
 import { MarkFollower } from './mark-follower.ts';
 import { drain, type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
 
-/** What one of two managers is asked for. A push moves the branch; a pass brings the store to it. */
+/** What one of the two managers does. A push moves the branch; a pass applies what it points to. */
 type Action = { manager: 0 | 1; do: 'push' | 'pass' | 'restart' | 'prune' | 'prune-all' };
 
-interface Life {
+/** A random run of the model. */
+interface Run {
   actions: Action[];
   fates: Fate[];
-  /** After so many commands the first manager is dead; it never answers again. */
+  /** The number of commands after which the first manager is dead: all later ones fail. */
   death: number;
   /** Characters of changes that a head carries itself: all of them, or none. */
   inlineLimit: number;
@@ -25,7 +26,7 @@ const RUNS = Number(process.env['HOLDFAST_TEST_RUNS'] ?? 400);
 
 const ACTIONS = ['push', 'push', 'pass', 'pass', 'pass', 'restart', 'prune', 'prune-all'] as const;
 
-const anyLife: fc.Arbitrary<Life> = fc.record({
+const anyRun: fc.Arbitrary<Run> = fc.record({
   actions: fc.array(
     fc.record({ manager: fc.constantFrom(0 as const, 1 as const), do: fc.constantFrom(...ACTIONS) }),
     { minLength: 2, maxLength: 9 },
@@ -41,7 +42,7 @@ const anyLife: fc.Arbitrary<Life> = fc.record({
   death: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 1, max: 40 })),
 });
 
-/** What the files say at a revision: each changes two apps and the order of the group. */
+/** The objects at a revision; each revision changes both apps and the order of the group's list. */
 function contentsAt(revision: number) {
   const members = revision % 2 === 0 ? ['web', 'db'] : ['db', 'web'];
   return { web: app(`web:${revision}`), db: app(`db:${revision}`), edge: group(...members) };
@@ -57,29 +58,25 @@ function stepsTo(revision: number): Step[] {
   return [appStep('db', db), appStep('web', web), groupStep('edge', edge)];
 }
 
-/** A fleet of two managers on one database, and what the world knows of it. */
+/** Two managers on one database, a device, a follower, and everything that was observed so far. */
 class World {
   readonly database = new ModelDatabase();
   readonly stores: Store[];
   readonly follower: MarkFollower;
   /** The newest revision of the branch. */
   branch = 0;
-  /** Every content that was ever shown under an id. */
+  /** The content that each id was first shown with. */
   readonly shown = new Map<string, string>();
-  /** The revision of each claim, by its sequence. */
+  /** The claimed revisions by their sequence. */
   readonly claims = new Map<number, number>();
-  readonly given: { prune: number[]; unknownPrunes: number; unknownRestarts: number; restarts: number } = {
-    prune: [],
-    unknownPrunes: 0,
-    unknownRestarts: 0,
-    restarts: 0,
-  };
+  /** Acknowledged restarts and the ids of acknowledged prunes; `unknown…` counts those that failed and may have happened. */
+  readonly acknowledged = { pruneIds: [] as number[], unknownPrunes: 0, restarts: 0, unknownRestarts: 0 };
   readonly #scheduler: Scheduler;
   readonly #mistake: Mistake | null;
   readonly #inlineLimit: number;
   #writers = 0;
 
-  constructor(scheduler: Scheduler, { fates, death, inlineLimit }: Life, mistake: Mistake | null) {
+  constructor(scheduler: Scheduler, { fates, death, inlineLimit }: Run, mistake: Mistake | null) {
     this.#scheduler = scheduler;
     this.#mistake = mistake;
     this.follower = new MarkFollower(mistake === 'mark after changes');
@@ -96,7 +93,7 @@ class World {
     ];
   }
 
-  /** A manager's store on the model. */
+  /** Opens a manager's store on the model. */
   open(nextFate: () => Fate): Store {
     const { database } = this;
     const options = { database, scheduler: this.#scheduler, nextFate, mistake: this.#mistake };
@@ -112,12 +109,12 @@ class World {
     });
   }
 
-  /** The first revision, before anything can fail. */
+  /** Applies the first revision, without faults. */
   async begin(): Promise<void> {
     await this.pass(this.open(() => 'ok'));
   }
 
-  /** Does it; that a call may fail is part of the model. */
+  /** Carries out an action, which may fail. */
   async act({ manager, do: what }: Action): Promise<void> {
     const store = this.stores[manager] as Store;
     if (what === 'push') this.branch += 1;
@@ -126,7 +123,7 @@ class World {
     else await this.#prune(store, what);
   }
 
-  /** A pass as the reconciler does it: the sequence first, then the branch. */
+  /** A pass as the reconciler runs it: it reads the sequence first, then the branch. */
   async pass(store: Store): Promise<void> {
     const early = this.branch;
     const { sequence } = await store.state();
@@ -146,10 +143,10 @@ class World {
 
   async #restart(store: Store): Promise<void> {
     try {
-      if ((await store.restartApp('web', CONTEXT)) !== null) this.given.restarts += 1;
+      if ((await store.restartApp('web', CONTEXT)) !== null) this.acknowledged.restarts += 1;
     } catch (error) {
-      refuseOthers(error);
-      this.given.unknownRestarts += 1;
+      requireExpected(error);
+      this.acknowledged.unknownRestarts += 1;
     }
   }
 
@@ -159,15 +156,15 @@ class World {
         what === 'prune'
           ? (await store.pruneGroup('edge', CONTEXT))?.value.pruneId
           : (await store.pruneAll(CONTEXT)).value['edge'];
-      if (id !== undefined) this.given.prune.push(id);
+      if (id !== undefined) this.acknowledged.pruneIds.push(id);
     } catch (error) {
-      refuseOthers(error);
-      this.given.unknownPrunes += 1;
+      requireExpected(error);
+      this.acknowledged.unknownPrunes += 1;
     }
   }
 
-  /** A device asks one manager and then the other, and so on; ids and revisions never go down under it. */
-  async device(rounds: number): Promise<void> {
+  /** A device that polls both managers in turn; checks that neither ids nor revisions ever fall. */
+  async pollAsDevice(rounds: number): Promise<void> {
     let last: GroupInfo | null = null;
     for (let round = 0; round < rounds; round += 1) {
       try {
@@ -176,17 +173,18 @@ class World {
         if (last !== null) expectNotOlder(info, last);
         last = info ?? last;
       } catch (error) {
-        refuseOthers(error);
+        requireExpected(error);
       }
     }
   }
 
+  /** The follower reads the changes of the second manager's store. */
   async follow(rounds: number): Promise<void> {
     for (let round = 0; round < rounds; round += 1)
       await ignoringFaults(this.follower.follow(this.stores[1] as Store));
   }
 
-  /** One reply is one version of the group, and no id was ever shown with another content. */
+  /** Checks that a reply is one version of its group, and that none of its ids was shown with other content before. */
   check(info: GroupInfo | null): void {
     if (info === null) return;
     const expected = contentsAt(Number(info.revision));
@@ -204,7 +202,7 @@ class World {
     this.shown.set(key, text);
   }
 
-  /** When everything is over, and nothing fails any more. */
+  /** Applies the branch without faults, and compares the result with everything that was acknowledged. */
   async checkEnd(): Promise<void> {
     const store = this.open(() => 'ok');
     await this.pass(store);
@@ -215,11 +213,11 @@ class World {
     expect(this.follower.objects).toEqual(contentsByKey(this.branch));
     const inOrder = [...this.claims].sort(([a], [b]) => a - b).map(([, revision]) => revision);
     expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b));
-    const { prune, unknownPrunes, restarts, unknownRestarts } = this.given;
+    const { pruneIds, unknownPrunes, restarts, unknownRestarts } = this.acknowledged;
     const pruneId = info?.group.pruneId ?? 0;
-    expect(new Set(prune).size).toBe(prune.length);
-    expect(pruneId).toBeGreaterThanOrEqual(1 + prune.length);
-    expect(pruneId).toBeLessThanOrEqual(1 + prune.length + unknownPrunes);
+    expect(new Set(pruneIds).size).toBe(pruneIds.length);
+    expect(pruneId).toBeGreaterThanOrEqual(1 + pruneIds.length);
+    expect(pruneId).toBeLessThanOrEqual(1 + pruneIds.length + unknownPrunes);
     const web = info?.apps.find(({ name }) => name === 'web')?.appId ?? 0;
     const db = info?.apps.find(({ name }) => name === 'db')?.appId ?? 0;
     // `db` rises once for each revision that was applied, `web` also once for each restart.
@@ -242,28 +240,28 @@ function expectNotOlder(info: GroupInfo | null, last: GroupInfo): void {
 }
 
 async function ignoringFaults(call: Promise<unknown>): Promise<void> {
-  await call.catch(refuseOthers);
+  await call.catch(requireExpected);
 }
 
-/** A call may be refused because the database was away, or another manager was faster. */
-function refuseOthers(error: unknown): void {
+/** Rethrows all errors but those of a failing database and of a manager that was faster. */
+function requireExpected(error: unknown): void {
   if (!['unavailable', 'conflict'].includes(kindOf(error))) throw error;
 }
 
 function property(mistake: Mistake | null) {
-  return fc.asyncProperty(fc.scheduler(), anyLife, async (scheduler, life) => {
-    const world = new World(scheduler, life, mistake);
+  return fc.asyncProperty(fc.scheduler(), anyRun, async (scheduler, run) => {
+    const world = new World(scheduler, run, mistake);
     await scheduler.waitFor(world.begin());
     const managers = [0, 1].map(async (manager) => {
-      for (const action of life.actions) if (action.manager === manager) await world.act(action);
+      for (const action of run.actions) if (action.manager === manager) await world.act(action);
     });
-    await scheduler.waitFor(Promise.all([...managers, world.device(4), world.follow(4)]));
+    await scheduler.waitFor(Promise.all([...managers, world.pollAsDevice(4), world.follow(4)]));
     await drain(scheduler);
     await scheduler.waitFor(world.checkEnd());
   });
 }
 
-describe('two managers, in any order of their commands, with any of them failing', () => {
+describe('two managers whose commands run in any order and can fail', () => {
   it('keep the rules of ids, and every reply is one version of its group', async () => {
     await fc.assert(property(null), { numRuns: RUNS });
   }, 120_000);
@@ -276,7 +274,7 @@ describe('two managers, in any order of their commands, with any of them failing
     'head before sequence',
     'mark after changes',
   ])(
-    'would not, with this mistake: %s',
+    'break these rules with the mistake "%s"',
     async (mistake) => {
       const result = await fc.check(property(mistake), { numRuns: 20_000, endOnFailure: true, seed: 2 });
       expect(result.failed).toBe(true);

@@ -2,23 +2,26 @@ import { expect } from 'vitest';
 import type { App } from '../../../src/desired/app.ts';
 import type { Store } from '../../../src/store/store.ts';
 
-/** A manager that keeps what is applied, and reads what changed alone where the store can tell. */
+/** Keeps a copy of the applied objects, and reads only what changed if the store knows it. */
 export class MarkFollower {
   readonly #isLate: boolean;
   #mark: string | null = null;
   #objects = new Map<string, unknown>();
 
-  /** `isLate` plants a mistake: the mark is taken after what changed was read. */
+  /** `isLate` plants a mistake: the mark is read after the changes. */
   constructor(isLate: boolean) {
     this.#isLate = isLate;
   }
 
-  /** Contents by key. */
+  /** The copied contents by key. */
   get objects(): Record<string, unknown> {
     return Object.fromEntries(this.#objects);
   }
 
-  /** Looks once. What was applied before is known after it: the images of the app `web` name the revision. */
+  /**
+   * Brings the copy up to date, and checks that it is not older than the applied revision, which the image of the app `web`
+   * names.
+   */
   async follow(store: Store): Promise<void> {
     const { mark, applied } = await store.state();
     const changes = this.#mark === null ? null : await store.changedObjects(this.#mark);

@@ -19,20 +19,30 @@ import { newFleetHead, newLease, newReportsHead } from '../../../src/store/mongo
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
-/** What becomes of one command: `late` ones fail at once, and happen long after. */
+/**
+ * What becomes of a command: it succeeds (`ok`); its connection breaks before or after it is executed; or its connection
+ * breaks and it is executed much later (`late`).
+ */
 export type Fate = 'ok' | 'before' | 'after' | 'late';
 
-/** Turns of others until a late command happens. */
+/** Scheduler turns until a late command is executed. */
 const LATE = 12;
 
-/** Mistakes that can be planted: each takes away one thing that the store's safety rests on. */
+/** Mistakes that a test can plant: each removes one thing that the safety of the store depends on. */
 export type Mistake =
+  /** Replaces a head of any version. */
   | 'unguarded swap'
+  /** Writes an object over a newer one. */
   | 'unguarded put'
+  /** Marks a head of any version as settled. */
   | 'unguarded settle'
+  /** Replaces a lease of any version. */
   | 'unguarded lease'
+  /** Reads a head without its recent writers. */
   | 'forgotten writers'
+  /** A pass reads the branch before the sequence. */
   | 'head before sequence'
+  /** A follower reads the mark after the changes. */
   | 'mark after changes';
 
 interface Contents {
@@ -44,8 +54,8 @@ interface Contents {
 }
 
 /**
- * A database as MongoDB promises it to be: a change of one document happens whole, at one moment; a read sees what a
- * majority has, which is everything that was acknowledged and perhaps not yet what was done last; after an election it can be less.
+ * A database with MongoDB's promises: a change of one document is atomic; a read sees what a majority of the members
+ * has, which is every acknowledged change and perhaps not yet the last one; after an election it can be less.
  */
 export class ModelDatabase {
   #primary: Contents = {
@@ -59,7 +69,7 @@ export class ModelDatabase {
     lease: newLease(),
   };
   #majority: Contents = structuredClone(this.#primary);
-  /** Counts elections. */
+  /** The number of elections. */
   term = 0;
 
   get primary(): Contents {
@@ -70,19 +80,19 @@ export class ModelDatabase {
     return this.#majority;
   }
 
-  /** Puts it back to what `contents` were: a backup is restored. */
+  /** Restores a backup. */
   restore(contents: Contents): void {
     this.#primary = structuredClone(contents);
     this.replicate();
   }
 
-  /** Another member is primary. It has everything, but what it knows a majority to have is only this, until it hears of the others again. */
+  /** Elects another primary. It has everything, but reads show only `known` until it has heard from the other members. */
   elect(known: Contents): void {
     this.term += 1;
     this.#majority = structuredClone(known);
   }
 
-  /** The members catch up: a majority has all that was done so far. */
+  /** The members catch up: a majority has everything. */
   replicate(): void {
     this.#majority = structuredClone(this.#primary);
   }
@@ -92,12 +102,12 @@ export interface ModelOptions {
   database: ModelDatabase;
   /** Decides the order of everything that happens. */
   scheduler: Scheduler;
-  /** The fate of the next command. */
+  /** Returns the fate of the next command. */
   nextFate(): Fate;
   mistake: Mistake | null;
 }
 
-/** One manager's way to the database. Each command is on its way, happens, is replicated, and is answered, at four moments. */
+/** One manager's connection to the database. The scheduler decides when each command is executed, replicated and answered. */
 export class ModelDocuments implements Documents {
   readonly #options: ModelOptions;
 
@@ -170,7 +180,7 @@ export class ModelDocuments implements Documents {
       await this.#write(({ staged }) => void staged.delete(_id));
   }
 
-  /** Each by itself: another manager's commands come between. */
+  /** One command for each change: those of another manager can come in between. */
   async put(changes: readonly Change[]): Promise<void> {
     await Promise.all(changes.map((change) => this.#write((contents) => this.#putOne(contents, change))));
   }
@@ -220,11 +230,11 @@ export class ModelDocuments implements Documents {
     if (isNewer || this.#isMistaken('unguarded put')) objects.set(_id, structuredClone(change.document));
   }
 
-  async #read<T>(look: (contents: Contents) => T): Promise<T> {
+  async #read<T>(select: (contents: Contents) => T): Promise<T> {
     const { database, nextFate } = this.#options;
     const fate = nextFate();
     await this.#turn('read');
-    const result = look(database.majority);
+    const result = select(database.majority);
     await this.#turn('answer');
     if (fate !== 'ok') throw new HoldfastError('unavailable', 'the connection broke');
     return result;
@@ -234,7 +244,7 @@ export class ModelDocuments implements Documents {
     const { database, nextFate } = this.#options;
     const fate = nextFate();
     await this.#turn('write');
-    if (fate === 'late') void this.#later(change);
+    if (fate === 'late') void this.#executeLate(change);
     if (fate === 'before' || fate === 'late') throw new HoldfastError('unavailable', 'the connection broke');
     const result = change(database.primary);
     const replicated = this.#turn('replicate').then(() => database.replicate());
@@ -244,7 +254,7 @@ export class ModelDocuments implements Documents {
     return result;
   }
 
-  async #later<T>(change: (contents: Contents) => T): Promise<void> {
+  async #executeLate<T>(change: (contents: Contents) => T): Promise<void> {
     const { database } = this.#options;
     for (let turn = 0; turn < LATE; turn += 1) await this.#turn('late');
     change(database.primary);
@@ -260,7 +270,7 @@ export class ModelDocuments implements Documents {
   }
 }
 
-/** Lets everything happen that is under way: what is late schedules its next turn only after the one before. */
+/** Waits for everything in progress; a late command schedules each turn only after the one before. */
 export async function drain(scheduler: Scheduler): Promise<void> {
   do {
     await scheduler.waitAll();
@@ -268,7 +278,7 @@ export async function drain(scheduler: Scheduler): Promise<void> {
   } while (scheduler.count() > 0);
 }
 
-/** A store on the model in which every command happens at once and none fails; `wrap` stands before the database. */
+/** Opens a store on the model whose commands run at once and never fail; `wrap` may replace some of them. */
 export function calmStore(
   database: ModelDatabase,
   wrap: (documents: Documents) => Documents = (documents) => documents,

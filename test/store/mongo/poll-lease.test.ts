@@ -5,30 +5,37 @@ import { DocumentLease } from '../../../src/store/mongo/poll-lease.ts';
 import type { PollLease } from '../../../src/store/poll-lease.ts';
 import { drain, type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
 
-/** What happens to a manager in one interval. */
-type Event = 'well' | 'away' | 'asleep' | 'stop' | 'die';
+/**
+ * What a manager does in one interval: `poll` (its turn of the loop, in which origin answers), `fail` (the same, but origin
+ * cannot be reached), `sleep` (nothing), `stop` (gives up the lease and ends) or `die` (ends at once).
+ */
+type Event = 'poll' | 'fail' | 'sleep' | 'stop' | 'die';
 
-interface Life {
+/** A random run of the model. */
+interface Run {
   /** By manager and interval. */
   events: Event[][];
   fates: Fate[];
 }
 
 const RUNS = Number(process.env['HOLDFAST_TEST_RUNS'] ?? 400);
+/** Milliseconds between two polls of a manager. */
 const INTERVAL = 1000;
-/** Intervals in which nothing fails any more; the last ones are looked at. */
+/** Intervals with random events; after them no command fails any more. */
+const EVENTFUL = 8;
+/** Intervals without faults, which are enough for the lease to settle; the last `CHECKED` of them are checked. */
 const QUIET = 7;
-const LOOKED_AT = 2;
+const CHECKED = 2;
 const MANAGERS = 3;
 
 const anyEvent = fc.oneof(
-  { weight: 8, arbitrary: fc.constant<Event>('well') },
-  { weight: 2, arbitrary: fc.constantFrom<Event>('away', 'asleep') },
+  { weight: 8, arbitrary: fc.constant<Event>('poll') },
+  { weight: 2, arbitrary: fc.constantFrom<Event>('fail', 'sleep') },
   { weight: 1, arbitrary: fc.constantFrom<Event>('stop', 'die') },
 );
 
-const anyLife: fc.Arbitrary<Life> = fc.record({
-  events: fc.array(fc.array(anyEvent, { minLength: 8, maxLength: 8 }), {
+const anyRun: fc.Arbitrary<Run> = fc.record({
+  events: fc.array(fc.array(anyEvent, { minLength: EVENTFUL, maxLength: EVENTFUL }), {
     minLength: MANAGERS,
     maxLength: MANAGERS,
   }),
@@ -41,48 +48,49 @@ const anyLife: fc.Arbitrary<Life> = fc.record({
   ),
 });
 
-/** A manager as far as it looks at origin: the loop of `reconcile/origin-passes.ts`, without passes. */
-class Asker {
+/** What a manager does with the lease: the scheduled polls of `reconcile/origin-passes.ts`, without passes. */
+class Poller {
   readonly lease: PollLease;
   readonly id: string;
   isAlive = true;
   hasFailed = false;
-  /** The newest version that it ever wanted to replace. */
-  swapped = -1;
+  /** The newest version of the lease that it has tried to replace. */
+  #swapped = -1;
 
   constructor(id: string, documents: ModelDocuments, elapsed: () => number) {
     this.id = id;
     const swapLease: ModelDocuments['swapLease'] = (version, next) => {
-      this.swapped = Math.max(this.swapped, version);
+      this.#swapped = Math.max(this.#swapped, version);
       return documents.swapLease(version, next);
     };
-    const told = { readLease: () => documents.readLease(), swapLease };
-    this.lease = new DocumentLease({ documents: told, id, name: id, interval: INTERVAL, elapsed });
+    const observed = { readLease: () => documents.readLease(), swapLease };
+    this.lease = new DocumentLease({ documents: observed, id, name: id, interval: INTERVAL, elapsed });
   }
 
-  /** Whether it is gone for good: all that it ever asked for came to its end, and it does not hold the lease. */
+  /** Whether it can never hold the lease again: it has ended, and none of its swaps can still succeed. */
   isGone({ version, holder }: LeaseDocument): boolean {
-    return !this.isAlive && version > this.swapped && holder?.id !== this.id;
+    return !this.isAlive && version > this.#swapped && holder?.id !== this.id;
   }
 
-  /** Whether it asked origin. */
-  async live(event: Event): Promise<boolean> {
-    if (!this.isAlive || event === 'asleep') return false;
+  /** Carries out one event; resolves to whether it polled origin. */
+  async act(event: Event): Promise<boolean> {
+    if (!this.isAlive || event === 'sleep') return false;
     if (event === 'stop' || event === 'die') {
       this.isAlive = false;
       if (event === 'stop') await this.lease.release();
       return false;
     }
     if (!this.hasFailed && !(await this.lease.shouldPoll())) return false;
-    this.hasFailed = event === 'away';
+    this.hasFailed = event === 'fail';
     await (this.hasFailed ? this.lease.release() : this.lease.renew());
     return true;
   }
 }
 
+/** Several managers on one database whose commands run in the order of a scheduler. */
 class World {
   readonly database = new ModelDatabase();
-  readonly askers: Asker[];
+  readonly pollers: Poller[];
   readonly #scheduler: Scheduler;
   #now = 0;
   #fates: Fate[];
@@ -91,10 +99,10 @@ class World {
     this.#scheduler = scheduler;
     this.#fates = [...fates];
     const nextFate = (): Fate => this.#fates.shift() ?? 'ok';
-    this.askers = Array.from({ length: MANAGERS }, (_, index) => {
+    this.pollers = Array.from({ length: MANAGERS }, (_, index) => {
       const documents = new ModelDocuments({ database: this.database, scheduler, nextFate, mistake });
-      // No two machines agree on the time.
-      return new Asker(`m${index}`, documents, () => this.#now + index * 1_000_000);
+      // The clocks of no two machines agree.
+      return new Poller(`m${index}`, documents, () => this.#now + index * 1_000_000);
     });
   }
 
@@ -102,62 +110,59 @@ class World {
     return this.database.primary.lease.holder?.id ?? null;
   }
 
-  /** From now on every command does what it should, in its time. */
-  calm(): void {
+  /** From now on every command succeeds. */
+  endFaults(): void {
     this.#fates = [];
   }
 
-  /** One interval; resolves to the managers that asked origin. */
+  /** Runs one interval; resolves to the ids of the managers that polled origin. */
   async interval(events: readonly Event[]): Promise<string[]> {
-    const gone = this.askers.filter((asker) => asker.isGone(this.database.primary.lease));
-    const turns = this.askers.map((asker, index) => asker.live(events[index] ?? 'well'));
-    const asked = await this.#scheduler.waitFor(Promise.all(turns));
+    const gone = this.pollers.filter((poller) => poller.isGone(this.database.primary.lease));
+    const acts = this.pollers.map((poller, index) => poller.act(events[index] ?? 'poll'));
+    const polled = await this.#scheduler.waitFor(Promise.all(acts));
     this.#now += INTERVAL;
     for (const { id } of gone) expect(this.holder, 'a lease that was given up came back').not.toBe(id);
-    return this.askers.filter((_, index) => asked[index]).map(({ id }) => id);
+    return this.pollers.filter((_, index) => polled[index]).map(({ id }) => id);
   }
 }
 
 function property(mistake: Mistake | null) {
-  return fc.asyncProperty(fc.scheduler(), anyLife, async (scheduler, { events, fates }) => {
+  return fc.asyncProperty(fc.scheduler(), anyRun, async (scheduler, { events, fates }) => {
     const world = new World(scheduler, fates, mistake);
     let version = 0;
-    for (let round = 0; round < 8; round += 1) {
-      await world.interval(events.map((one) => one[round] ?? 'well'));
+    for (let round = 0; round < EVENTFUL; round += 1) {
+      await world.interval(events.map((ofManager) => ofManager[round] ?? 'poll'));
       expect(world.database.primary.lease.version).toBeGreaterThanOrEqual(version);
       ({ version } = world.database.primary.lease);
     }
-    world.calm();
+    world.endFaults();
     await drain(scheduler);
-    const asked: string[][] = [];
-    for (let round = 0; round < QUIET; round += 1) asked.push(await world.interval([]));
-    const living = world.askers.filter(({ isAlive }) => isAlive).map(({ id }) => id);
-    for (const one of asked.slice(-LOOKED_AT)) expect(one).toEqual(living.length === 0 ? [] : [world.holder]);
-    // One that stops leaves no gap: whoever looks next asks.
-    await world.interval(world.askers.map(({ id }) => (id === world.holder ? 'stop' : 'well')));
-    const others = world.askers.filter(({ isAlive }) => isAlive).length;
+    const polled: string[][] = [];
+    for (let round = 0; round < QUIET; round += 1) polled.push(await world.interval([]));
+    const isAnyAlive = world.pollers.some(({ isAlive }) => isAlive);
+    for (const ids of polled.slice(-CHECKED)) expect(ids).toEqual(isAnyAlive ? [world.holder] : []);
+    // A holder that stops leaves no gap: another manager polls in the next interval.
+    await world.interval(world.pollers.map(({ id }) => (id === world.holder ? 'stop' : 'poll')));
+    const others = world.pollers.filter(({ isAlive }) => isAlive).length;
     expect((await world.interval([])).length).toBeGreaterThanOrEqual(Math.min(others, 1));
     expect(await world.interval([])).toHaveLength(Math.min(others, 1));
   });
 }
 
-describe('the lease of many managers, in any order of their commands, with any of them failing', () => {
-  it('ends in the hands of one that lives, and nobody else asks; one that was given up stays so', async () => {
+describe('the lease of several managers whose commands run in any order and can fail', () => {
+  it('ends up with a running manager, which alone polls; a lease that was given up does not come back', async () => {
     await fc.assert(property(null), { numRuns: RUNS });
   }, 120_000);
 
-  it.each<Mistake>(['unguarded lease'])(
-    'would not, with this mistake: %s',
-    async (mistake) => {
-      const result = await fc.check(property(mistake), { numRuns: 20_000, endOnFailure: true, seed: 2 });
-      expect(result.failed).toBe(true);
-    },
-    120_000,
-  );
+  it('breaks these rules if its swaps are not guarded by the version', async () => {
+    const runs = { numRuns: 20_000, endOnFailure: true, seed: 2 };
+    const result = await fc.check(property('unguarded lease'), runs);
+    expect(result.failed).toBe(true);
+  }, 120_000);
 });
 
-/** Two managers whose commands never fail and come one after the other. */
-function calmManagers(intervalOfFirst = INTERVAL) {
+/** The leases of two managers, `m0` and `m1`, whose commands never fail and run one after another; `wait` moves the clock. */
+function twoLeases(intervalOfFirst = INTERVAL) {
   const database = new ModelDatabase();
   let now = 0;
   const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
@@ -165,20 +170,20 @@ function calmManagers(intervalOfFirst = INTERVAL) {
   const lease = (name: string, interval: number): PollLease =>
     new DocumentLease({ documents, id: `id-${name}`, name, interval, elapsed: () => now });
   return {
-    one: lease('m0', intervalOfFirst),
-    two: lease('m1', INTERVAL),
-    pass: (time: number): void => {
-      now += time;
+    first: lease('m0', intervalOfFirst),
+    second: lease('m1', INTERVAL),
+    wait: (milliseconds: number): void => {
+      now += milliseconds;
     },
   };
 }
 
-describe('the lease', () => {
-  it('does not come back by a renewal that was under way when it was given up', async () => {
+describe('DocumentLease', () => {
+  it('stays given up if a renewal from before arrives afterwards', async () => {
     const database = new ModelDatabase();
     const held: (() => void)[] = [];
     let isHeld = true;
-    /** Holds up everything, so that the test says what happens when. */
+    // A late command waits until the test releases it.
     const schedule = (task: Promise<unknown>, label?: string) =>
       label === 'late' && isHeld ? new Promise((resolve) => held.push(() => resolve(task))) : task;
     const fates: Fate[] = ['ok', 'late'];
@@ -197,21 +202,21 @@ describe('the lease', () => {
     expect(database.primary.lease.holder).toBeNull();
   });
 
-  it('is free at first: each is to ask, and the first one that has news keeps the others from it', async () => {
-    const { one, two } = calmManagers();
-    expect([await one.shouldPoll(), await two.shouldPoll()]).toEqual([true, true]);
-    await one.renew();
-    await two.renew();
-    expect([await one.shouldPoll(), await two.shouldPoll()]).toEqual([true, false]);
-    expect(one.holder()).toEqual({ name: 'm0', isThisOne: true });
-    expect(two.holder()).toEqual({ name: 'm0', isThisOne: false });
+  it('is free at first, so that every manager polls, and belongs to the first manager that renews it', async () => {
+    const { first, second } = twoLeases();
+    expect([await first.shouldPoll(), await second.shouldPoll()]).toEqual([true, true]);
+    await first.renew();
+    await second.renew();
+    expect([await first.shouldPoll(), await second.shouldPoll()]).toEqual([true, false]);
+    expect(first.holder()).toEqual({ name: 'm0', isThisOne: true });
+    expect(second.holder()).toEqual({ name: 'm0', isThisOne: false });
   });
 
-  it('is told as it was seen last while the next look is under way, and of none after one that failed', async () => {
-    const looks: (() => Promise<LeaseDocument>)[] = [];
+  it('reports the holder of the last read during the next read, and none once that read has failed', async () => {
+    const reads: (() => Promise<LeaseDocument>)[] = [];
     const holder = { id: 'other', name: 'm1', interval: INTERVAL };
     const documents = {
-      readLease: () => looks.shift()?.() ?? Promise.reject(new Error('no look was expected')),
+      readLease: () => reads.shift()?.() ?? Promise.reject(new Error('no read was expected')),
       swapLease: () => Promise.resolve(false),
     };
     const lease = new DocumentLease({
@@ -221,52 +226,52 @@ describe('the lease', () => {
       interval: INTERVAL,
       elapsed: () => 0,
     });
-    looks.push(() => Promise.resolve({ _id: 'poll', version: 1, holder }));
+    reads.push(() => Promise.resolve({ _id: 'poll', version: 1, holder }));
     await lease.shouldPoll();
     let fail: (error: Error) => void = () => undefined;
-    looks.push(() => new Promise((_, reject) => (fail = reject)));
-    const look = lease.shouldPoll();
+    reads.push(() => new Promise((_, reject) => (fail = reject)));
+    const read = lease.shouldPoll();
     expect(lease.holder()).toEqual({ name: 'm1', isThisOne: false });
     fail(new Error('the database is away'));
-    await look;
+    await read;
     expect(lease.holder()).toBeNull();
   });
 
-  it('is taken after three intervals without a renewal, and not before', async () => {
-    const { one, two, pass } = calmManagers();
-    await one.renew();
-    expect(await two.shouldPoll()).toBe(false);
-    pass(2 * INTERVAL);
-    await one.renew();
-    pass(INTERVAL);
-    expect(await two.shouldPoll()).toBe(false);
-    pass(3 * INTERVAL - 1);
-    expect(await two.shouldPoll()).toBe(false);
-    pass(1);
-    expect(await two.shouldPoll()).toBe(true);
-    await two.renew();
-    expect(await one.shouldPoll()).toBe(false);
+  it('can be taken after three intervals without a renewal, and not before', async () => {
+    const { first, second, wait } = twoLeases();
+    await first.renew();
+    expect(await second.shouldPoll()).toBe(false);
+    wait(2 * INTERVAL);
+    await first.renew();
+    wait(INTERVAL);
+    expect(await second.shouldPoll()).toBe(false);
+    wait(3 * INTERVAL - 1);
+    expect(await second.shouldPoll()).toBe(false);
+    wait(1);
+    expect(await second.shouldPoll()).toBe(true);
+    await second.renew();
+    expect(await first.shouldPoll()).toBe(false);
   });
 
-  it('is not taken from one that asks less often than another would', async () => {
-    const { one: slow, two: quick, pass } = calmManagers(60 * INTERVAL);
+  it('waits three of the holder’s own intervals if the holder polls less often', async () => {
+    const { first: slow, second: quick, wait } = twoLeases(60 * INTERVAL);
     await slow.renew();
     expect(await quick.shouldPoll()).toBe(false);
-    pass(179 * INTERVAL);
+    wait(179 * INTERVAL);
     expect(await quick.shouldPoll()).toBe(false);
-    pass(INTERVAL);
+    wait(INTERVAL);
     expect(await quick.shouldPoll()).toBe(true);
   });
 
-  it('is free at once when it is given up; nobody gives up that of another', async () => {
-    const { one, two } = calmManagers();
-    await one.renew();
-    await two.release();
-    expect(await two.shouldPoll()).toBe(false);
-    await two.release();
-    expect(await two.shouldPoll()).toBe(false);
-    await one.release();
-    expect(await two.shouldPoll()).toBe(true);
-    expect(two.holder()).toBeNull();
+  it('is free as soon as its holder releases it, and not if another manager does', async () => {
+    const { first, second } = twoLeases();
+    await first.renew();
+    await second.release();
+    expect(await second.shouldPoll()).toBe(false);
+    await second.release();
+    expect(await second.shouldPoll()).toBe(false);
+    await first.release();
+    expect(await second.shouldPoll()).toBe(true);
+    expect(second.holder()).toBeNull();
   });
 });

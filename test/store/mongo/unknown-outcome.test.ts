@@ -1,12 +1,15 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HoldfastError, kindOf } from '../../../src/errors.ts';
 import type { Documents } from '../../../src/store/mongo/documents.ts';
 import { calmStore, ModelDatabase } from './model.ts';
 
 const ENTRY = { actor: 'a', action: 'restart', name: 'web', requestId: 'r', ids: { web: 1 } } as const;
 
-/** Makes one write whose connection breaks while another manager writes. Resolves to how often it happened, and its error. */
-async function brokenWrite({ isDone, others }: { isDone: boolean; others: number }) {
+/**
+ * Makes one write whose connection breaks, before or after the database has executed it, while another manager writes
+ * `others` times. Resolves to how many times the write happened, and to the kind of its error.
+ */
+async function interruptedWrite({ isExecuted, others }: { isExecuted: boolean; others: number }) {
   const database = new ModelDatabase();
   const other = calmStore(database);
   let isBroken = false;
@@ -16,7 +19,7 @@ async function brokenWrite({ isDone, others }: { isDone: boolean; others: number
         if (method !== 'swapHead' || isBroken) return Reflect.get(target, method, target).bind(target);
         return async (...call: Parameters<Documents['swapHead']>) => {
           isBroken = true;
-          if (isDone) await target.swapHead(...call);
+          if (isExecuted) await target.swapHead(...call);
           for (let at = 1; at <= others; at += 1) await other.logOperation({ ...ENTRY, at });
           throw new HoldfastError('unavailable', 'the connection broke');
         };
@@ -33,25 +36,36 @@ async function brokenWrite({ isDone, others }: { isDone: boolean; others: number
   return { happened: entries.filter(({ at }) => at === 0).length, error };
 }
 
-it.each([
-  ['a write that happened, and 63 others', { isDone: true, others: 63 }, { happened: 1, error: null }],
-  [
-    'a write that happened, and one more than a head remembers',
-    { isDone: true, others: 64 },
-    { happened: 1, error: 'unavailable' },
-  ],
-  ['a write that did not happen', { isDone: false, others: 0 }, { happened: 1, error: null }],
-  ['a write that did not happen, and 64 others', { isDone: false, others: 64 }, { happened: 1, error: null }],
-  [
-    'a write that did not happen, and one more than a head remembers',
-    { isDone: false, others: 65 },
-    { happened: 0, error: 'unavailable' },
-  ],
-])('is never made twice, and reported if its outcome is unknown: %s', async (_name, broken, outcome) => {
-  expect(await brokenWrite(broken)).toEqual(outcome);
+// A head remembers the writers of its last 64 versions.
+describe('a write whose connection breaks', () => {
+  it.each([
+    [
+      'succeeds if it was executed, and its head is still remembered after 63 other writes',
+      { isExecuted: true, others: 63 },
+      { happened: 1, error: null },
+    ],
+    [
+      'is reported as unknown, and not repeated, if it was executed and is forgotten after 64 other writes',
+      { isExecuted: true, others: 64 },
+      { happened: 1, error: 'unavailable' },
+    ],
+    ['is repeated if it was not executed', { isExecuted: false, others: 0 }, { happened: 1, error: null }],
+    [
+      'is repeated if it was not executed, after 64 other writes',
+      { isExecuted: false, others: 64 },
+      { happened: 1, error: null },
+    ],
+    [
+      'is reported as unknown, and not repeated, if it was not executed and 65 other writes came in between',
+      { isExecuted: false, others: 65 },
+      { happened: 0, error: 'unavailable' },
+    ],
+  ])('%s', async (_title, broken, outcome) => {
+    expect(await interruptedWrite(broken)).toEqual(outcome);
+  });
 });
 
-/** Lets the first call of this method fail. */
+/** Makes the first call of this method fail, for `calmStore`. */
 function failingOnce(method: 'swapHead' | 'put', error: Error) {
   let hasFailed = false;
   return (documents: Documents): Documents =>
@@ -64,14 +78,14 @@ function failingOnce(method: 'swapHead' | 'put', error: Error) {
     });
 }
 
-it('a write is not tried again after an error that says nothing of the connection', async () => {
+it('a write is not repeated after an error other than a broken connection', async () => {
   const database = new ModelDatabase();
   const store = calmStore(database, failingOnce('swapHead', new TypeError('a bug')));
   await expect(store.logOperation({ ...ENTRY, at: 0 })).rejects.toThrow('a bug');
   expect(await calmStore(database).operations(null, 10)).toEqual([]);
 });
 
-it('a write has happened once its head is there, even if its changes cannot be copied yet', async () => {
+it('a write succeeds once its head is replaced, even if its changes cannot be copied yet', async () => {
   const database = new ModelDatabase();
   const store = calmStore(
     database,
@@ -81,7 +95,7 @@ it('a write has happened once its head is there, even if its changes cannot be c
   expect(await calmStore(database).operations(null, 10)).toHaveLength(1);
 });
 
-it('nothing stays staged once a large write is settled', async () => {
+it('a large write deletes its staged changes once they are settled', async () => {
   const database = new ModelDatabase();
   let staged = 0;
   const counting = (documents: Documents): Documents =>

@@ -2,12 +2,12 @@ import { expect, it, vi } from 'vitest';
 import { Connection } from '../../../src/store/mongo/connection.ts';
 import { MongoProxy } from '../../support/mongo-proxy.ts';
 import { rejection } from '../contract/support.ts';
-import { newDatabase, SERVER } from './place.ts';
+import { newDatabase, SERVER } from './test-database.ts';
 
-const HEALED = { timeout: 60_000, interval: 100 };
+const LIMITS = { timeout: 60_000, interval: 100 };
 
 it.skipIf(SERVER.isMissing)(
-  'a new client takes the place of one that finds no server for long, and is watched from then on',
+  'a connection that has found no server for long continues with a new client, which it monitors',
   async () => {
     const proxy = await MongoProxy.start(SERVER.uri);
     let reached = 0;
@@ -26,15 +26,15 @@ it.skipIf(SERVER.isMissing)(
     const term = connection.term;
     await ping();
     expect(connection.term).toBe(term);
-    // A watch that asks and is not answered, as long as this client lives.
+    // The monitor of the old client never gets an answer.
     proxy.judge((command) => (/^(hello|ismaster)$/i.test(command) ? 'hang' : 'pass'));
     proxy.goAway();
     expect(await rejection(ping())).toBe('unavailable');
     proxy.comeBack();
     proxy.judge(() => 'pass');
-    await vi.waitFor(ping, HEALED);
+    await vi.waitFor(ping, LIMITS);
     expect(connection.term).toBeGreaterThan(term);
-    // The old client can find the server first.
+    // The old client may find the server before the new one does.
     for (let round = 0; round < 2 || reached < 2; round++) {
       proxy.goAway();
       expect(await rejection(ping())).toBe('unavailable');
@@ -43,7 +43,7 @@ it.skipIf(SERVER.isMissing)(
         message: 'the store cannot be reached: no server of MONGODB_URI accepts writes',
       });
       proxy.comeBack();
-      await vi.waitFor(ping, HEALED);
+      await vi.waitFor(ping, LIMITS);
     }
     await connection.close();
     expect(await rejection(ping())).toBe('unavailable');

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 import { storeContract } from '../contract.ts';
-import { openInNewDatabase, SERVER } from './place.ts';
+import { openInNewDatabase, SERVER } from './test-database.ts';
 
 describe.skipIf(SERVER.isMissing)('on a server', SERVER.limits, () => {
   storeContract('MongoDB', openInNewDatabase);

@@ -8,19 +8,20 @@ import { MongoProxy } from '../../support/mongo-proxy.ts';
 import { PROJECT, startProcess, type TestProcess } from '../../support/project.ts';
 import { AT, app, appStep, CONTEXT, everything, pass } from '../contract/support.ts';
 import { openAt } from '../sqlite-place.ts';
-import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './place.ts';
+import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './test-database.ts';
 
-/** Reports in the source: four pages, of which some are copied before the end comes. */
+/** Reports in the source, which a copy writes in four pages. */
 const REPORTS = 2000;
-const ENOUGH = 1000;
-/** The command that brings the second page of them: after those of the schema, the objects and the operations. */
+/** Reports that are copied before the copy is killed. */
+const COPIED = 1000;
+/** The number of the `insert` that writes the second page, after those of the schema, the objects and the operations. */
 const SECOND_PAGE = 5;
 
 let folder: string;
 let database: string;
 let proxy: MongoProxy;
 
-/** The program, as an operator runs it. */
+/** Runs the built program as an operator does. */
 function copyTo(to: string, env: Record<string, string> = {}): TestProcess {
   return startProcess(process.execPath, [join(PROJECT, 'dist/main.js'), 'store', 'copy', '--to', to], {
     cwd: folder,
@@ -28,23 +29,26 @@ function copyTo(to: string, env: Record<string, string> = {}): TestProcess {
   });
 }
 
-/** Kills it once `isThere`; resolves to how many reports there are when nothing is under way any more. */
+/**
+ * Kills a copy once `isReached` resolves to true; resolves to the number of reports in the target when no more are added.
+ */
 async function killWhen(
-  isThere: () => Promise<boolean>,
+  isReached: () => Promise<boolean>,
   { child, ended }: TestProcess,
   count: () => Promise<number>,
 ): Promise<number> {
-  while (!(await isThere())) await sleep(20);
+  while (!(await isReached())) await sleep(20);
   child.kill('SIGKILL');
   await ended;
-  let there = -1;
-  for (let now = await count(); now !== there; now = await count()) {
-    there = now;
+  let copied = -1;
+  for (let now = await count(); now !== copied; now = await count()) {
+    copied = now;
     await sleep(500);
   }
-  return there;
+  return copied;
 }
 
+/** Fills a store with apps, one operation and the reports. */
 async function fill(store: Store): Promise<void> {
   await pass(
     store,
@@ -62,8 +66,8 @@ function reportsInDatabase(): Promise<number> {
   return withClient((client) => client.db(database).collection('nebula_reports').countDocuments());
 }
 
-/** Runs SQL on the unfinished copy, or on what it became; undefined where it cannot be asked now. */
-function ask<Row>(file: string, sql: string): Row | undefined {
+/** Runs SQL on a file of a store; undefined if the file is missing or busy. */
+function query<Row>(file: string, sql: string): Row | undefined {
   try {
     const db = new DatabaseSync(file, { timeout: 1000 });
     try {
@@ -77,10 +81,10 @@ function ask<Row>(file: string, sql: string): Row | undefined {
 }
 
 async function reportsIn(file: string): Promise<number> {
-  return ask<{ rows: number }>(file, 'SELECT count(*) AS rows FROM reports')?.rows ?? 0;
+  return query<{ rows: number }>(file, 'SELECT count(*) AS rows FROM reports')?.rows ?? 0;
 }
 
-describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.limits, () => {
+describe.skipIf(SERVER.isMissing)('store copy that was killed', SERVER.limits, () => {
   beforeEach(async () => {
     folder = await temporaryFolder();
     database = newDatabase();
@@ -91,18 +95,18 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     await dropDatabase(database);
   });
 
-  it('goes on from the embedded store to MongoDB, and writes no row again', async () => {
+  it('continues from SQLite to MongoDB, and writes no row twice', async () => {
     const source = await openAt(join(folder, 'store.sqlite'));
     await fill(source);
     const before = await everything(source);
     await source.close();
-    let isThere = false;
+    let isReached = false;
     proxy.judge((command, count) => {
-      isThere ||= command === 'insert' && count === SECOND_PAGE;
-      return isThere ? 'hang' : 'pass';
+      isReached ||= command === 'insert' && count === SECOND_PAGE;
+      return isReached ? 'hang' : 'pass';
     });
-    const there = await killWhen(async () => isThere, copyTo(proxy.uri), reportsInDatabase);
-    expect(there).toBe(ENOUGH);
+    const copied = await killWhen(async () => isReached, copyTo(proxy.uri), reportsInDatabase);
+    expect(copied).toBe(COPIED);
     const commands: string[] = [];
     proxy.judge((command) => {
       commands.push(command);
@@ -112,17 +116,17 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     expect(await again.ended, again.output()).toBe(0);
     expect(again.stdout()).toBe(
       `copied and verified: 40 objects (40 already copied), 1 operations (1 already copied), ` +
-        `${REPORTS} reports (${there} already copied)\n`,
+        `${REPORTS} reports (${copied} already copied)\n`,
     );
     const inserts = commands.filter((command) => command === 'insert');
-    // That of the schema finds that the copy has begun.
-    expect(inserts).toHaveLength(1 + Math.ceil((REPORTS - there) / 500));
+    // The first one is of the schema.
+    expect(inserts).toHaveLength(1 + Math.ceil((REPORTS - copied) / 500));
     const copy = await openDatabase(database);
     expect(await everything(copy)).toEqual(before);
     await copy.close();
   });
 
-  it('goes on from MongoDB to the embedded store, and writes no row again', async () => {
+  it('continues from MongoDB to SQLite, and writes no row twice', async () => {
     const source = await openDatabase(database);
     await fill(source);
     const before = await everything(source);
@@ -130,25 +134,25 @@ describe.skipIf(SERVER.isMissing)('store copy, killed in the middle', SERVER.lim
     const [env, file] = [{ MONGODB_URI: proxy.uri }, join(folder, 'back', 'store.sqlite')];
     const count = (): Promise<number> => reportsIn(`${file}.copy`);
     proxy.judge(() => 'delay');
-    const isEnough = async (): Promise<boolean> => (await count()) >= ENOUGH;
-    const there = await killWhen(isEnough, copyTo(join(folder, 'back'), env), count);
-    expect(there).toBeLessThan(REPORTS);
-    const work = new DatabaseSync(`${file}.copy`);
-    work.exec('CREATE TABLE written (part TEXT)');
+    const isEnough = async (): Promise<boolean> => (await count()) >= COPIED;
+    const copied = await killWhen(isEnough, copyTo(join(folder, 'back'), env), count);
+    expect(copied).toBeLessThan(REPORTS);
+    const unfinished = new DatabaseSync(`${file}.copy`);
+    unfinished.exec('CREATE TABLE written (part TEXT)');
     for (const part of ['objects', 'operations', 'reports'])
-      work.exec(
+      unfinished.exec(
         `CREATE TRIGGER count_${part} AFTER INSERT ON ${part} BEGIN INSERT INTO written VALUES ('${part}'); END`,
       );
-    work.close();
+    unfinished.close();
     proxy.judge(() => 'pass');
     const again = copyTo(join(folder, 'back'), env);
     expect(await again.ended, again.output()).toBe(0);
-    expect(again.stdout()).toContain(`${REPORTS} reports (${there} already copied)`);
-    const written = ask<{ rows: number; parts: string }>(
+    expect(again.stdout()).toContain(`${REPORTS} reports (${copied} already copied)`);
+    const written = query<{ rows: number; parts: string }>(
       file,
       'SELECT count(*) AS rows, max(part) || min(part) AS parts FROM written',
     );
-    expect(written).toEqual({ rows: REPORTS - there, parts: 'reportsreports' });
+    expect(written).toEqual({ rows: REPORTS - copied, parts: 'reportsreports' });
     const copy = await openAt(file);
     expect(await everything(copy)).toEqual(before);
     await copy.close();

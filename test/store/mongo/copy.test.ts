@@ -8,25 +8,27 @@ import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass, seed } from '../contract/support.ts';
 import { openAt } from '../sqlite-place.ts';
-import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './place.ts';
+import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './test-database.ts';
 
 const REPORT = { hostname: 'h', device_group: 'edge', report_creation_time: 5, updated: true };
-const SOME = 1200;
+/** Reports in the source: two pages of a listing, three of a copy. */
+const REPORTS = 1200;
 
 let database: string;
 let folder: string;
 
+/** The configuration that an operator's environment gives. */
 function configOf(env: Record<string, string>) {
   const result = parseConfig({ DATA_DIR: folder, MONGODB_DATABASE: database, ...env }, []);
   if (!result.ok) throw new Error(result.problems.join('\n'));
   return result.config;
 }
 
-/** A store in which there is something of every kind. */
+/** Fills a store with something of every kind. */
 async function fill(store: Store): Promise<void> {
   const origin = { path: 'apps/web.yaml', blob: 'aa' };
   await seed(store, {
-    seeds: [{ kind: 'app', name: 'past', last: 7, floor: 1000, hash: 'ab' }],
+    seeds: [{ kind: 'app', name: 'seeded', last: 7, floor: 1000, hash: 'ab' }],
     idSequence: 40,
     defaultFloor: 3,
   });
@@ -40,17 +42,18 @@ async function fill(store: Store): Promise<void> {
   await store.pruneAll(CONTEXT);
   await store.markAttempted('r3', AT + 1);
   await store.insertReports(
-    Array.from({ length: SOME }, (_, index) => ({ ...REPORT, report_creation_time: index })),
+    Array.from({ length: REPORTS }, (_, index) => ({ ...REPORT, report_creation_time: index })),
     AT,
   );
 }
 
-async function reportsOf(store: Store): Promise<unknown> {
+/** All reports, which take two pages. */
+async function allReports(store: Store): Promise<unknown> {
   const first = (await store.reports({ pageSize: 1000 })).value;
   return [first, await store.reports({ pageSize: 1000, after: first.lastId ?? '' })];
 }
 
-describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
+describe.skipIf(SERVER.isMissing)('store copy with MongoDB', SERVER.limits, () => {
   let source: Store;
   let before: { all: unknown; reports: unknown };
 
@@ -59,46 +62,46 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     folder = await temporaryFolder(() => undefined);
     source = await openAt(join(folder, 'store.sqlite'));
     await fill(source);
-    before = { all: await everything(source), reports: await reportsOf(source) };
+    before = { all: await everything(source), reports: await allReports(source) };
     await source.close();
   });
   afterEach(() => dropDatabase(database));
 
-  it('brings everything to MongoDB and back, so that nobody can tell', async () => {
-    const told: string[] = [];
-    const tell = ({ part, rows }: CopyProgress): void => void told.push(`${part} ${rows}`);
-    const copied = await copyStore(configOf({}), SERVER.uri, tell);
+  it('copies everything to MongoDB and back without a difference, and reports its progress', async () => {
+    const progress: string[] = [];
+    const onProgress = ({ part, rows }: CopyProgress): void => void progress.push(`${part} ${rows}`);
+    const copied = await copyStore(configOf({}), SERVER.uri, onProgress);
     expect(copied).toEqual({
       objects: { rows: 4, alreadyCopied: 0 },
       operations: { rows: 2, alreadyCopied: 0 },
-      reports: { rows: SOME, alreadyCopied: 0 },
+      reports: { rows: REPORTS, alreadyCopied: 0 },
     });
-    expect(told).toContain(`reports ${SOME}`);
-    const there = await openDatabase(database);
-    expect(await everything(there)).toEqual(before.all);
-    expect(await reportsOf(there)).toEqual(before.reports);
-    await there.close();
+    expect(progress).toContain(`reports ${REPORTS}`);
+    const copy = await openDatabase(database);
+    expect(await everything(copy)).toEqual(before.all);
+    expect(await allReports(copy)).toEqual(before.reports);
+    await copy.close();
     const back = join(folder, 'back');
     expect(await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined)).toEqual(copied);
-    const again = await openAt(join(back, 'store.sqlite'));
-    expect(await everything(again)).toEqual(before.all);
-    expect(await reportsOf(again)).toEqual(before.reports);
-    await again.close();
+    const backAgain = await openAt(join(back, 'store.sqlite'));
+    expect(await everything(backAgain)).toEqual(before.all);
+    expect(await allReports(backAgain)).toEqual(before.reports);
+    await backAgain.close();
   });
 
-  it('leaves a store that goes on: ids rise from where they were', async () => {
+  it('makes a store that continues the ids of apps, operations and reports', async () => {
     await copyStore(configOf({}), SERVER.uri, () => undefined);
-    const there = await openDatabase(database);
-    expect((await there.restartApp('web', CONTEXT))?.value.appId).toBe(5);
-    const [newest, older] = await there.operations(null, 2);
+    const copy = await openDatabase(database);
+    expect((await copy.restartApp('web', CONTEXT))?.value.appId).toBe(5);
+    const [newest, older] = await copy.operations(null, 2);
     expect(newest!.id).toBeGreaterThan(older!.id);
-    await there.insertReports([REPORT], AT - 1_000_000);
-    const { value } = await there.reports({ pageSize: 1000, after: 'f'.repeat(24) });
+    await copy.insertReports([REPORT], AT - 1_000_000);
+    const { value } = await copy.reports({ pageSize: 1000, after: 'f'.repeat(24) });
     expect(value.data).toEqual([]);
-    await there.close();
+    await copy.close();
   });
 
-  it('goes on after an interruption; until it is finished, no manager starts on the copy', async () => {
+  it('continues after an interruption; until it is complete, no manager starts on the copy', async () => {
     const stopped = copyStore(configOf({}), SERVER.uri, ({ part, rows }) => {
       if (part === 'reports' && rows > 500) throw new Error('stopped');
     });
@@ -108,15 +111,15 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     expect(await copyStore(configOf({}), SERVER.uri, () => undefined)).toEqual({
       objects: { rows: 4, alreadyCopied: 4 },
       operations: { rows: 2, alreadyCopied: 2 },
-      reports: { rows: SOME, alreadyCopied: 1000 },
+      reports: { rows: REPORTS, alreadyCopied: 1000 },
     });
-    const there = await openDatabase(database);
-    expect(await everything(there)).toEqual(before.all);
-    expect(await reportsOf(there)).toEqual(before.reports);
-    await there.close();
+    const copy = await openDatabase(database);
+    expect(await everything(copy)).toEqual(before.all);
+    expect(await allReports(copy)).toEqual(before.reports);
+    await copy.close();
   });
 
-  it('begins anew where the source is another now, and leaves what others put there alone', async () => {
+  it('starts over if the source has changed since an interruption, and keeps what others have stored in the database', async () => {
     const stopped = copyStore(configOf({}), SERVER.uri, ({ part, rows }) => {
       if (part === 'reports' && rows > 500) throw new Error('stopped');
     });
@@ -124,7 +127,7 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     const manager = await openAt(join(folder, 'store.sqlite'));
     await manager.restartApp('web', CONTEXT);
     await manager.expireReports(AT + 1);
-    const now = await everything(manager);
+    const changed = await everything(manager);
     await manager.close();
     const theirs = { _id: new ObjectId(), note: 'none' };
     const reports = (client: MongoClient) => client.db(database).collection('nebula_reports');
@@ -135,24 +138,24 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
       reports: { rows: 0, alreadyCopied: 0 },
     });
     expect(await withClient((client) => reports(client).find().toArray())).toEqual([theirs]);
-    const there = await openDatabase(database);
-    expect(await everything(there)).toEqual(now);
-    await there.close();
+    const copy = await openDatabase(database);
+    expect(await everything(copy)).toEqual(changed);
+    await copy.close();
   });
 
-  it('refuses a target that holds a store, and leaves it alone', async () => {
-    const there = await openDatabase(database);
-    await pass(there, [appStep('other', app('x'))]);
-    const kept = await everything(there);
+  it('refuses a target that contains a store, and leaves it unchanged', async () => {
+    const target = await openDatabase(database);
+    await pass(target, [appStep('other', app('x'))]);
+    const kept = await everything(target);
     const copying = copyStore(configOf({}), SERVER.uri, () => undefined);
     await expect(copying).rejects.toMatchObject({ kind: 'invalid' });
-    expect(await everything(there)).toEqual(kept);
-    await there.close();
+    expect(await everything(target)).toEqual(kept);
+    await target.close();
     const onItself = copyStore(configOf({}), folder, () => undefined);
     await expect(onItself).rejects.toMatchObject({ kind: 'invalid' });
   });
 
-  it('says so where the source changes meanwhile', async () => {
+  it('rejects as a conflict if the source changes during the copy', async () => {
     const manager = await openAt(join(folder, 'store.sqlite'));
     let restarted: Promise<unknown> | null = null;
     const copying = copyStore(configOf({}), SERVER.uri, ({ part }) => {
@@ -163,7 +166,7 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     await manager.close();
   });
 
-  it('takes the reports of the Kafka reporter along', async () => {
+  it('includes the reports of the Kafka reporter, but no other documents of that collection', async () => {
     await copyStore(configOf({}), SERVER.uri, () => undefined);
     const { updated: _, ...theirs } = REPORT;
     const _id = ObjectId.createFromTime(AT / 1000 + 60);
@@ -175,14 +178,14 @@ describe.skipIf(SERVER.isMissing)('store copy', SERVER.limits, () => {
     );
     const back = join(folder, 'back');
     const copied = await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined);
-    expect(copied.reports).toEqual({ rows: SOME + 1, alreadyCopied: 0 });
-    const again = await openAt(join(back, 'store.sqlite'));
-    const { value } = await again.reports({
+    expect(copied.reports).toEqual({ rows: REPORTS + 1, alreadyCopied: 0 });
+    const backAgain = await openAt(join(back, 'store.sqlite'));
+    const { value } = await backAgain.reports({
       pageSize: 10,
       after: '0'.repeat(24),
       creationTime: { comparison: 'eq', seconds: 5 },
     });
     expect(value.data.at(-1)).toEqual({ oid: String(_id), report: theirs });
-    await again.close();
+    await backAgain.close();
   });
 });

@@ -9,11 +9,11 @@ import {
   tryStart,
 } from '../../support/process-manager.ts';
 
-/** Managers as processes on one origin and one database; one of them can be away. */
+/** Managers as processes on one origin and one database. The last one can be killed and is then away for a while. */
 export class FleetManagers {
   readonly #options: ProcessOptions[] = [];
   readonly #running: (ProcessManager | null)[] = [];
-  /** How often one was killed. */
+  /** The number of kills so far. */
   kills = 0;
 
   static async start(count: number, origin: TestOrigin, env: Record<string, string>): Promise<FleetManagers> {
@@ -30,11 +30,12 @@ export class FleetManagers {
     return managers;
   }
 
+  /** The running managers. */
   get all(): ProcessManager[] {
     return this.#running.filter((manager) => manager !== null);
   }
 
-  /** The next one in turn that is not known to be dead; waits while all are. */
+  /** Resolves to the manager whose turn it is, or to another one if it is away; waits while all are. */
   async pick(turn: number): Promise<ProcessManager> {
     for (;;) {
       const manager = this.#running[turn % this.#running.length] ?? this.all[0];
@@ -43,7 +44,7 @@ export class FleetManagers {
     }
   }
 
-  /** Kills the last one, and starts it again on what it left behind. */
+  /** Kills the last manager, and starts it again on its data folder. */
   async killAndRestart(): Promise<void> {
     const last = this.#running.length - 1;
     await this.#running[last]?.kill();

@@ -3,32 +3,31 @@ import { expect } from 'vitest';
 import type { ProcessManager } from '../../support/process-manager.ts';
 import type { FleetManagers } from './fleet-managers.ts';
 
-/** What a write leaves behind: a commit, an entry in the log of operations, or both. */
-interface Traces {
-  commit?: boolean;
-  operation?: boolean;
-}
-
-interface Write extends Traces {
+interface Write {
   method: string;
   path: string;
   body?: unknown;
+  /** Whether it makes a commit. */
+  commit?: boolean;
+  /** Whether it makes an entry in the operations log. */
+  operation?: boolean;
 }
 
-/** What all writers of a test share. */
+/** What all writers of a test share and count together. */
 export interface Tally {
-  /** Acknowledged writes that are still wanted. */
+  /** The number of writes that still have to be acknowledged. */
   left: number;
-  /** Writes without an answer, or with one that says that the outcome is not known or that it was refused. */
-  unsure: number;
-  /** Request ids of acknowledged writes that made a commit, and of those that are in the log of operations. */
+  /** The number of writes without a reply, and of those that were refused or have an unknown outcome. */
+  unacknowledged: number;
+  /** Request ids of the acknowledged writes that made a commit. */
   commits: string[];
+  /** Request ids of the acknowledged writes in the operations log. */
   operations: string[];
 }
 
 /**
- * A client with an app and a group of its own, which sends each write to the next manager, and beside them updates an
- * app that all clients update. After a write whose outcome it does not know it looks before it goes on.
+ * A client that writes an app and a group of its own and an app that it shares with all other clients, each time through the
+ * next manager. After an unacknowledged write it reads its app before it continues.
  */
 export class FleetWriter {
   readonly #name: string;
@@ -45,19 +44,19 @@ export class FleetWriter {
     this.#tally = tally;
   }
 
-  /** Writes until nothing is left to do. */
+  /** Writes until enough writes of all clients are acknowledged. */
   async run(): Promise<void> {
     while (this.#tally.left > 0) await this.#writeRound();
   }
 
-  /** One of everything; the rest of a round is left out after an unknown outcome. */
+  /** Sends one write of each kind; an unacknowledged write ends the round. */
   async #writeRound(): Promise<void> {
     this.#round += 1;
     for (const next of this.#writes()) {
       if (this.#tally.left <= 0) return;
       if (await this.#write(next())) continue;
-      this.#tally.unsure += 1;
-      await this.#look();
+      this.#tally.unacknowledged += 1;
+      await this.#readOwnApp();
       return;
     }
   }
@@ -98,27 +97,27 @@ export class FleetWriter {
     return true;
   }
 
-  /** Nobody else writes this app: every write that changes it gives a higher id. */
+  /** Takes over the state of the client's own app, whose id must not fall. */
   #follow(app: { app_id: number; running: boolean }, what: string): void {
     expect(app.app_id, what).toBeGreaterThanOrEqual(this.#appId);
     this.#appId = app.app_id;
     this.#isRunning = app.running;
   }
 
-  /** Has a manager look at origin, and then at what has become of the app. */
-  async #look(): Promise<void> {
+  /** Reads the client's own app from a manager that has just polled origin. */
+  async #readOwnApp(): Promise<void> {
     for (;;) {
       this.#turn += 1;
       const manager = await this.#managers.pick(this.#turn);
       const app = await this.#read(manager).catch(() => null);
-      if (app !== null) return this.#follow(app, 'a look');
+      if (app !== null) return this.#follow(app, 'after an unacknowledged write');
       await sleep(50);
     }
   }
 
   async #read(manager: ProcessManager): Promise<{ app_id: number; running: boolean } | null> {
-    const looked = await manager.request('POST', '/api/v2/reconcile');
+    const reconciled = await manager.request('POST', '/api/v2/reconcile');
     const reply = await manager.request('GET', `/api/v2/apps/${this.#name}`);
-    return looked.status === 200 && reply.status === 200 ? reply.body : null;
+    return reconciled.status === 200 && reply.status === 200 ? reply.body : null;
   }
 }

@@ -1,13 +1,13 @@
 import type { Collection, MongoClient } from 'mongodb';
-import { dropDatabase, newDatabase, SERVER, withClient } from './place.ts';
+import { dropDatabase, newDatabase, SERVER, withClient } from './test-database.ts';
 
-/** What a server does with 50 calls at once; each number is 50, 1 or 1 where it keeps its promises. */
+/** What a server did with 50 concurrent calls, in the worst of several rounds. */
 interface Probe {
-  /** Distinct answers of `findOneAndUpdate` with `$inc` on one document. */
+  /** Distinct results of `findOneAndUpdate` with `$inc` on one document: 50 if updates are atomic. */
   distinctCounts: number;
-  /** Winners of 50 updates that expect the same version. */
+  /** Successful updates that expect the same version: 1 if they are guarded. */
   guardedWinners: number;
-  /** Winners of 50 inserts of one unique key. */
+  /** Successful inserts of one key: 1 if keys are unique. */
   uniqueWinners: number;
 }
 
@@ -16,10 +16,10 @@ interface Counted {
   count: number;
 }
 
-const AT_ONCE = 50;
+const CONCURRENT = 50;
 const ROUNDS = 3;
 
-/** Whether updates of one document are atomic here, and unique keys are: measured, not believed. */
+/** Measures whether the server's updates of one document are atomic and guarded, and its keys unique. */
 async function probeServer(): Promise<Probe> {
   const database = newDatabase();
   try {
@@ -29,22 +29,22 @@ async function probeServer(): Promise<Probe> {
   }
 }
 
-function holds({ distinctCounts, guardedWinners, uniqueWinners }: Probe): boolean {
-  return distinctCounts === AT_ONCE && guardedWinners === 1 && uniqueWinners === 1;
+function isSafe({ distinctCounts, guardedWinners, uniqueWinners }: Probe): boolean {
+  return distinctCounts === CONCURRENT && guardedWinners === 1 && uniqueWinners === 1;
 }
 
-/** Measures once, says in one line what came out, and tells whether tests of races mean anything here. */
+/** Probes the server, prints the result in one line, and resolves to whether tests of races can pass on it. */
 export async function canRace(): Promise<boolean> {
   if (SERVER.isMissing) return false;
   const result = await probeServer();
-  const verdict = holds(result) ? 'tests of races run' : 'tests of races are left out';
+  const verdict = isSafe(result) ? 'tests of races run' : 'tests of races are skipped';
   process.stdout.write(`probe of the server: ${JSON.stringify(result)}; ${verdict}\n`);
-  return holds(result);
+  return isSafe(result);
 }
 
 async function probe(client: MongoClient, database: string): Promise<Probe> {
   const collection = client.db(database).collection<Counted>('probe');
-  const worst: Probe = { distinctCounts: AT_ONCE, guardedWinners: 1, uniqueWinners: 1 };
+  const worst: Probe = { distinctCounts: CONCURRENT, guardedWinners: 1, uniqueWinners: 1 };
   for (let round = 0; round < ROUNDS; round += 1) {
     worst.distinctCounts = Math.min(worst.distinctCounts, await countUp(collection, `count-${round}`));
     worst.guardedWinners = Math.max(worst.guardedWinners, await guard(collection, `guard-${round}`));
@@ -55,7 +55,7 @@ async function probe(client: MongoClient, database: string): Promise<Probe> {
 
 async function countUp(collection: Collection<Counted>, _id: string): Promise<number> {
   await collection.insertOne({ _id, count: 0 });
-  const answers = await atOnce(() =>
+  const answers = await concurrently(() =>
     collection.findOneAndUpdate({ _id }, { $inc: { count: 1 } }, { returnDocument: 'after' }),
   );
   return new Set(answers.map((answer) => answer?.count)).size;
@@ -63,12 +63,14 @@ async function countUp(collection: Collection<Counted>, _id: string): Promise<nu
 
 async function guard(collection: Collection<Counted>, _id: string): Promise<number> {
   await collection.insertOne({ _id, count: 0 });
-  const answers = await atOnce((index) => collection.replaceOne({ _id, count: 0 }, { count: index + 1 }));
+  const answers = await concurrently((index) =>
+    collection.replaceOne({ _id, count: 0 }, { count: index + 1 }),
+  );
   return answers.filter(({ matchedCount }) => matchedCount === 1).length;
 }
 
 async function insert(collection: Collection<Counted>, _id: string): Promise<number> {
-  const answers = await atOnce((count) =>
+  const answers = await concurrently((count) =>
     collection.insertOne({ _id, count }).then(
       () => true,
       () => false,
@@ -77,6 +79,6 @@ async function insert(collection: Collection<Counted>, _id: string): Promise<num
   return answers.filter(Boolean).length;
 }
 
-function atOnce<T>(call: (index: number) => Promise<T>): Promise<T[]> {
-  return Promise.all(Array.from({ length: AT_ONCE }, (_, index) => call(index)));
+function concurrently<T>(call: (index: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: CONCURRENT }, (_, index) => call(index)));
 }

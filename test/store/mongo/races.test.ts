@@ -12,39 +12,39 @@ import {
   pass,
   rejection,
 } from '../contract/support.ts';
-import { type MongoPlace, openDatabase, openInNewDatabase, SERVER } from './place.ts';
 import { canRace } from './probe.ts';
+import { type OpenedDatabase, openDatabase, openInNewDatabase, SERVER } from './test-database.ts';
 
-const isRacing = await canRace();
+const canRaceHere = await canRace();
 
-let place: MongoPlace;
+let opened: OpenedDatabase;
 let managers: Store[];
 
-describe.skipIf(!isRacing)('three managers on one database', SERVER.limits, () => {
+describe.skipIf(!canRaceHere)('three managers on one database', SERVER.limits, () => {
   beforeEach(async () => {
-    place = await openInNewDatabase();
-    managers = [place.store, await openDatabase(place.database), await openDatabase(place.database)];
+    opened = await openInNewDatabase();
+    managers = [opened.store, await openDatabase(opened.database), await openDatabase(opened.database)];
   });
   afterEach(async () => {
     await Promise.all(managers.slice(1).map((manager) => manager.close()));
-    await place.cleanup();
+    await opened.cleanup();
   });
 
-  it('claim a head once', async () => {
+  it('claim a revision once if all claim it at the same time', async () => {
     const calls = managers.flatMap((manager) =>
       Array.from({ length: 10 }, () => rejection(manager.claimHead(0, 'r1', AT))),
     );
     const outcomes = await Promise.all(calls);
     expect(outcomes.filter((outcome) => outcome === 'none')).toHaveLength(1);
-    expect((await place.store.state()).sequence).toBe(1);
+    expect((await opened.store.state()).sequence).toBe(1);
   });
 
-  it('raise an id once for one pass, and once for each restart and prune', async () => {
+  it('raise an id once for a pass that all apply, and once for each restart and prune', async () => {
     const steps = [appStep('web', app('v1')), groupStep('edge', group('web'))];
-    const sequence = await place.store.claimHead(0, 'r1', AT);
+    const sequence = await opened.store.claimHead(0, 'r1', AT);
     const batch = { revision: 'r1', sequence, at: AT, steps, origins: [], rules: 'r1' };
     await Promise.all(managers.map((manager) => manager.apply(batch)));
-    expect(await groupIds(place.store, 'edge')).toEqual([1, 1]);
+    expect(await groupIds(opened.store, 'edge')).toEqual([1, 1]);
     const calls = managers.flatMap((manager) =>
       Array.from({ length: 10 }, async () => (await manager.restartApp('web', CONTEXT))?.value.appId),
     );
@@ -53,13 +53,13 @@ describe.skipIf(!isRacing)('three managers on one database', SERVER.limits, () =
     await Promise.all(prunes);
     expect(ids.sort((a, b) => a! - b!)).toEqual(Array.from({ length: 30 }, (_, index) => index + 2));
     expect(await groupIds(managers[1]!, 'edge')).toEqual([1, 4]);
-    expect(await place.store.operations(null, 100)).toHaveLength(33);
+    expect(await opened.store.operations(null, 100)).toHaveLength(33);
   });
 
-  it('never show a part of each other’s passes', async () => {
+  it('never show a part of another’s pass', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `app-${index}`);
     const steps = (image: string) => names.map((name) => appStep(name, app(image)));
-    await pass(place.store, [...steps('v1'), groupStep('edge', group(...names))], 'v1');
+    await pass(opened.store, [...steps('v1'), groupStep('edge', group(...names))], 'v1');
     let isDone = false;
     const passes = (async () => {
       for (const version of ['v2', 'v3', 'v4', 'v5']) await pass(managers[1]!, steps(version), version);
@@ -75,14 +75,14 @@ describe.skipIf(!isRacing)('three managers on one database', SERVER.limits, () =
     await passes;
   });
 
-  it('agree on everything at the end', async () => {
-    await pass(place.store, [appStep('web', app('v1')), groupStep('edge', group('web'))]);
+  it('read the same state after concurrent restarts', async () => {
+    await pass(opened.store, [appStep('web', app('v1')), groupStep('edge', group('web'))]);
     await Promise.all(managers.map((manager) => manager.restartApp('web', CONTEXT)));
     const [first, ...others] = await Promise.all(managers.map((manager) => everything(manager)));
     for (const other of others) expect(other).toEqual(first);
   });
 
-  it('keep every list of reports in one piece', async () => {
+  it('keep the reports of each list together if several lists arrive at the same time', async () => {
     const report = (time: number) => ({ hostname: 'h', device_group: 'g', report_creation_time: time });
     const calls = Array.from({ length: 9 }, (_, list) =>
       managers[list % 3]!.insertReports(
@@ -91,7 +91,7 @@ describe.skipIf(!isRacing)('three managers on one database', SERVER.limits, () =
       ),
     );
     await Promise.all(calls);
-    const { value } = await place.store.reports({ pageSize: 100 });
+    const { value } = await opened.store.reports({ pageSize: 100 });
     const times = value.data.map((one) => one.report.report_creation_time);
     expect(times).toHaveLength(90);
     expect(times.filter((time, index) => time !== times[index - 1])).toHaveLength(9);

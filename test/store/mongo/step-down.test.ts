@@ -3,13 +3,15 @@ import { MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
 import { AT, app, appId, appStep, CONTEXT, pass } from '../contract/support.ts';
-import { openInNewDatabase, SERVER } from './place.ts';
+import { openInNewDatabase, SERVER } from './test-database.ts';
 
 const members = await replicaSetMembers();
 if (!SERVER.isMissing && members < 3)
-  process.stdout.write('the server is no replica set of three: no primary was told to step down\n');
+  process.stdout.write(
+    'the server is not a replica set of three: the test of a primary that steps down is skipped\n',
+  );
 
-/** How many members the set has that the server is in; 0 where it is in none. */
+/** The number of members of the server's replica set; 0 if it is in none. */
 async function replicaSetMembers(): Promise<number> {
   if (SERVER.isMissing) return 0;
   const client = new MongoClient(SERVER.uri);
@@ -24,7 +26,7 @@ async function replicaSetMembers(): Promise<number> {
   }
 }
 
-/** Tells the primary to be none for some seconds; the connection may break over it. */
+/** Makes the primary step down for some seconds. */
 async function stepDown(): Promise<void> {
   const client = new MongoClient(SERVER.uri);
   try {
@@ -37,16 +39,16 @@ async function stepDown(): Promise<void> {
 }
 
 it.skipIf(members < 3)(
-  'a primary that steps down: no restart is lost or counted twice, and calls heal by themselves',
+  'a primary that steps down loses no restart and counts none twice, and calls succeed again without a reopening',
   async () => {
-    const place = await openInNewDatabase();
-    await pass(place.store, [appStep('web', app('v1'))], 'r1');
-    const first = (await appId(place.store, 'web')) ?? 0;
+    const opened = await openInNewDatabase();
+    await pass(opened.store, [appStep('web', app('v1'))], 'r1');
+    const first = (await appId(opened.store, 'web')) ?? 0;
     const outcomes = { done: 0, unknown: 0 };
     let isOver = false;
     const restart = async (): Promise<void> => {
       try {
-        await place.store.restartApp('web', { ...CONTEXT, at: AT });
+        await opened.store.restartApp('web', { ...CONTEXT, at: AT });
         outcomes.done += 1;
       } catch (error) {
         expect(kindOf(error)).toBe('unavailable');
@@ -66,11 +68,11 @@ it.skipIf(members < 3)(
     }
     isOver = true;
     await load;
-    const raised = ((await appId(place.store, 'web')) ?? 0) - first;
+    const raised = ((await appId(opened.store, 'web')) ?? 0) - first;
     expect(raised).toBeGreaterThanOrEqual(outcomes.done);
     expect(raised).toBeLessThanOrEqual(outcomes.done + outcomes.unknown);
-    expect(await place.store.operations(null, 10_000)).toHaveLength(raised);
-    await place.cleanup();
+    expect(await opened.store.operations(null, 10_000)).toHaveLength(raised);
+    await opened.cleanup();
   },
   SERVER.limits.timeout,
 );

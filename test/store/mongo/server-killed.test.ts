@@ -3,14 +3,15 @@ import type { MortalServer } from '../../../scripts/local-server.ts';
 import { startStandIn } from '../../../scripts/stand-in.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { app, appId, appStep, CONTEXT, pass, rejection } from '../contract/support.ts';
-import { newDatabase, openDatabase, SERVER } from './place.ts';
+import { newDatabase, openDatabase, SERVER } from './test-database.ts';
 
-const isHere = !SERVER.isMissing && process.env['HOLDFAST_TEST_STAND_IN'] === 'ferretdb';
+/** Only FerretDB can be killed and started again here, and it keeps its data. */
+const canKill = !SERVER.isMissing && process.env['HOLDFAST_TEST_STAND_IN'] === 'ferretdb';
 
 let server: MortalServer | null = null;
 let store: Store;
 
-describe.skipIf(!isHere)('a server that is killed again and again', SERVER.limits, () => {
+describe.skipIf(!canKill)('a store whose server is killed again and again', SERVER.limits, () => {
   beforeAll(async () => {
     server = await startStandIn();
     store = await openDatabase(newDatabase(), server?.uri);
@@ -20,7 +21,7 @@ describe.skipIf(!isHere)('a server that is killed again and again', SERVER.limit
     await server?.stop();
   });
 
-  it('loses no restart that was acknowledged, and doubles none', async () => {
+  it('loses no acknowledged restart, and counts none twice', async () => {
     await pass(store, [appStep('web', app('nginx'))]);
     let acknowledged = 0;
     let unknown = 0;

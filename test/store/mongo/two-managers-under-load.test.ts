@@ -8,21 +8,21 @@ import type { Info } from '../../support/worker.ts';
 import { FleetManagers } from './fleet-managers.ts';
 import { FleetPoller, type Served } from './fleet-poller.ts';
 import { FleetWriter, type Tally } from './fleet-writer.ts';
-import { dropDatabase, newDatabase, openDatabase, SERVER } from './place.ts';
 import { canRace } from './probe.ts';
+import { dropDatabase, newDatabase, openDatabase, SERVER } from './test-database.ts';
 
 const WRITERS = ['red', 'green', 'blue'];
 const GROUPS = ['edge', ...WRITERS.map((name) => `of-${name}`)];
 
-/** How many writes are left when the last manager is killed. */
-function killsDuring(writes: number): number[] {
+/** The numbers of writes left at which the last manager is killed. */
+function killPoints(writes: number): number[] {
   return Array.from({ length: Math.ceil((writes - 25) / 35) }, (_, index) => writes - 25 - 35 * index);
 }
 
-const isRacing = await canRace();
-const count = isRacing ? 2 : 1;
-if (!SERVER.isMissing && !isRacing) {
-  process.stdout.write('two managers would not be safe on this server: one manager is killed instead\n');
+const canRaceHere = await canRace();
+const managerCount = canRaceHere ? 2 : 1;
+if (!SERVER.isMissing && !canRaceHere) {
+  process.stdout.write('two managers are not safe on this server: the test kills a single manager instead\n');
 }
 
 let database: string;
@@ -35,80 +35,82 @@ afterEach(async () => {
 });
 
 function firstFleet(): Record<string, string> {
-  const apps = ['web', 'person', ...WRITERS].map((name) => [`apps/${name}.yaml`, 'container_image: i:1\n']);
+  const apps = ['web', 'user', ...WRITERS].map((name) => [`apps/${name}.yaml`, 'container_image: i:1\n']);
   const groups = WRITERS.map((name) => [`device-groups/of-${name}.yaml`, `apps: [web, ${name}]\n`]);
   return Object.fromEntries([
     ...apps,
     ...groups,
-    ['device-groups/edge.yaml', `apps: [web, person, ${WRITERS}]\n`],
+    ['device-groups/edge.yaml', `apps: [web, user, ${WRITERS}]\n`],
   ]);
 }
 
-/** Pushes changes that devices must act on and some that they must not; loses a race now and then, but not each. */
+/** Pushes changes of an app, some of them only of a comment, until `isOver`; resolves to the number of successful pushes. */
 async function pushUntil(isOver: () => boolean, { push }: TestOrigin): Promise<number> {
   let pushed = 0;
   for (let turn = 1; !isOver() || pushed === 0; turn += 1) {
-    const text = `# push ${turn}\ncontainer_image: person:${Math.floor(turn / 3)}\n`;
-    const isDone = await push({ 'desired-state/apps/person.yaml': text }, `push ${turn}`).catch(() => null);
+    const text = `# push ${turn}\ncontainer_image: user:${Math.floor(turn / 3)}\n`;
+    const isDone = await push({ 'desired-state/apps/user.yaml': text }, `push ${turn}`).catch(() => null);
     if (isDone !== null) pushed += 1;
     await sleep(300);
   }
   return pushed;
 }
 
-async function killNowAndThen(managers: FleetManagers, tally: Tally): Promise<void> {
-  for (const left of killsDuring(tally.left)) {
+/** Kills the last manager at each kill point. */
+async function killRepeatedly(managers: FleetManagers, tally: Tally): Promise<void> {
+  for (const left of killPoints(tally.left)) {
     while (tally.left > left) await sleep(5);
     await managers.killAndRestart();
   }
 }
 
-/** Everything at once, until all writes are acknowledged; what fails is thrown when all of it has ended. */
-async function live(
+/** Writes, pushes, polls and kills at the same time, until all writes are acknowledged. Failures are thrown once all has ended. */
+async function runLoad(
   writes: number,
   origin: TestOrigin,
   managers: FleetManagers,
   pollers: readonly FleetPoller[],
 ) {
-  const tally: Tally = { left: writes, unsure: 0, commits: [], operations: [] };
+  const tally: Tally = { left: writes, unacknowledged: 0, commits: [], operations: [] };
   let isOver = false;
-  const until = (): boolean => isOver;
-  const beside = [pushUntil(until, origin), ...pollers.map((poller) => poller.run(until, 40))];
-  const work = WRITERS.map((name) => new FleetWriter(name, managers, tally).run());
+  const isLoadOver = (): boolean => isOver;
+  const background = [pushUntil(isLoadOver, origin), ...pollers.map((poller) => poller.run(isLoadOver, 40))];
+  const writing = WRITERS.map((name) => new FleetWriter(name, managers, tally).run());
   try {
-    await Promise.all([killNowAndThen(managers, tally), ...work]);
+    await Promise.all([killRepeatedly(managers, tally), ...writing]);
   } finally {
     isOver = true;
     tally.left = 0;
-    await Promise.allSettled([...work, ...beside]);
+    await Promise.allSettled([...writing, ...background]);
   }
-  const [pushed] = await Promise.all(beside);
+  const [pushed] = await Promise.all(background);
   return { tally, pushed };
 }
 
-async function ok(manager: ProcessManager, method: string, path: string) {
+/** The body of a reply, which must be a 200. */
+async function okBody(manager: ProcessManager, method: string, path: string) {
   const reply = await manager.request(method, path);
   expect(reply.status, `${method} ${path}: ${reply.text}`).toBe(200);
   return reply.body;
 }
 
-/** What every manager tells devices, after all have looked at origin; throws where they do not tell the same. */
-async function infosOfAll(managers: FleetManagers, head: string): Promise<Info[]> {
-  const answers = [];
+/** Has all managers poll origin; resolves to the infos of all groups, which must be the same on each manager. */
+async function commonInfos(managers: FleetManagers, head: string): Promise<Info[]> {
+  const replies = [];
   for (const manager of managers.all) {
-    await ok(manager, 'POST', '/api/v2/reconcile');
-    expect((await ok(manager, 'GET', '/api/v2/reconcile')).revision_applied).toBe(head);
+    await okBody(manager, 'POST', '/api/v2/reconcile');
+    expect((await okBody(manager, 'GET', '/api/v2/reconcile')).revision_applied).toBe(head);
   }
   for (const manager of managers.all) {
-    const names = (await ok(manager, 'GET', '/api/v2/apps')).apps;
-    const infos = GROUPS.map((group) => ok(manager, 'GET', `/api/v2/device_groups/${group}/info`));
-    answers.push({ names, infos: await Promise.all(infos) });
+    const names = (await okBody(manager, 'GET', '/api/v2/apps')).apps;
+    const infos = GROUPS.map((group) => okBody(manager, 'GET', `/api/v2/device_groups/${group}/info`));
+    replies.push({ names, infos: await Promise.all(infos) });
   }
-  for (const answer of answers) expect(answer).toEqual(answers[0]);
-  return answers[0]?.infos ?? [];
+  for (const reply of replies) expect(reply).toEqual(replies[0]);
+  return replies[0]?.infos ?? [];
 }
 
-/** What git holds at the head is what devices are told and what the store holds. */
+/** Checks that the files at the head of the branch, the store and the replies to devices agree. */
 async function expectAgreement({ bare }: TestOrigin, store: Store, infos: readonly Info[]): Promise<void> {
   const read = async (path: string) => parse(await bare.show(`desired-state/${path}.yaml`, 'main'));
   expect((await store.state()).applied?.revision).toBe(await bare.git('rev-parse', 'main'));
@@ -127,7 +129,7 @@ async function expectAgreement({ bare }: TestOrigin, store: Store, infos: readon
   }
 }
 
-/** Each acknowledged write is there once, and no other write twice. */
+/** Checks that each acknowledged write was found, and no write twice. */
 function expectOnce(acknowledged: readonly string[], found: readonly string[]): void {
   expect(found.length).toBe(new Set(found).size);
   expect(acknowledged.filter((id) => !found.includes(id))).toEqual([]);
@@ -147,7 +149,7 @@ async function allOperations(store: Store): Promise<OperationEntry[]> {
   }
 }
 
-/** No app has risen more often than it was changed or restarted: two managers that apply a commit raise its ids once. */
+/** Checks that no app's id has risen more often than the app was changed or restarted: two managers raise it once for a commit. */
 async function expectNoNeedlessRise(
   { bare }: TestOrigin,
   infos: readonly Info[],
@@ -166,22 +168,22 @@ async function expectNoNeedlessRise(
   }
 }
 
-/** Replies that are kept ready can be `CACHE_TIME` old: waits until all managers tell the same. */
-function finalInfos(managers: FleetManagers, { bare }: TestOrigin): Promise<Info[]> {
-  const PATIENCE = { timeout: 60_000, interval: 200 };
-  return vi.waitFor(async () => infosOfAll(managers, await bare.git('rev-parse', 'main')), PATIENCE);
+/** Waits until all managers serve the same: cached replies can be `CACHE_TIME` old. */
+function settledInfos(managers: FleetManagers, { bare }: TestOrigin): Promise<Info[]> {
+  const head = () => bare.git('rev-parse', 'main');
+  return vi.waitFor(async () => commonInfos(managers, await head()), { timeout: 60_000, interval: 200 });
 }
 
-/** Lives with all of it, and looks at everything that is left. */
-async function keepsAll(writes: number, cacheTime: number): Promise<void> {
+/** Runs the load with this many writes, and checks everything that it leaves. */
+async function expectAllKept(writes: number, cacheTime: number): Promise<void> {
   const origin = await testOrigin(firstFleet());
   const env = { MONGODB_URI: SERVER.uri, MONGODB_DATABASE: database, CACHE_TIME: `${cacheTime}` };
-  const managers = await FleetManagers.start(count, origin, env);
-  const first = await finalInfos(managers, origin);
+  const managers = await FleetManagers.start(managerCount, origin, env);
+  const first = await settledInfos(managers, origin);
   const served: Served = new Map();
   const pollers = GROUPS.map((group) => new FleetPoller(group, managers, served));
-  const { tally, pushed } = await live(writes, origin, managers, pollers);
-  const infos = await finalInfos(managers, origin);
+  const { tally, pushed } = await runLoad(writes, origin, managers, pollers);
+  const infos = await settledInfos(managers, origin);
   for (const [index, poller] of pollers.entries()) {
     const info = infos[index] as Info;
     poller.see(info);
@@ -190,7 +192,7 @@ async function keepsAll(writes: number, cacheTime: number): Promise<void> {
     expect(poller.agreesWith(info)).toBe(true);
     expect(poller.replies).toBeGreaterThan(10);
   }
-  expect(managers.kills).toBe(killsDuring(writes).length);
+  expect(managers.kills).toBe(killPoints(writes).length);
   expect(pushed).toBeGreaterThan(0);
   const store = await openDatabase(database);
   try {
@@ -206,15 +208,16 @@ async function keepsAll(writes: number, cacheTime: number): Promise<void> {
   for (const manager of managers.all) expect(await manager.stop()).toBe(0);
 }
 
-const WHO = isRacing
-  ? 'two managers, one of which is killed again and again'
-  : 'the one manager that this server allows, killed again and again';
+const MANAGERS = canRaceHere
+  ? 'two managers of which one is killed again and again'
+  : 'a manager that is killed again and again';
 
-/** Milliseconds on a busy machine with a server that is slow. */
+/** Milliseconds, for a busy machine with a slow server. */
 const LIMITS = { timeout: 600_000 };
 
-describe.skipIf(SERVER.isMissing)(`${WHO}, while a person pushes`, LIMITS, () => {
-  it('keep 200 writes once each, agree with git, and no id falls', () => keepsAll(200, 0));
+describe.skipIf(SERVER.isMissing)(`${MANAGERS}, while a user pushes`, LIMITS, () => {
+  it('each of 200 acknowledged writes is kept once, git, store and replies agree, and no id falls', () =>
+    expectAllKept(200, 0));
 
-  it('bring no device back to an older version with replies that are kept ready', () => keepsAll(100, 1));
+  it('cached replies bring no device back to an older version', () => expectAllKept(100, 1));
 });

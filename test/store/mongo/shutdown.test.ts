@@ -11,12 +11,12 @@ import {
   startProcessManager,
 } from '../../support/process-manager.ts';
 import { appId } from '../contract/support.ts';
-import { dropDatabase, newDatabase, openDatabase, SERVER } from './place.ts';
+import { dropDatabase, newDatabase, openDatabase, SERVER } from './test-database.ts';
 
-const PATIENCE = { timeout: 60_000, interval: 50 };
-const UPDATES: Judge = (command) => (command === 'update' ? 'hang' : 'pass');
-const READS: Judge = (command) => (command === 'find' ? 'hang' : 'pass');
-const EVERYTHING: Judge = () => 'hang';
+const LIMITS = { timeout: 60_000, interval: 50 };
+const HANG_UPDATES: Judge = (command) => (command === 'update' ? 'hang' : 'pass');
+const HANG_READS: Judge = (command) => (command === 'find' ? 'hang' : 'pass');
+const HANG_EVERYTHING: Judge = () => 'hang';
 
 let database: string;
 let proxy: MongoProxy;
@@ -46,49 +46,49 @@ afterEach(async () => {
   await dropDatabase(database);
 });
 
-/** Judges commands so from now on, and resolves when one of those that it does not let pass has come. */
-async function judge(by: Judge): Promise<void> {
-  let hasCome = false;
+/** Has the proxy judge commands from now on; resolves when it has held up the first one. */
+async function holdUp(judge: Judge): Promise<void> {
+  let isHeldUp = false;
   proxy.judge((command, count) => {
-    const verdict = by(command, count);
-    if (verdict !== 'pass') hasCome = true;
+    const verdict = judge(command, count);
+    if (verdict !== 'pass') isHeldUp = true;
     return verdict;
   });
-  await vi.waitFor(() => expect(hasCome).toBe(true), PATIENCE);
+  await vi.waitFor(() => expect(isHeldUp).toBe(true), LIMITS);
 }
 
 const restart = (manager: ProcessManager) => manager.request('POST', '/api/v2/apps/web/restart');
 const update = (manager: ProcessManager) =>
   manager.request('PUT', '/api/v2/apps/web/update', { container_image: 'web:2' });
-const look = (manager: ProcessManager) => manager.request('POST', '/api/v2/reconcile');
+const reconcile = (manager: ProcessManager) => manager.request('POST', '/api/v2/reconcile');
 
 describe.skipIf(SERVER.isMissing)(
-  'a manager whose database does not answer ends when told',
+  'a manager whose database does not answer, when it is stopped',
   SERVER.limits,
   () => {
     it.each([
-      ['a restart', restart, UPDATES],
-      ['a write', update, UPDATES],
-      ['a look', look, READS],
-      ['a look, and the watch of the driver', look, EVERYTHING],
-    ])('in the middle of %s', async (_what, act, by) => {
+      ['a restart', restart, HANG_UPDATES],
+      ['a write', update, HANG_UPDATES],
+      ['a reconcile', reconcile, HANG_READS],
+      ['a reconcile and the driver’s checks of the server', reconcile, HANG_EVERYTHING],
+    ])('ends with 0 during %s, and does not acknowledge it', async (_request, act, judge) => {
       const manager = await startProcessManager(options);
-      const judged = judge(by);
+      const heldUp = holdUp(judge);
       const reply = act(manager).catch(() => null);
-      await judged;
+      await heldUp;
       expect(await manager.stop(), manager.process.output()).toBe(0);
       expect((await reply)?.status).not.toBe(202);
     });
 
-    it('in the middle of its start', async () => {
-      const judged = judge(READS);
+    it('ends with 0 during its start', async () => {
+      const heldUp = holdUp(HANG_READS);
       const started = spawnManager(options);
-      await judged;
+      await heldUp;
       started.child.kill('SIGTERM');
       expect(await started.ended, started.output()).toBe(0);
     });
 
-    it('with more restarts under way than there is time for: those that were answered count', async () => {
+    it('ends with 0 if more restarts wait than there is time for, and those that it has acknowledged count', async () => {
       const manager = await startProcessManager(options);
       const store = await openDatabase(database);
       const before = (await appId(store, 'web')) ?? 0;

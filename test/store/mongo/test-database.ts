@@ -6,17 +6,17 @@ import type { Store } from '../../../src/store/store.ts';
 import { foundOrRequired } from '../../support/tools.ts';
 import type { OpenedStore } from '../contract/support.ts';
 
-/** The server that tests of the MongoDB store use, as `npm run test:mongo` and `.ci/run` set it; undefined: none. */
+/** The address of the server for tests, which `npm run test:mongo` and `.ci/run` set; undefined if there is none. */
 const TEST_URI: string | undefined = process.env['HOLDFAST_TEST_MONGODB_URI'];
 
-/** Whether there is one, and limits for tests of many calls against it. */
+/** The server for tests, and a time limit (in milliseconds) for tests that make many calls. */
 export const SERVER = {
   isMissing: !foundOrRequired('mongo', TEST_URI !== undefined),
   uri: TEST_URI ?? '',
   limits: { timeout: 240_000 },
 };
 
-/** Opens the store in this database, with the built-in defaults. */
+/** Opens the store in a database, with the built-in defaults; rejects if the server cannot be reached. */
 export async function openDatabase(database: string, uri = SERVER.uri): Promise<Store> {
   const { store } = await openMongoStore({
     uri,
@@ -31,12 +31,13 @@ export async function openDatabase(database: string, uri = SERVER.uri): Promise<
   return store;
 }
 
-export interface MongoPlace extends OpenedStore {
+/** An open store, and the name of its database. */
+export interface OpenedDatabase extends OpenedStore {
   database: string;
 }
 
-/** A new store in a database of its own. */
-export async function openInNewDatabase(): Promise<MongoPlace> {
+/** Opens a store in a new database. */
+export async function openInNewDatabase(): Promise<OpenedDatabase> {
   const database = newDatabase();
   let current = await openDatabase(database);
   return {
@@ -54,6 +55,7 @@ export async function openInNewDatabase(): Promise<MongoPlace> {
   };
 }
 
+/** Returns a random name for a database. */
 export function newDatabase(): string {
   return `holdfast_test_${randomBytes(6).toString('hex')}`;
 }
@@ -62,7 +64,7 @@ export async function dropDatabase(database: string): Promise<void> {
   await withClient((client) => client.db(database).dropDatabase());
 }
 
-/** Runs `work` with a plain client of the driver, as somebody from outside. */
+/** Runs `work` with a client of the driver, past the store. */
 export async function withClient<T>(work: (client: MongoClient) => Promise<T>): Promise<T> {
   const client = new MongoClient(SERVER.uri);
   try {

@@ -9,19 +9,21 @@ import { works } from '../support/tools.ts';
 /** A folder whose disk can become full, for one process or for all. */
 interface SmallDisk {
   folder: string;
-  /** From now on the process with this id cannot make files larger. */
+  /** From now on the process with this id cannot enlarge files. */
   fill(pid: number): void;
+  /** Makes space again. */
   free(pid: number): void;
 }
 
-/** One way to make a disk full, and whether this machine lets us. */
+/** A way to make a disk full. */
 interface Way {
   name: string;
+  /** Whether it works on this machine. */
   isPossible: boolean;
   make(): Promise<SmallDisk>;
 }
 
-/** A file system of a few megabytes that is really full. */
+/** A file system of a few megabytes, which a file fills up. */
 async function smallFileSystem(): Promise<SmallDisk> {
   const folder = join(await temporaryFolder(), 'disk');
   await mkdir(folder);
@@ -38,10 +40,10 @@ async function smallFileSystem(): Promise<SmallDisk> {
   };
 }
 
-function growUntilFull(path: string, piece: Buffer): void {
+function growUntilFull(path: string, chunk: Buffer): void {
   for (;;) {
     try {
-      appendFileSync(path, piece);
+      appendFileSync(path, chunk);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return;
       throw error;
@@ -49,16 +51,16 @@ function growUntilFull(path: string, piece: Buffer): void {
   }
 }
 
-/** A limit on the size of files, for the process and every git that it has started or starts. */
+/** A limit on the size of files, for the process and for every git that it has started or will start. */
 async function limitedProcess(): Promise<SmallDisk> {
   const limit = (pid: number, size: string): void => {
     execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${size}:`]);
-    // Whatever it starts from here on has the limit from the beginning.
+    // Processes that it starts later inherit the limit.
     for (const id of childrenOf(pid)) {
       try {
         execFileSync('prlimit', ['--pid', `${id}`, `--fsize=${size}:`]);
       } catch (error) {
-        // A git that has come to its end since.
+        // The process may have ended meanwhile.
         if (existsSync(`/proc/${id}`)) throw error;
       }
     }
@@ -81,7 +83,7 @@ function canMount(): boolean {
   return works('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']);
 }
 
-/** Every way; a test says in its name which one it takes, and is skipped where this machine does not allow it. */
+/** All ways to make a disk full; a test of one that does not work on this machine is skipped. */
 export const WAYS: readonly Way[] = [
   { name: 'a small file system', isPossible: canMount(), make: smallFileSystem },
   {

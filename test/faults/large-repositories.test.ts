@@ -5,13 +5,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { inDesiredState, temporaryFolder } from '../support/folder.ts';
-import { type TestRepository, testRepository } from '../support/git.ts';
-import { SMALL_FLEET } from '../support/manager.ts';
+import type { TestRepository } from '../support/git.ts';
 import { type Plumbing, plumbingOf, type RawEntry } from '../support/plumbing.ts';
 import { startProcessManager } from '../support/process-manager.ts';
+import { newFleet, WEB } from './small-fleet.ts';
 
-/** Commits files without a work tree, as many and as large as a push can bring. */
+/** Commits files without a work tree, which allows very many and very large ones. */
 async function importFiles(
   { folder }: TestRepository,
   files: Iterable<readonly [path: string, content: string | Buffer]>,
@@ -35,12 +34,7 @@ async function importFiles(
   expect(code).toBe(0);
 }
 
-async function place() {
-  const repository = await testRepository();
-  await repository.commit(inDesiredState(SMALL_FLEET));
-  return { repository, dataFolder: join(await temporaryFolder(), 'data') };
-}
-
+/** Files of which one in fifty is an app, and one in fifty an unexpected file among the apps. */
 function* manyFiles(count: number): Iterable<readonly [string, string]> {
   for (let i = 0; i < count; i++) {
     yield [`elsewhere/${i % 1000}/file-${i}.txt`, `${i}\n`];
@@ -49,7 +43,7 @@ function* manyFiles(count: number): Iterable<readonly [string, string]> {
   }
 }
 
-/** Writes an object as git keeps it; a process for each of 20,000 would take minutes. */
+/** Writes an object as git stores it: a process for each of 20,000 objects would take minutes. */
 function writeObject(folder: string, type: string, content: Buffer): string {
   const bytes = Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content]);
   const id = createHash('sha1').update(bytes).digest('hex');
@@ -58,6 +52,7 @@ function writeObject(folder: string, type: string, content: Buffer): string {
   return id;
 }
 
+/** Writes folders within one another with a file in the innermost; returns the id of the outermost. */
 function deepTree(folder: string, levels: number): string {
   const entry = (mode: string, name: string, id: string): Buffer =>
     Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]);
@@ -67,11 +62,11 @@ function deepTree(folder: string, levels: number): string {
   return tree;
 }
 
-describe('a repository that is deep', () => {
-  it('by 20,000 folders, of which git dies: the manager does not, and serves what it can read', async () => {
-    const where = await place();
-    const { repository } = where;
-    const manager = await startProcessManager(where);
+describe('a commit with 20,000 folders within one another', () => {
+  it('may make git crash, but not the manager, which serves what it can read', async () => {
+    const fleet = await newFleet();
+    const { repository } = fleet;
+    const manager = await startProcessManager(fleet);
     const git = plumbingOf(repository);
     const apps = [
       ...git.entriesOf('main:desired-state/apps'),
@@ -81,22 +76,22 @@ describe('a repository that is deep', () => {
     const state = git.tree([{ mode: '40000', name: 'apps', id: git.tree(apps) }, ...groups]);
     const head = git.publish(git.tree([{ mode: '40000', name: 'desired-state', id: state }]));
     const { body } = await manager.request('POST', '/api/v2/reconcile');
-    // Newer versions of git refuse to list what is so deep; then all stays as it was.
+    // Newer versions of git refuse to list such a tree; then the revision before stays applied.
     const isRead = body.error === null;
     expect(body.revision_applied).toBe(isRead ? head : await repository.git('rev-parse', 'main^'));
     const { apps: served } = (await manager.request('GET', '/api/v2/apps')).body;
     expect(served).toEqual(isRead ? ['abyss', 'cron', 'web'] : ['cron', 'web']);
-    const write = await manager.request('PUT', '/api/v2/apps/web/update', { privileged: true });
+    const write = await manager.request('PUT', `${WEB}/update`, { privileged: true });
     expect([202, 409, 503]).toContain(write.status);
-    expect((await manager.request('GET', '/api/v2/apps/web')).body.privileged).toBe(write.status === 202);
+    expect((await manager.request('GET', WEB)).body.privileged).toBe(write.status === 202);
     await manager.kill();
-    const next = await startProcessManager(where);
+    const next = await startProcessManager(fleet);
     expect((await next.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
     await next.stop();
   });
 });
 
-/** A folder of `width ** levels` files, made of as many objects as there are levels. */
+/** Writes a folder of `width ** levels` files as one object for each level; returns its id. */
 function bombTree(git: Plumbing, width: number, levels: number): string {
   const names = Array.from({ length: width }, (_, index) => `d${index}`);
   let [mode, id] = ['100644', git.blob('container_image: bomb:1\n')];
@@ -105,11 +100,11 @@ function bombTree(git: Plumbing, width: number, levels: number): string {
   return id;
 }
 
-describe('a commit of a few kilobytes that has ten billion files', () => {
-  it('does not eat the memory: what was good is served, and the next commit mends it', async () => {
-    const where = await place();
-    const { repository } = where;
-    const manager = await startProcessManager(where);
+describe('a commit of a few kilobytes with ten billion files', () => {
+  it('counts as unreadable: the last good state is served until the branch moves to another commit', async () => {
+    const fleet = await newFleet();
+    const { repository } = fleet;
+    const manager = await startProcessManager(fleet);
     await manager.request('POST', '/api/v2/reconcile');
     const good = await repository.git('rev-parse', 'main');
     const git = plumbingOf(repository);
@@ -135,36 +130,36 @@ describe('a commit of a few kilobytes that has ten billion files', () => {
   });
 });
 
-describe('a repository that is large', () => {
-  it('with 100,000 files: is served, changed, and started again', async () => {
-    const where = await place();
-    await importFiles(where.repository, manyFiles(100_000));
-    const manager = await startProcessManager(where);
+describe('a large repository', () => {
+  it('with 100,000 files can be served and written, and a manager can start on it again', async () => {
+    const fleet = await newFleet();
+    await importFiles(fleet.repository, manyFiles(100_000));
+    const manager = await startProcessManager(fleet);
     await manager.request('POST', '/api/v2/reconcile');
     expect((await manager.request('GET', '/api/v2/apps')).body.apps).toHaveLength(2002);
-    expect((await manager.request('PUT', '/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
+    expect((await manager.request('PUT', `${WEB}/update`, { privileged: true })).status).toBe(202);
     expect((await manager.request('DELETE', '/api/v2/apps/app-0')).status).toBe(200);
     await manager.stop();
-    const next = await startProcessManager(where);
-    expect((await next.request('GET', '/api/v2/apps/web')).body.privileged).toBe(true);
+    const next = await startProcessManager(fleet);
+    expect((await next.request('GET', WEB)).body.privileged).toBe(true);
     const status = await next.request('POST', '/api/v2/reconcile');
     expect(status.body.problems).toHaveLength(2000);
     await next.stop();
   });
 
-  it('with a file of 50 MB: a problem of that file, and it is never read', async () => {
-    const where = await place();
+  it('with files of 50 MB reports them as problems, and can be written', async () => {
+    const fleet = await newFleet();
     const size = 50 * 1024 * 1024;
-    await importFiles(where.repository, [
+    await importFiles(fleet.repository, [
       ['desired-state/apps/huge.yaml', Buffer.alloc(size, '# a comment without end\n')],
       ['desired-state/huge.bin', Buffer.alloc(size, 1)],
     ]);
-    const manager = await startProcessManager(where);
+    const manager = await startProcessManager(fleet);
     const { body } = await manager.request('POST', '/api/v2/reconcile');
-    const told = body.problems.map(({ file, code }: Record<string, string>) => `${file} ${code}`);
-    expect(told).toEqual(['apps/huge.yaml file-too-large', 'huge.bin file-unexpected']);
+    const problems = body.problems.map(({ file, code }: Record<string, string>) => `${file} ${code}`);
+    expect(problems).toEqual(['apps/huge.yaml file-too-large', 'huge.bin file-unexpected']);
     expect(body.problems[0].message).toContain(String(size));
-    expect((await manager.request('PUT', '/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
+    expect((await manager.request('PUT', `${WEB}/update`, { privileged: true })).status).toBe(202);
     await manager.stop();
   });
 });

@@ -12,23 +12,24 @@ import { type ProcessManager, type ProcessOptions, startProcessManager } from '.
 const RESTART = '/api/v2/apps/web/restart';
 const UPDATE = '/api/v2/apps/web/update';
 
+/** The id of the app `web`. */
 const webId = async (manager: ProcessManager): Promise<number> =>
   (await manager.request('GET', '/api/v2/apps/web')).body.app_id;
 
 const statusOf = async (manager: ProcessManager) => (await manager.request('GET', '/api/v2/reconcile')).body;
 
-/** Where two push at the same moment, one of them is told to come again, and does so a moment later. */
+/** Waits until ids are recorded without a problem: of two pushes at the same moment one is refused, and soon retried. */
 async function expectRecords(manager: ProcessManager): Promise<void> {
   await expect.poll(async () => (await statusOf(manager)).ids_record.problem).toBeNull();
 }
 
-/** The ids of the app in all sections. */
+/** The recorded ids of the app `web`, one for each section. */
 async function recordedIds({ bare }: TestOrigin): Promise<number[]> {
   const text = await bare.git('grep', '--no-color', '-h', '"app","web"', RECORD);
   return text.split('\n').map((line) => Number(line.split(',')[2]));
 }
 
-/** Restarts the app until the process dies; resolves to the highest id that was answered. */
+/** Restarts the app until the process dies; resolves to the highest acknowledged id. */
 async function restartUntilDeath(manager: ProcessManager): Promise<number> {
   let highest = 0;
   for (;;) {
@@ -39,22 +40,22 @@ async function restartUntilDeath(manager: ProcessManager): Promise<number> {
   }
 }
 
-it('two managers of two folders, one of which is killed again and again: each keeps its ids, and its record', async () => {
+it('two managers of two folders of an origin keep their ids and their sections of the record, although one is killed again and again', async () => {
   const origin = await testOrigin();
-  const beside = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
-  await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(beside) });
+  const production = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
+  await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(production) });
   const optionsOf = async (folder: string): Promise<ProcessOptions> => ({
     repository: origin.person,
     dataFolder: join(await temporaryFolder(), 'data'),
     env: { GIT_REMOTE: origin.url, DESIRED_STATE: folder },
   });
-  const [options, others] = [await optionsOf('desired-state'), await optionsOf('production')];
-  const other = await startProcessManager(others);
+  const [options, otherOptions] = [await optionsOf('desired-state'), await optionsOf('production')];
+  const other = await startProcessManager(otherOptions);
   let manager = await startProcessManager(options);
   let highest = await webId(manager);
   for (let round = 0; round < 5; round++) {
     const death = restartUntilDeath(manager);
-    // A version is written a second after the first change: some of these come in the middle of a push.
+    // A version of the record is pushed a second after the first change, so some of these restarts happen during a push.
     for (let wait = 0; wait < 6; wait++) {
       await sleep(170 + 13 * round);
       expect((await other.request('POST', RESTART)).status).toBe(202);
@@ -73,9 +74,9 @@ it('two managers of two folders, one of which is killed again and again: each ke
     await expectRecords(one);
     expect(await one.stop()).toBe(0);
   }
-  const lost = [options, others];
-  for (const { dataFolder } of lost) await rm(dataFolder, { recursive: true });
-  for (const [index, one] of lost.entries()) {
+  const both = [options, otherOptions];
+  for (const { dataFolder } of both) await rm(dataFolder, { recursive: true });
+  for (const [index, one] of both.entries()) {
     const next = await startProcessManager(one);
     expect((await statusOf(next)).ids_seeded).toMatchObject({ record: 'used', kept: 3 });
     expect(await webId(next)).toBe(ids[index]);
@@ -87,7 +88,8 @@ it('two managers of two folders, one of which is killed again and again: each ke
 describe('two managers of two folders in one clone', () => {
   const FOLDERS = ['staging', 'production'] as const;
 
-  async function bothIn(): Promise<[ProcessOptions, ProcessOptions]> {
+  /** The options of two managers of one repository, each with a folder of its own. */
+  async function optionsOfBoth(): Promise<[ProcessOptions, ProcessOptions]> {
     const repository = await testRepository();
     const files = FOLDERS.flatMap((folder) =>
       Object.entries(SMALL_FLEET).map(([path, text]) => [`${folder}/${path}`, text]),
@@ -101,37 +103,38 @@ describe('two managers of two folders in one clone', () => {
     return [await optionsOf(FOLDERS[0]), await optionsOf(FOLDERS[1])];
   }
 
-  const write = async (manager: ProcessManager, image: string) =>
+  /** Updates the app; resolves to the status of the reply. */
+  const update = async (manager: ProcessManager, image: string) =>
     (await manager.request('PUT', UPDATE, { container_image: image })).status;
 
-  it('write at the same time: each waits for the other', async () => {
-    const options = await bothIn();
+  it('can write at the same time, since each waits for the other', async () => {
+    const options = await optionsOfBoth();
     const managers = [await startProcessManager(options[0]), await startProcessManager(options[1])];
     const writes = managers.map(async (manager) => {
-      const answers = [];
+      const outcomes = [];
       for (let round = 0; round < 20; round++) {
         const { status, body } = await manager.request('PUT', UPDATE, { container_image: `web:${round}` });
-        answers.push(status === 202 ? status : body.error);
+        outcomes.push(status === 202 ? status : body.error);
       }
-      return answers;
+      return outcomes;
     });
-    const answers = new Set((await Promise.all(writes)).flat());
-    // As at any branch that others move all the time.
-    answers.delete('the branch moved 5 times during this write; try again');
-    expect(answers).toEqual(new Set([202]));
+    const outcomes = new Set((await Promise.all(writes)).flat());
+    // Possible on any branch that others keep moving.
+    outcomes.delete('the branch moved 5 times during this write; try again');
+    expect(outcomes).toEqual(new Set([202]));
     for (const manager of managers) expect(await manager.stop()).toBe(0);
   });
 
-  it('one is killed in the middle of a write, and writes again, though the other lives', async () => {
-    const [options, others] = await bothIn();
-    const other = await startProcessManager(others);
-    expect(await write(other, 'web:1')).toBe(202);
+  it('let the one that was killed during a write undo it and write again, while the other one runs', async () => {
+    const [options, otherOptions] = await optionsOfBoth();
+    const other = await startProcessManager(otherOptions);
+    expect(await update(other, 'web:1')).toBe(202);
     const dying = { ...options, env: { ...options.env, HOLDFAST_FAULT: 'tree-switched' } };
-    await expect(write(await startProcessManager(dying), 'web:lost')).rejects.toThrow();
+    await expect(update(await startProcessManager(dying), 'web:lost')).rejects.toThrow();
     const manager = await startProcessManager(options);
     expect(manager.process.output()).not.toContain('still in the work tree');
-    expect(await write(manager, 'web:2')).toBe(202);
-    expect(await write(other, 'web:2')).toBe(202);
+    expect(await update(manager, 'web:2')).toBe(202);
+    expect(await update(other, 'web:2')).toBe(202);
     await Promise.all([manager.stop(), other.stop()]);
   });
 });

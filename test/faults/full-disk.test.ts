@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, testRepository } from '../support/git.ts';
+import { expectIntact } from '../support/intact.ts';
+import { type ProcessManager, startProcessManager } from '../support/process-manager.ts';
+import { WAYS } from './full-disk.ts';
+import { changeWeb, FLEET, WEB } from './small-fleet.ts';
+
+/** Updates `web` until an update is refused; resolves to the last image that was acknowledged. */
+async function changeUntilRefused(manager: ProcessManager, before: string): Promise<string> {
+  let acknowledged = before;
+  for (let count = 0; count < 2000; count++) {
+    const reply = await changeWeb(manager, `full:${count}`);
+    if (reply.status !== 202) {
+      expect(reply.status, reply.text).toBe(503);
+      expect(reply.text).not.toContain('/tmp');
+      return acknowledged;
+    }
+    acknowledged = `full:${count}`;
+  }
+  throw new Error('the disk never became full');
+}
+
+describe.each(WAYS)('a full disk ($name)', ({ isPossible, make }) => {
+  it.skipIf(!isPossible)(
+    'of the data folder refuses writes with 503, but no reads, loses nothing, and recovers once there is space',
+    async () => {
+      const disk = await make();
+      const repository = await testRepository();
+      await repository.commit(FLEET);
+      const fleet = { repository, dataFolder: join(disk.folder, 'data') };
+      const manager = await startProcessManager(fleet);
+      const pid = manager.process.child.pid as number;
+      expect((await changeWeb(manager, 'before:1')).status).toBe(202);
+      disk.fill(pid);
+      const acknowledged = await changeUntilRefused(manager, 'before:1');
+      expect((await manager.request('GET', WEB)).body.container_image).toBe(acknowledged);
+      expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
+      expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(503);
+      const { app_id: id } = (await manager.request('GET', WEB)).body;
+      disk.free(pid);
+      await manager.request('POST', '/api/v2/reconcile');
+      const recovered = (await manager.request('GET', WEB)).body;
+      const atHead = /container_image: (\S+)/.exec(await repository.show('desired-state/apps/web.yaml'))?.[1];
+      expect(recovered.container_image).toBe(atHead);
+      expect(recovered.app_id).toBe(atHead === acknowledged ? id : id + 1);
+      expect((await changeWeb(manager, 'after:1')).status).toBe(202);
+      expect(await manager.stop()).toBe(0);
+      const next = await startProcessManager(fleet);
+      expect((await next.request('GET', WEB)).body).toMatchObject({
+        container_image: 'after:1',
+        app_id: recovered.app_id + 1,
+      });
+      await next.stop();
+    },
+  );
+
+  it.skipIf(!isPossible)(
+    'of the repository refuses writes with 503, but no reads, leaves none half done, and recovers once there is space',
+    async () => {
+      const disk = await make();
+      const repository = repositoryAt(disk.folder);
+      await repository.git('init', '--quiet', '--initial-branch=main');
+      await repository.commit(FLEET);
+      const fleet = { repository, dataFolder: join(await temporaryFolder(), 'data') };
+      const manager = await startProcessManager(fleet);
+      const pid = manager.process.child.pid as number;
+      expect((await changeWeb(manager, 'before:1')).status).toBe(202);
+      disk.fill(pid);
+      const acknowledged = await changeUntilRefused(manager, 'before:1');
+      expect((await manager.request('GET', WEB)).body.container_image).toBe(acknowledged);
+      disk.free(pid);
+      expect((await changeWeb(manager, 'after:1')).status).toBe(202);
+      expect(await repository.git('status', '--porcelain')).toBe('');
+      expect(await repository.show('desired-state/apps/web.yaml')).toContain('after:1');
+      await expectIntact(repository.folder);
+      await manager.stop();
+    },
+  );
+});

@@ -19,13 +19,15 @@ const remove = (path: string): DiskCall => ({ kind: 'remove', path });
 const rename = (path: string, to: string): DiskCall => ({ kind: 'rename', path, to });
 const resize = (path: string, size: number): DiskCall => ({ kind: 'resize', path, size });
 
+/** A disk with `BASE` on it, on which these calls were made. */
 function diskAfter(calls: readonly DiskCall[]): Disk {
   const disk = new Disk('/d', BASE);
   for (const call of calls) disk.apply(call);
   return disk;
 }
 
-function shown(tree: Tree): Record<string, string | null> {
+/** A tree by paths below the root, with texts instead of bytes. */
+function textsOf(tree: Tree): Record<string, string | null> {
   return Object.fromEntries(
     [...tree].map(([path, bytes]) => [path.slice('/d/'.length), bytes?.toString() ?? null]),
   );
@@ -36,67 +38,83 @@ const NEW = [create('/d/new'), write('/d/new', 'text')];
 const REPLACED = [create('/d/tmp'), write('/d/tmp', 'new'), sync('/d/tmp'), rename('/d/tmp', '/d/a')];
 const OLD = { a: 'old', sub: null, 'sub/b': 'b' };
 
-describe('what survives when only that does which was synced', () => {
+describe('a loss of power after which the disk has only what was synced', () => {
   it.each<[string, DiskCall[], Record<string, string | null>]>([
-    ['nothing was done', [], OLD],
-    ['a write that nobody synced', [write('/d/a', 'new')], OLD],
-    ['a write that was synced', [write('/d/a', 'new'), sync('/d/a')], { ...OLD, a: 'new' }],
-    ['a write after the sync', [sync('/d/a'), write('/d/a', 'new')], OLD],
-    ['an append', [write('/d/a', '+', 'end'), sync('/d/a')], { ...OLD, a: 'old+' }],
-    ['a write behind the end', [write('/d/a', 'x', 4), sync('/d/a')], { ...OLD, a: 'old\0x' }],
-    ['a file cut short, and no sync', [resize('/d/a', 0)], OLD],
-    ['a file cut short', [resize('/d/a', 1), sync('/d/a')], { ...OLD, a: 'o' }],
-    ['a new file whose name nobody synced', [...NEW, sync('/d/new')], OLD],
-    ['a new name of which nobody synced the bytes', [...NEW, sync('/d')], { ...OLD, new: '' }],
-    ['a new file', [...NEW, sync('/d/new'), sync('/d')], { ...OLD, new: 'text' }],
-    ['a removal that nobody synced', [remove('/d/a')], OLD],
-    ['a removal', [remove('/d/a'), sync('/d')], { sub: null, 'sub/b': 'b' }],
-    ['a rename that nobody synced', REPLACED, OLD],
-    ['a rename', [...REPLACED, sync('/d')], { ...OLD, a: 'new' }],
+    ['changes nothing if nothing was written', [], OLD],
+    ['loses a write that was not synced', [write('/d/a', 'new')], OLD],
+    ['keeps a write that was synced', [write('/d/a', 'new'), sync('/d/a')], { ...OLD, a: 'new' }],
+    ['loses a write after the sync', [sync('/d/a'), write('/d/a', 'new')], OLD],
+    ['keeps an append that was synced', [write('/d/a', '+', 'end'), sync('/d/a')], { ...OLD, a: 'old+' }],
     [
-      'a rename into another folder, of which one is synced: the whole of it',
+      'keeps a write beyond the end, with zeros in between',
+      [write('/d/a', 'x', 4), sync('/d/a')],
+      { ...OLD, a: 'old\0x' },
+    ],
+    ['loses a truncation that was not synced', [resize('/d/a', 0)], OLD],
+    ['keeps a truncation that was synced', [resize('/d/a', 1), sync('/d/a')], { ...OLD, a: 'o' }],
+    ['loses a new file whose folder was not synced', [...NEW, sync('/d/new')], OLD],
+    [
+      'keeps only the name of a new file that was not synced itself',
+      [...NEW, sync('/d')],
+      { ...OLD, new: '' },
+    ],
+    [
+      'keeps a new file if it and its folder were synced',
+      [...NEW, sync('/d/new'), sync('/d')],
+      { ...OLD, new: 'text' },
+    ],
+    ['loses a removal that was not synced', [remove('/d/a')], OLD],
+    ['keeps a removal that was synced', [remove('/d/a'), sync('/d')], { sub: null, 'sub/b': 'b' }],
+    ['loses a rename that was not synced', REPLACED, OLD],
+    ['keeps a rename that was synced', [...REPLACED, sync('/d')], { ...OLD, a: 'new' }],
+    [
+      'keeps a whole rename into another folder if one of the two folders was synced',
       [rename('/d/a', '/d/sub/a'), sync('/d/sub')],
       { sub: null, 'sub/b': 'b', 'sub/a': 'old' },
     ],
-    ['a second name', [{ kind: 'link', path: '/d/a', to: '/d/c' }, sync('/d')], { ...OLD, c: 'old' }],
     [
-      'a new folder that is synced, and whose own name is not',
+      'keeps a second name of a file that was synced',
+      [{ kind: 'link', path: '/d/a', to: '/d/c' }, sync('/d')],
+      { ...OLD, c: 'old' },
+    ],
+    [
+      'loses a new folder that was synced if the folder around it was not',
       [{ kind: 'mkdir', path: '/d/n' }, create('/d/n/x'), sync('/d/n/x'), sync('/d/n')],
       OLD,
     ],
     [
-      'a name that was taken again after a sync',
+      'loses a new file under a name whose removal was synced',
       [remove('/d/a'), sync('/d'), create('/d/a')],
       { sub: null, 'sub/b': 'b' },
     ],
   ])('%s', (_, calls, left) => {
-    expect(shown(diskAfter(calls).survivors(never))).toEqual(left);
+    expect(textsOf(diskAfter(calls).survivors(never))).toEqual(left);
   });
 });
 
-describe('what survives by luck', () => {
-  it('can be everything: what processes see', () => {
+describe('a loss of power after which the disk also has changes that were not synced', () => {
+  it('can leave everything that processes saw', () => {
     const disk = diskAfter([...REPLACED, ...NEW, remove('/d/sub/b'), write('/d/a', '+', 'end')]);
-    expect(shown(disk.survivors(() => true))).toEqual({ a: 'new+', new: 'text', sub: null });
+    expect(textsOf(disk.survivors(() => true))).toEqual({ a: 'new+', new: 'text', sub: null });
     expect(disk.survivors(() => true)).toEqual(disk.seen());
   });
 
-  it('can be a rename without the file that was made for it before', () => {
-    expect(shown(diskAfter(REPLACED).survivors((change) => change === 1))).toEqual({ ...OLD, a: 'new' });
+  it('can leave a rename without the creation of the file before it', () => {
+    expect(textsOf(diskAfter(REPLACED).survivors((change) => change === 1))).toEqual({ ...OLD, a: 'new' });
   });
 
-  it('can be a later write without an earlier one', () => {
+  it('can leave a later write without an earlier one', () => {
     const disk = diskAfter([write('/d/a', 'OLD'), write('/d/a', '+', 3)]);
-    expect(shown(disk.survivors((change) => change === 1))).toEqual({ ...OLD, a: 'old+' });
+    expect(textsOf(disk.survivors((change) => change === 1))).toEqual({ ...OLD, a: 'old+' });
   });
 
-  it('never brings back what was replaced by something that is synced', () => {
+  it('never brings back an entry that was replaced by a synced one', () => {
     const disk = diskAfter([rename('/d/a', '/d/sub/a'), create('/d/a'), sync('/d')]);
-    expect(shown(disk.survivors(() => true))).toEqual({ a: '', sub: null, 'sub/b': 'b', 'sub/a': 'old' });
+    expect(textsOf(disk.survivors(() => true))).toEqual({ a: '', sub: null, 'sub/b': 'b', 'sub/a': 'old' });
   });
 });
 
-it('throws for a file that is not there', () => {
-  expect(() => diskAfter([write('/d/none', 'x')])).toThrow('/d/none is not there');
+it('Disk refuses a write to a path that does not exist or is a folder', () => {
+  expect(() => diskAfter([write('/d/none', 'x')])).toThrow('/d/none does not exist');
   expect(() => diskAfter([write('/d/sub', 'x')])).toThrow('/d/sub is a folder');
 });

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 
-/** A change of files as a process asks for it; paths are absolute. */
+/** A call of a process that changes or syncs a file or folder; paths are absolute. */
 export type DiskCall =
   | { kind: 'create' | 'mkdir' | 'remove'; path: string }
   | { kind: 'sync'; path: string }
@@ -8,21 +8,21 @@ export type DiskCall =
   | { kind: 'resize'; path: string; size: number }
   | { kind: 'rename' | 'link'; path: string; to: string };
 
-/** What stands at a path: the bytes of a file; null for a folder. */
+/** The contents of a folder by path: the bytes of each file, null for a folder. */
 export type Tree = ReadonlyMap<string, Buffer | null>;
 
-/** Says of each change that nobody synced, by its number, whether the disk has it all the same. */
+/** Returns whether the disk has a change that was not synced, by the number of the change. */
 export type Luck = (change: number) => boolean;
 
 interface FileNode {
   now: Buffer;
   durable: Buffer;
-  /** What was done to the bytes since they were synced. */
+  /** The changes of the bytes since they were synced. */
   pending: ((before: Buffer) => Buffer)[];
 }
 interface Entry {
   node: Node | null;
-  /** The change that it comes from: an older one never replaces it. */
+  /** The number of the change that made it: an older change never replaces it. */
   since: number;
 }
 interface FolderNode {
@@ -31,16 +31,16 @@ interface FolderNode {
 }
 type Node = FileNode | FolderNode;
 
-/** Entries that change together or not at all: those of one `rename`. */
+/** Entries that change together or not at all, such as the two of a `rename`. */
 interface Change {
   since: number;
   edits: { folder: FolderNode; name: string; node: Node | null }[];
 }
 
 /**
- * What processes see of a folder, and what a loss of power leaves of it. The bytes of a file are safe once the file is
- * synced; that a name stands in a folder, or no more, once that folder is. Nothing else is safe, but any of it may
- * have reached the disk by luck. A rename reaches it whole or not at all.
+ * A model of a folder: what processes see of it, and what a loss of power leaves of it. The bytes of a file are safe once
+ * the file is synced; its name, or the removal of the name, is safe once its folder is. Everything else may or may not have
+ * reached the disk. A rename reaches it completely or not at all.
  */
 export class Disk {
   readonly #root: string;
@@ -48,11 +48,11 @@ export class Disk {
   #changes: Change[] = [];
   #count = 0;
 
-  /** `base` was on the disk long before; its folders come before what is in them. */
+  /** `base` is on the disk already; each folder comes before its contents. */
   constructor(root: string, base: Tree) {
     this.#root = root;
     for (const [path, bytes] of base) {
-      const [folder, name] = this.#placeOf(path);
+      const [folder, name] = this.#locate(path);
       const node = bytes === null ? emptyFolder() : { now: bytes, durable: bytes, pending: [] };
       folder.now.set(name, node);
       folder.durable.set(name, { node, since: 0 });
@@ -64,7 +64,7 @@ export class Disk {
     return path === this.#root || path.startsWith(`${this.#root}/`);
   }
 
-  /** Does what a process did. Throws where the model has no such file, for then it has missed something. */
+  /** Makes a call. Throws if the file does not exist: then an earlier call is missing from the trace. */
   apply(call: DiskCall): void {
     if (call.kind === 'sync') this.#sync(this.#nodeAt(call.path));
     else if (call.kind === 'write') this.#edit(call.path, (old) => written(old, call.at, call.bytes));
@@ -90,12 +90,13 @@ export class Disk {
     }
   }
 
+  /** Whether processes see something at a path. */
   has(path: string): boolean {
-    const [folder, name] = this.#placeOf(path);
+    const [folder, name] = this.#locate(path);
     return folder.now.has(name);
   }
 
-  /** What processes see. */
+  /** Returns what processes see. */
   seen(): Tree {
     return flatten(
       this.#root,
@@ -105,7 +106,7 @@ export class Disk {
     );
   }
 
-  /** What is there after a loss of power at this moment. */
+  /** Returns what a loss of power at this moment leaves. */
   survivors(luck: Luck): Tree {
     let number = 0;
     const folders = new Map<FolderNode, Map<string, Entry>>();
@@ -123,9 +124,9 @@ export class Disk {
     );
   }
 
-  #change(places: readonly (readonly [string, Node | null])[]): void {
-    const edits = places.map(([path, node]) => {
-      const [folder, name] = this.#placeOf(path);
+  #change(entries: readonly (readonly [string, Node | null])[]): void {
+    const edits = entries.map(([path, node]) => {
+      const [folder, name] = this.#locate(path);
       if (node === null) folder.now.delete(name);
       else folder.now.set(name, node);
       return { folder, name, node };
@@ -153,15 +154,15 @@ export class Disk {
 
   #nodeAt(path: string): Node {
     if (path === this.#root) return this.#top;
-    const [folder, name] = this.#placeOf(path);
+    const [folder, name] = this.#locate(path);
     const node = folder.now.get(name);
-    if (node === undefined) throw new Error(`${path} is not there`);
+    if (node === undefined) throw new Error(`${path} does not exist`);
     return node;
   }
 
-  #placeOf(path: string): [FolderNode, string] {
+  #locate(path: string): [FolderNode, string] {
     const folder = this.#nodeAt(dirname(path));
-    if ('pending' in folder) throw new Error(`${dirname(path)} is no folder`);
+    if ('pending' in folder) throw new Error(`${dirname(path)} is not a folder`);
     return [folder, basename(path)];
   }
 }

@@ -11,16 +11,17 @@ import { canTrace, completedCalls } from './strace-log.ts';
 
 const CALLS = 'fsync,fdatasync,rename,renameat,renameat2,link,linkat,write,writev,sendto,sendmsg';
 
+/** A write of the status line of a successful reply to a socket. */
 const ANSWER = /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 20[02]/;
 
 const REPORTS = [{ hostname: 'a', device_group: 'b', report_creation_time: 1, updated: true, report: {} }];
 
-/** The calls that did not fail: `fsync(5</path>) = 0`. */
+/** The calls of a log of `strace` that did not fail, such as `fsync(5</path>) = 0`. */
 function successes(log: string): string[] {
   return completedCalls(log).flatMap(([, call]) => (/= -1 E/.test(call) ? [] : [call]));
 }
 
-/** The steps are there, each after the one before. Resolves to nothing; fails with the step that is missing. */
+/** Checks that the calls contain the steps in this order; fails with the first step that is missing. */
 function expectInOrder(calls: readonly string[], steps: readonly (readonly [string, RegExp])[]): void {
   let from = 0;
   for (const [what, pattern] of steps) {
@@ -31,8 +32,8 @@ function expectInOrder(calls: readonly string[], steps: readonly (readonly [stri
 }
 
 /**
- * Resolves to the calls that succeeded from there on, once an answer is among them: the client can have it before `strace` has
- * written its line.
+ * Waits until the trace has a reply after `from`, and resolves to the successful calls after `from`. The client can get the reply
+ * before `strace` has logged it.
  */
 async function callsUntilAnswer(trace: string, from = 0): Promise<string[]> {
   const calls = async () => successes((await readFile(trace, 'utf8')).slice(from));
@@ -40,7 +41,7 @@ async function callsUntilAnswer(trace: string, from = 0): Promise<string[]> {
   return calls();
 }
 
-/** A manager under `strace`; `callsOfLife` kills it, and resolves to the calls that succeeded since it was ready. */
+/** Starts a manager under `strace`; `killAndRead` kills it, and resolves to the calls that succeeded since it was ready. */
 async function traced(repository: TestRepository, names = CALLS, injections: readonly string[] = []) {
   const top = await temporaryFolder();
   const trace = join(top, 'trace');
@@ -53,56 +54,55 @@ async function traced(repository: TestRepository, names = CALLS, injections: rea
     ],
   });
   const hasAnswers = names.includes('sendto');
-  // The first one says that it is ready.
+  // The first reply is the one to `isReady`.
   if (hasAnswers) await callsUntilAnswer(trace);
   const before = (await readFile(trace, 'utf8')).length;
-  const callsOfLife = async () => {
+  const killAndRead = async () => {
     if (hasAnswers) await callsUntilAnswer(trace, before);
     await manager.kill();
     return successes((await readFile(trace, 'utf8')).slice(before));
   };
-  return { manager, callsOfLife };
+  return { manager, killAndRead };
 }
 
-describe('a loss of power', () => {
-  // Needs strace; without it this one line is all that is said.
+describe('so that a loss of power takes nothing back, a manager', () => {
   it.skipIf(!canTrace()).each(['main', 'team/blue'])(
-    'after an answer loses nothing: everything is on the disk before it is sent (branch %s)',
+    'syncs commit, branch and store before it replies to a write (branch %s)',
     async (branch) => {
       const repository = await testRepository();
       await repository.commit(inDesiredState(SMALL_FLEET));
       if (branch !== 'main') await repository.git('switch', '--quiet', '-c', branch);
-      const { manager, callsOfLife } = await traced(repository);
+      const { manager, killAndRead } = await traced(repository);
       const reply = await manager.request('PUT', '/api/v2/apps/web/update', { container_image: 'durable:1' });
       expect(reply.status).toBe(202);
-      const calls = await callsOfLife();
+      const calls = await killAndRead();
       const git = `${repository.folder}/.git`.replaceAll('/', '\\/');
       const heads = `${git}\\/refs\\/heads`;
       const folder = branch.includes('/') ? `${heads}\\/${branch.split('/')[0]}` : heads;
       const ref = `${heads}\\/${branch.replace('/', '\\/')}`;
       expectInOrder(calls, [
         ['the objects are synced', new RegExp(`^f(data)?sync\\(\\d+<${git}\\/objects\\/pack\\/tmp_pack_`)],
-        ['their name is synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/pack>`)],
-        ['the note is synced', new RegExp(`^fsync\\(\\d+<${git}\\/holdfast-switch>`)],
+        ['the name of their pack is synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/pack>`)],
+        ['the note of the switch is synced', new RegExp(`^fsync\\(\\d+<${git}\\/holdfast-switch>`)],
         ['the ref is synced', new RegExp(`^fsync\\(\\d+<${ref}\\.lock>`)],
         ['the branch moves', new RegExp(`^rename.*${branch.split('/').at(-1)}\\.lock`)],
         ['the move is synced', new RegExp(`^fsync\\(\\d+<${folder}>`)],
         ...(branch.includes('/')
-          ? [['folders above too', new RegExp(`^fsync\\(\\d+<${heads}>`)] as const]
+          ? [['the folders above are synced', new RegExp(`^fsync\\(\\d+<${heads}>`)] as const]
           : []),
-        ['the answer is sent', ANSWER],
+        ['the reply is sent', ANSWER],
       ]);
       // The pass that applies the write begins as soon as the branch has moved.
       expectInOrder(calls, [
         ['the branch moves', new RegExp(`^rename.*${branch.split('/').at(-1)}\\.lock`)],
         ['the store is synced', /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/],
-        ['the answer is sent', ANSWER],
+        ['the reply is sent', ANSWER],
       ]);
     },
   );
 
   it.skipIf(!canTrace())(
-    'after an answer loses nothing of the commit below it: what a person has just committed is on the disk before',
+    'syncs what a user has just committed before it moves the branch to a commit on top',
     async () => {
       const repository = await testRepository();
       await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
@@ -120,7 +120,7 @@ describe('a loss of power', () => {
         return successes((await readFile(trace, 'utf8')).slice(before));
       };
       await write('first:1');
-      const commit = await repository.commit({ 'notes.txt': 'of a person\n' });
+      const commit = await repository.commit({ 'notes.txt': 'of a user\n' });
       const ids = await repository.git('rev-parse', commit, `${commit}^{tree}`, `${commit}:notes.txt`);
       const calls = await write('second:1');
       for (const id of ids.split('\n')) {
@@ -140,7 +140,7 @@ describe('a loss of power', () => {
   );
 
   it.skipIf(!canTrace())(
-    'after an answer loses nothing with a repository elsewhere: neither there, at a path, nor in the mirror',
+    'syncs what it fetched, and what it pushed to an origin at a path, before it replies',
     async () => {
       const origin = await testOrigin({ 'apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
       const top = await temporaryFolder();
@@ -151,7 +151,7 @@ describe('a loss of power', () => {
         env: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state' },
         wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],
       });
-      // The first one says that it is ready.
+      // The first reply is the one to `isReady`.
       await callsUntilAnswer(trace);
       const callsOf = async (...request: Parameters<typeof manager.request>): Promise<string[]> => {
         const before = (await readFile(trace, 'utf8')).length;
@@ -162,18 +162,21 @@ describe('a loss of power', () => {
       const fetched = await callsOf('POST', '/api/v2/reconcile');
       const written = await callsOf('PUT', '/api/v2/apps/web/update', { container_image: 'durable:1' });
       await manager.kill();
-      const names = ['their name is synced', /^fsync\(\d+<[^>]*\/mirror\.git\/objects\/pack>/] as const;
+      const packSynced = [
+        'the name of their pack is synced',
+        /^fsync\(\d+<[^>]*\/mirror\.git\/objects\/pack>/,
+      ] as const;
       expectInOrder(fetched, [
         ['objects are fetched', /^(rename|link).*\/mirror\.git\/objects\/pack\/pack-/],
-        names,
-        ['the answer is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 200/],
+        packSynced,
+        ['the reply is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 200/],
       ]);
       expectInOrder(written, [
         ['the objects are synced', /^f(data)?sync\(\d+<[^>]*\/mirror\.git\/objects\/pack\/tmp_pack_/],
-        names,
+        packSynced,
         ['they are synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/objects\//],
         ['the ref is synced', /^fsync\(\d+<[^>]*\/fleet\.git\/refs\/heads\/main\.lock>/],
-        ['the answer is sent', ANSWER],
+        ['the reply is sent', ANSWER],
       ]);
     },
   );
@@ -181,32 +184,35 @@ describe('a loss of power', () => {
   it.skipIf(!canTrace()).each([
     ['a restart', '/api/v2/apps/web/restart', undefined, 202],
     ['a list of reports', '/api/v2/reports', REPORTS, 200],
-  ])('after the answer to %s loses nothing: the store is synced before', async (_, path, body, status) => {
+  ])('syncs the store before it replies to %s', async (_, path, body, status) => {
     const repository = await testRepository();
     await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
-    const { manager, callsOfLife } = await traced(repository, `${CALLS},pwrite64`);
+    const { manager, killAndRead } = await traced(repository, `${CALLS},pwrite64`);
     expect((await manager.request('POST', path, body)).status).toBe(status);
-    const calls = await callsOfLife();
+    const calls = await killAndRead();
     const answered = calls.findIndex((call) => ANSWER.test(call));
-    const untilThen = calls.slice(0, answered);
-    const written = untilThen.findLastIndex((call) => /^pwrite64\(\d+<[^>]*store\.sqlite-wal>/.test(call));
-    const synced = untilThen.findLastIndex((call) => /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/.test(call));
+    const before = calls.slice(0, answered);
+    const written = before.findLastIndex((call) => /^pwrite64\(\d+<[^>]*store\.sqlite-wal>/.test(call));
+    const synced = before.findLastIndex((call) => /^f(data)?sync\(\d+<[^>]*store\.sqlite-wal>/.test(call));
     expect(written).toBeGreaterThanOrEqual(0);
     expect(synced).toBeGreaterThan(written);
   });
 
-  it.skipIf(!canTrace())('asks a slow disk once for many lists of reports', async () => {
-    const repository = await testRepository();
-    await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
-    const { manager, callsOfLife } = await traced(repository, 'fdatasync', ['fdatasync:delay_exit=500000']);
-    const posts = Array.from({ length: 40 }, async (_, index) => {
-      await setTimeout(5 * index);
-      return manager.request('POST', '/api/v2/reports', REPORTS);
-    });
-    for (const { status } of await Promise.all(posts)) expect(status).toBe(200);
-    const syncs = (await callsOfLife()).filter((call) =>
-      /^fdatasync\(\d+<[^>]*store\.sqlite-wal>/.test(call),
-    );
-    expect(syncs.length).toBeLessThan(20);
-  });
+  it.skipIf(!canTrace())(
+    'syncs a slow disk once for many lists of reports that arrive meanwhile',
+    async () => {
+      const repository = await testRepository();
+      await repository.commit({ 'desired-state/apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
+      const { manager, killAndRead } = await traced(repository, 'fdatasync', ['fdatasync:delay_exit=500000']);
+      const posts = Array.from({ length: 40 }, async (_, index) => {
+        await setTimeout(5 * index);
+        return manager.request('POST', '/api/v2/reports', REPORTS);
+      });
+      for (const { status } of await Promise.all(posts)) expect(status).toBe(200);
+      const syncs = (await killAndRead()).filter((call) =>
+        /^fdatasync\(\d+<[^>]*store\.sqlite-wal>/.test(call),
+      );
+      expect(syncs.length).toBeLessThan(20);
+    },
+  );
 });

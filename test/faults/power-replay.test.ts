@@ -24,14 +24,14 @@ async function newRepository(folder: string): Promise<TestRepository> {
   return repository;
 }
 
-/** Everything is on the machine that loses power. */
+/** A manager of a checkout, which is on the machine that loses power. */
 async function checkout(): Promise<Place> {
   const machine = join(await temporaryFolder(), 'machine');
   const repository = await newRepository(join(machine, 'fleet'));
   return { machine, elsewhere: null, options: { repository, dataFolder: join(machine, 'data') }, repository };
 }
 
-/** Origin is a machine of its own, and keeps its power. */
+/** A manager of an origin, which is on another machine and keeps its power. */
 async function origin(): Promise<Place> {
   const machine = join(await temporaryFolder(), 'machine');
   const person = await newRepository(join(machine, 'person'));
@@ -42,14 +42,14 @@ async function origin(): Promise<Place> {
   return { machine, elsewhere: url, options, repository: repositoryAt(url) };
 }
 
-/** Between the moment at which git has put its new index in place, and the next three calls. */
+/** The moments after git has replaced its index, up to three calls later. */
 function cutsInSwitches({ traced }: Run): number[] {
   return traced.flatMap((one, index) =>
     one.kind === 'rename' && one.to.endsWith('/.git/index') ? [index + 1, index + 2, index + 3] : [],
   );
 }
 
-/** The store is on the disk already, and the branch, which moved before, is not. */
+/** The moments at which the store is synced, but not the branch, which has moved before. */
 function cutsBeforeBranch({ traced }: Run): number[] {
   let isMoved = false;
   return traced.flatMap((one, index) => {
@@ -60,8 +60,10 @@ function cutsBeforeBranch({ traced }: Run): number[] {
   });
 }
 
+/** Which of the changes that were not synced are on the disk. */
 const ANY_LUCK = fc.func(fc.boolean());
 
+/** Loses power at this many random moments. */
 async function expectKeptAt(place: Place, run: Run, cut: fc.Arbitrary<number>, runs: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(cut, ANY_LUCK, async (at, luck) => {
@@ -72,24 +74,28 @@ async function expectKeptAt(place: Place, run: Run, cut: fc.Arbitrary<number>, r
   );
 }
 
-if (!canTrace()) process.stdout.write('no strace here: no loss of power is replayed\n');
+if (!canTrace()) process.stdout.write('strace cannot be used: the tests of a loss of power are skipped\n');
 
-describe('a loss of power, done again from what was recorded', () => {
+describe('a loss of power, simulated at moments of a recorded run', () => {
   it.skipIf(!canTrace()).each([
-    ['in a repository of this machine', checkout],
-    ['with a repository elsewhere', origin],
-  ] as const)('takes back nothing that was answered, %s', { timeout: 900_000 }, async (_, newPlace) => {
-    const place = await newPlace();
-    const run = await recordRun(place);
-    // What was recorded is all that happened: done again, it makes what is there.
-    const end = diskAt(place, run, run.traced.length).seen();
-    expect(new Map(end)).toEqual(await readTree(place.machine));
-    for (const at of [...run.answers.map(({ done }) => done + 1), ...cutsBeforeBranch(run)]) {
-      await losePower(place, run, at, () => false);
-      await expectNothingLost(place, run, at);
-    }
-    await expectKeptAt(place, run, fc.integer({ min: 0, max: run.traced.length }), 8);
-    const inSwitches = cutsInSwitches(run);
-    if (place.elsewhere === null) await expectKeptAt(place, run, fc.constantFrom(...inSwitches), 5);
-  });
+    ['a checkout', checkout],
+    ['an origin', origin],
+  ] as const)(
+    'takes back no acknowledged write of a manager of %s',
+    { timeout: 900_000 },
+    async (_, newPlace) => {
+      const place = await newPlace();
+      const run = await recordRun(place);
+      // The recording is complete: replayed, it makes the same files.
+      const end = diskAt(place, run, run.traced.length).seen();
+      expect(new Map(end)).toEqual(await readTree(place.machine));
+      for (const at of [...run.answers.map(({ done }) => done + 1), ...cutsBeforeBranch(run)]) {
+        await losePower(place, run, at, () => false);
+        await expectNothingLost(place, run, at);
+      }
+      await expectKeptAt(place, run, fc.integer({ min: 0, max: run.traced.length }), 8);
+      const inSwitches = cutsInSwitches(run);
+      if (place.elsewhere === null) await expectKeptAt(place, run, fc.constantFrom(...inSwitches), 5);
+    },
+  );
 });

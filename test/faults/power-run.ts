@@ -7,32 +7,35 @@ import { type ProcessManager, type ProcessOptions, startProcessManager } from '.
 import { Disk, type Luck, type Tree } from './disk-model.ts';
 import { readLog, straceTo, type Traced } from './strace-log.ts';
 
-/** What devices see: the body of each path, or null where there is nothing. */
+/** What devices see: the body of each path, or null if there is nothing. */
 type Fleet = Readonly<Record<string, string | null>>;
 
-/** A moment at which the client had an answer: how much was done by then, and what the fleet was. */
+/** An acknowledged write. */
 interface Answered {
+  /** The index of its reply in the traced calls. */
   done: number;
+  /** The fleet after it. */
   fleet: Fleet;
-  /** The commit of the answer. */
+  /** Its commit. */
   revision: string;
 }
 
-/** A run of the manager that can be broken off anywhere. */
+/** A recorded run of the manager, which can be replayed up to any call. */
 export interface Run {
+  /** The files before it. */
   base: Tree;
   traced: readonly Traced[];
   answers: readonly Answered[];
 }
 
-/** The folders of a run. */
+/** The folders of a run, and the options of its manager. */
 export interface Place {
   /** Everything on the machine that loses power is below this folder. */
   machine: string;
-  /** What is on another machine, which does not. */
+  /** The folder in it that stands for another machine, which keeps its power; null if there is none. */
   elsewhere: string | null;
   options: ProcessOptions;
-  /** The repository that people work with. */
+  /** The repository that users work with. */
   repository: TestRepository;
 }
 
@@ -54,19 +57,19 @@ const WRITES: readonly (readonly [string, string, unknown?])[] = [
   ['POST', 'apps/web/restart'],
 ];
 
-/** What the client was told of a write, and the id of its request. */
-interface Told extends Omit<Answered, 'done'> {
+/** An acknowledged write before it is found in the trace, by the id of its request. */
+interface Reply extends Omit<Answered, 'done'> {
   id: string;
 }
 
-/** Has the manager answer a dozen writes, one after another; in between it is killed and starts again. */
+/** Traces a manager that carries out a dozen writes one after another, with a kill and a new start halfway. */
 export async function recordRun(place: Place): Promise<Run> {
   const base = await readTree(place.machine);
   const half = Math.ceil(WRITES.length / 2);
-  const lives = [await live(place, WRITES.slice(0, half)), await live(place, WRITES.slice(half))];
-  const traced = lives.flatMap((one) => one.traced);
-  const answers = lives
-    .flatMap(({ told }) => told)
+  const parts = [await tracePart(place, WRITES.slice(0, half)), await tracePart(place, WRITES.slice(half))];
+  const traced = parts.flatMap((part) => part.traced);
+  const answers = parts
+    .flatMap(({ replies }) => replies)
     .map(({ id, ...rest }) => {
       const done = traced.findIndex((one) => one.kind === 'answer' && one.text.includes(id));
       expect(done, `no answer to ${id} in the trace`).toBeGreaterThanOrEqual(0);
@@ -75,25 +78,29 @@ export async function recordRun(place: Place): Promise<Run> {
   return { base, traced, answers };
 }
 
-async function live(place: Place, writes: typeof WRITES): Promise<{ traced: Traced[]; told: Told[] }> {
+/** Traces a manager from its start until it is killed after these writes. */
+async function tracePart(
+  place: Place,
+  writes: typeof WRITES,
+): Promise<{ traced: Traced[]; replies: Reply[] }> {
   const log = `${place.machine}.trace`;
   const manager = await startProcessManager({ ...place.options, wrapper: straceTo(log) });
-  const told: Told[] = [];
+  const replies: Reply[] = [];
   for (const [method, path, body] of writes) {
     const reply = await manager.request(method, `/api/v2/${path}`, body);
     expect([200, 202], `${method} ${path}: ${reply.text}`).toContain(reply.status);
     const id = reply.headers.get('x-request-id') ?? '';
     const revision = reply.headers.get('holdfast-revision') ?? '';
-    told.push({ id, revision, fleet: await seeFleet(manager) });
+    replies.push({ id, revision, fleet: await seeFleet(manager) });
   }
-  await untilRecorded(place, manager, told.at(-1)?.fleet ?? {});
+  await untilRecorded(place, manager, replies.at(-1)?.fleet ?? {});
   await manager.kill();
-  return { traced: readLog(await readFile(log, 'latin1'), place.machine), told };
+  return { traced: readLog(await readFile(log, 'latin1'), place.machine), replies };
 }
 
 /**
- * Resolves when the ids of the fleet are recorded, and the manager is done with that: the push of a version outlives it, and what is
- * done after the death of `strace` would be missing from the trace.
+ * Resolves when the ids of the fleet are recorded and the manager knows that: a push of a version can outlive a killed manager, and
+ * what happens after the end of `strace` would be missing from the trace.
  */
 async function untilRecorded({ repository }: Place, manager: ProcessManager, fleet: Fleet): Promise<void> {
   const rows = Object.values(fleet).flatMap((text) => (text === null ? [] : rowsOf(JSON.parse(text))));
@@ -108,7 +115,7 @@ async function untilRecorded({ repository }: Place, manager: ProcessManager, fle
   await expect.poll(done).toBe(version);
 }
 
-/** How the record tells the ids of an app or a device group. */
+/** The rows of the record with the ids of an app or a device group. */
 function rowsOf({
   app_name,
   app_id,
@@ -120,7 +127,7 @@ function rowsOf({
   return [`["device_group","${device_group}",${device_group_id},`, `["prune","${device_group}",${prune_id},`];
 }
 
-/** The disk when so much was done. */
+/** The disk after the first `cut` calls. */
 export function diskAt(place: Place, run: Run, cut: number): Disk {
   const disk = new Disk(place.machine, run.base);
   for (const one of run.traced.slice(0, cut)) {
@@ -132,7 +139,7 @@ export function diskAt(place: Place, run: Run, cut: number): Disk {
   return disk;
 }
 
-/** Puts what is left after a loss of power at `cut` in the place of what is there. */
+/** Replaces the files of the machine by what a loss of power after `cut` calls leaves of them. */
 export async function losePower(place: Place, run: Run, cut: number, luck: Luck): Promise<void> {
   const disk = diskAt(place, run, cut);
   const isElsewhere = (path: string): boolean =>
@@ -140,7 +147,7 @@ export async function losePower(place: Place, run: Run, cut: number, luck: Luck)
   await rm(place.machine, { recursive: true });
   await mkdir(place.machine);
   const kept = [...disk.survivors(luck)].filter(([path]) => !isElsewhere(path));
-  // There the machine goes on, and a push that is cut off lets its locks go.
+  // The other machine keeps running, and a push that was cut off removes its locks there.
   const there = [...disk.seen()].filter(([path]) => isElsewhere(path) && !path.endsWith('.lock'));
   for (const [path, bytes] of [...kept, ...there]) {
     if (bytes === null) await mkdir(path);
@@ -148,12 +155,12 @@ export async function losePower(place: Place, run: Run, cut: number, luck: Luck)
   }
 }
 
-/** A machine that has lost power is started anew. */
+/** A note as it looks after the machine has started again. */
 function inEarlierBoot(note: Buffer): string {
   return note.toString().replace(/"boot":"[^"]*"/, '"boot":"before"');
 }
 
-/** Starts the manager on what is left: everything that was answered by then is there, and it works. */
+/** Starts the manager on what is left, and checks that it has every acknowledged write and accepts more. */
 export async function expectNothingLost(place: Place, run: Run, cut: number): Promise<void> {
   const { repository } = place;
   const manager = await startProcessManager(place.options);
@@ -169,13 +176,13 @@ export async function expectNothingLost(place: Place, run: Run, cut: number): Pr
   if (place.elsewhere === null) expect(await repository.git('status', '--porcelain')).toBe('');
 }
 
-/** The one write that was under way may have happened, whole, or not; or it was applied, and taken back. */
+/** Checks that the write in progress has happened completely, not at all, or was applied and taken back. */
 function expectKept(fleet: Fleet, last: Fleet, next: Fleet): void {
   const possible = [last, next, takenBack(fleet, last, next)];
   expect(possible.map((one) => comparable(one, last))).toContainEqual(comparable(fleet, last));
 }
 
-/** An object whose create was not answered may be made anew from its commit: then it has another `_id`. */
+/** Leaves out the `_id` of new objects: an object whose create was not acknowledged can be created again from its commit. */
 function comparable(fleet: Fleet, answered: Fleet): Fleet {
   const texts = Object.entries(fleet).map(([path, text]) => {
     const isNew = text !== null && answered[path] === null;
@@ -185,15 +192,15 @@ function comparable(fleet: Fleet, answered: Fleet): Fleet {
 }
 
 /**
- * Devices may have been told of what was applied, while the branch was not on the disk yet: what the write changed is as it
- * was before, with higher ids. An object that it deleted is a new one.
+ * The fleet if the write in progress was applied, and perhaps served, but its branch was not on the disk: what it changed is as
+ * before, with higher ids, and an object that it deleted is a new one.
  */
 function takenBack(fleet: Fleet, last: Fleet, next: Fleet): Fleet {
   const texts = Object.entries(last).map(([path, text]) => {
     const seen = fleet[path] ?? null;
     if (text === next[path] || text === null || seen === null) return [path, text] as const;
-    const told = next[path] ?? text;
-    const isHigher = idsOf(seen).every((id, index) => id >= (idsOf(told)[index] ?? 0));
+    const applied = next[path] ?? text;
+    const isHigher = idsOf(seen).every((id, index) => id >= (idsOf(applied)[index] ?? 0));
     const isNew = next[path] === null;
     return [path, isHigher && contentOf(seen, isNew) === contentOf(text, isNew) ? seen : text] as const;
   });
@@ -211,7 +218,7 @@ function contentOf(text: string, isNew: boolean): string {
   return (isNew ? text.replace(OBJECT_ID, '') : text).replace(IDS, '');
 }
 
-/** Every app can be written, and its id goes on from where it was. */
+/** Checks that every app can be written, and that its id continues. */
 async function expectWritable(manager: ProcessManager, fleet: Fleet): Promise<void> {
   for (const [path, text] of Object.entries(fleet)) {
     if (text === null || !path.startsWith('apps/')) continue;
@@ -221,6 +228,7 @@ async function expectWritable(manager: ProcessManager, fleet: Fleet): Promise<vo
   }
 }
 
+/** Reads what devices see. */
 async function seeFleet(manager: ProcessManager): Promise<Fleet> {
   const fleet: Record<string, string | null> = {};
   for (const path of PATHS) {
@@ -230,7 +238,7 @@ async function seeFleet(manager: ProcessManager): Promise<Fleet> {
   return fleet;
 }
 
-/** Everything below a folder, folders before what is in them. */
+/** Reads everything below a folder; each folder comes before its contents. */
 export async function readTree(folder: string): Promise<Tree> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries

@@ -3,10 +3,10 @@ import { readLog } from './strace-log.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-describe('the log of strace', () => {
+describe('readLog', () => {
   it.each<[string, string[], unknown[]]>([
     [
-      'a file that is made, written and synced',
+      'reads a file that is created, written and synced',
       [
         '7 openat(AT_FDCWD</r>, "a", O_WRONLY|O_CREAT|O_EXCL, 0666) = 3</r/a>',
         '7 write(3</r/a>, "x\\n\\0\\12\\377\\"", 6) = 6',
@@ -21,7 +21,7 @@ describe('the log of strace', () => {
       ],
     ],
     [
-      'places that move by reading and seeking, and with the end of the file',
+      'follows the offset of a file through reads, seeks and appends',
       [
         '7 openat(AT_FDCWD</r>, "a", O_RDWR) = 3</r/a>',
         '7 read(3</r/a>, "abc", 10) = 3',
@@ -43,7 +43,7 @@ describe('the log of strace', () => {
       ],
     ],
     [
-      'calls that are interrupted count when they end',
+      'puts interrupted calls where they end',
       [
         '7 fsync(3</r/a> <unfinished ...>',
         '8 rename("/r/b", "/r/c") = 0',
@@ -55,7 +55,7 @@ describe('the log of strace', () => {
       ],
     ],
     [
-      'calls that are interrupted are on what their file is called when they end',
+      'gives interrupted calls the name that their file has when they end, and none if it was removed',
       [
         '7 fsync(3</r/a> <unfinished ...>',
         '9 fsync(4</r/d> <unfinished ...>',
@@ -71,7 +71,7 @@ describe('the log of strace', () => {
       ],
     ],
     [
-      'names from the folder that a process is in',
+      'resolves names in the folder of their process',
       [
         '7 openat(AT_FDCWD</r/d>, "x", O_RDONLY) = 3</r/d/x>',
         '7 mkdir("n", 0777) = 0',
@@ -83,12 +83,12 @@ describe('the log of strace', () => {
       ],
     ],
     [
-      'an answer',
+      'reads a reply',
       ['7 writev(30<socket:[1]>, [{iov_base="HTTP/1.1 202 Accepted\\r\\n", iov_len=23}], 1) = 23'],
       [{ kind: 'answer', text: 'HTTP/1.1 202 Accepted\r\n' }],
     ],
     [
-      'nothing of what failed, is elsewhere, was removed, or is the memory of SQLite',
+      'leaves out calls that failed, and those on other folders, removed files and the shared memory of SQLite',
       [
         '7 rename("/r/b", "/r/c") = -1 ENOENT (No such file or directory)',
         '7 write(3</else/a>, "x", 1) = 1',
@@ -102,7 +102,7 @@ describe('the log of strace', () => {
     expect(readLog(lines.join('\n'), '/r')).toEqual(calls);
   });
 
-  it('is refused where it has a change that is not known', () => {
+  it('throws for a change that it does not know', () => {
     expect(() => readLog('7 fallocate(3</r/a>, 0, 0, 9) = 0', '/r')).toThrow('fallocate of /r/a');
     expect(() => readLog('7 truncate("/r/a", 9) = 0', '/r')).toThrow('truncate of /r/a');
   });

@@ -2,29 +2,29 @@ import { resolve } from 'node:path';
 import { foundOrRequired, works } from '../support/tools.ts';
 import type { DiskCall } from './disk-model.ts';
 
-/** What processes did, in the order in which it was done: changes of files, and answers to requests. */
+/** A traced call: a change of a file, the opening of one, or the reply to a request. */
 export type Traced =
   | DiskCall
   | { kind: 'open'; path: string; isCut: boolean }
   | { kind: 'answer'; text: string };
 
-/** All that changes files, and what moves the place at which a process writes next. */
+/** The calls that change files or move the offset at which a process writes next. */
 const CALLS =
   'openat,open,creat,read,lseek,write,pwrite64,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,fsync,fdatasync,sync_file_range,copy_file_range,sendfile';
 
-/** Runs a program and writes what it and its children do to files into `file`. */
+/** The command that runs a program and logs to `file` what it and its children do to files. */
 export function straceTo(file: string): string[] {
   return ['strace', '-f', '-y', '-s', '100000000', '-e', 'signal=none', '-e', `trace=${CALLS}`, '-o', file];
 }
 
-/** Whether processes can be traced here: strace is installed, and the machine lets us. */
+/** Whether processes can be traced: strace is installed and permitted. */
 export function canTrace(): boolean {
   return foundOrRequired('strace', works('strace', ['-f', '-o', '/dev/null', 'true']));
 }
 
 /**
- * The calls of all processes in the order in which they came to their end, each with its process, and how many had come to theirs when
- * it began.
+ * Returns the calls of all processes in the order in which they ended, each with its process and the number of calls that had ended
+ * when it began.
  */
 export function completedCalls(log: string): [id: string, call: string, since: number][] {
   const begun = new Map<string, [call: string, since: number]>();
@@ -43,33 +43,33 @@ export function completedCalls(log: string): [id: string, call: string, since: n
   return calls;
 }
 
-/** Name, arguments, result, and the file that was opened. */
+/** A call: its name, arguments and result, and the file that it opened. */
 const CALL = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?[^"]*$/s;
-/** A descriptor and its file; one that was removed meanwhile has nothing to say. */
+/** A descriptor and its file, unless that was removed meanwhile. */
 const FILE = /^(\d+)<([^>]*)>(?!\(deleted\))/;
 const TEXT = /"((?:[^"\\]|\\.)*)"/s;
 const PATH = /(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"/gs;
 const ANSWER = /^writev?\(\d+<(?:socket|TCP)/;
 
-/** Reads the log of `straceTo`; only what is below `root`. Throws for a call that changes files there in another way. */
+/** Reads what a log of `straceTo` says of the files below `root`. Throws for a call that changes files there in a way it does not know. */
 export function readLog(log: string, root: string): Traced[] {
-  const places = new Places();
+  const positions = new Positions();
   const names = new Names();
   return completedCalls(log).flatMap(([id, line, since], index) => {
     const [, name = '', args = '', result = '-1', opened] = CALL.exec(line) ?? [];
-    places.note(id, args);
+    positions.note(id, args);
     if (result.startsWith('-')) return [];
     if (ANSWER.test(line)) return answer(args);
     const [, fd = '', file] = FILE.exec(args) ?? [];
     const path = /^open|^creat$/.test(name) ? opened : file;
     if (path !== undefined && isBelow(root, path))
-      return names.after(since, onFile({ name, args, result: Number(result), path, fd }, places));
-    const paths = places.pathsOf(id, args).filter((one) => isBelow(root, one));
+      return names.after(since, onFile({ name, args, result: Number(result), path, fd }, positions));
+    const paths = positions.pathsOf(id, args).filter((one) => isBelow(root, one));
     return names.note(index, onNames(name, paths));
   });
 }
 
-/** What files are called: a call names its file when it begins, and another process can give that another name until it ends. */
+/** Renames of files: a call names its file when it begins, and another process can rename the file before the call ends. */
 class Names {
   readonly #changes: { at: number; from: string; to: string | null }[] = [];
 
@@ -82,7 +82,7 @@ class Names {
     return calls;
   }
 
-  /** The same calls, on what their files are called when they end; of a file that is gone there is nothing to say. */
+  /** Returns the calls with the names that their files have when they end; leaves out those of removed files. */
   after(since: number, calls: Traced[]): Traced[] {
     return calls.flatMap((call): Traced[] => {
       if (call.kind !== 'sync' && call.kind !== 'write' && call.kind !== 'resize') return [call];
@@ -93,7 +93,7 @@ class Names {
   }
 }
 
-/** SQLite maps that file, and makes it anew after a loss of power. */
+/** Leaves out the shared memory of SQLite, which makes that file again after a loss of power. */
 function isBelow(root: string, path: string): boolean {
   return (path === root || path.startsWith(`${root}/`)) && !path.endsWith('-shm');
 }
@@ -103,8 +103,8 @@ function answer(args: string): Traced[] {
   return text.startsWith('HTTP/1.1 ') ? [{ kind: 'answer', text }] : [];
 }
 
-/** Where each process is, and how far it is in each file. */
-class Places {
+/** The current folder of each process, and the offset of each open file. */
+class Positions {
   readonly #folders = new Map<string, string>();
   readonly #offsets = new Map<string, number | 'end'>();
 
@@ -123,7 +123,7 @@ class Places {
     this.#offsets.set(key, at);
   }
 
-  /** Goes on by `size` bytes; returns where that began. */
+  /** Moves an offset by `size` bytes; returns the one before. */
   advance(key: string, size: number): number | 'end' {
     const at = this.#offsets.get(key) ?? 0;
     if (at !== 'end') this.#offsets.set(key, at + size);
@@ -139,22 +139,22 @@ interface FileCall {
   fd: string;
 }
 
-function onFile({ name, args, result, path, fd }: FileCall, places: Places): Traced[] {
+function onFile({ name, args, result, path, fd }: FileCall, positions: Positions): Traced[] {
   const key = `${fd} ${path}`;
   const bytes = (): Buffer => unquote(TEXT.exec(args)?.[1] ?? '').subarray(0, result);
   const last = (): number => Number(args.slice(args.lastIndexOf(' ')));
   switch (name) {
     case 'openat':
-      places.set(`${result} ${path}`, args.includes('O_APPEND') ? 'end' : 0);
+      positions.set(`${result} ${path}`, args.includes('O_APPEND') ? 'end' : 0);
       return /O_CREAT|O_TRUNC/.test(args) ? [{ kind: 'open', path, isCut: args.includes('O_TRUNC') }] : [];
     case 'read':
-      places.advance(key, result);
+      positions.advance(key, result);
       return [];
     case 'lseek':
-      places.set(key, result);
+      positions.set(key, result);
       return [];
     case 'write':
-      return [{ kind: 'write', path, at: places.advance(key, result), bytes: bytes() }];
+      return [{ kind: 'write', path, at: positions.advance(key, result), bytes: bytes() }];
     case 'pwrite64':
       return [{ kind: 'write', path, at: last(), bytes: bytes() }];
     case 'ftruncate':
@@ -163,27 +163,27 @@ function onFile({ name, args, result, path, fd }: FileCall, places: Places): Tra
     case 'fdatasync':
       return [{ kind: 'sync', path }];
     default:
-      throw new Error(`${name} of ${path} is not known here`);
+      throw new Error(`${name} of ${path} is not known`);
   }
 }
 
-/** Calls that name no file below the folder, or change none: of others' files, and opens that made nothing. */
+/** Calls that change nothing below the folder: those on other files, and opens that create nothing. */
 const HARMLESS = /^(open|read$|lseek$|write$|writev$|pwrite64$|sendfile$)/;
 
 function onNames(name: string, [path, to]: readonly string[]): Traced[] {
   if (path === undefined || HARMLESS.test(name)) return [];
-  // git makes a link where it makes a repository, to see whether it can, and removes it.
+  // To test whether it can, `git init` makes a link and removes it.
   if (/^symlink/.test(name)) return [{ kind: 'open', path: to ?? path, isCut: false }];
   if (/^rename/.test(name) && to !== undefined) return [{ kind: 'rename', path, to }];
   if (/^link/.test(name) && to !== undefined) return [{ kind: 'link', path, to }];
   if (/^(unlink|rmdir)/.test(name)) return [{ kind: 'remove', path }];
   if (/^mkdir/.test(name)) return [{ kind: 'mkdir', path }];
-  throw new Error(`${name} of ${path} is not known here`);
+  throw new Error(`${name} of ${path} is not known`);
 }
 
 const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, v: 11, f: 12 };
 
-/** strace writes strings as C does; the log is read byte by byte. */
+/** Decodes a string of the log, which is escaped as in C and read as latin1. */
 function unquote(text: string): Buffer {
   const plain = text.replace(/\\([0-7]{1,3}|.)/gs, (_, code: string) => {
     const byte = /^[0-7]/.test(code) ? Number.parseInt(code, 8) : ESCAPES[code];

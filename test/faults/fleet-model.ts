@@ -7,31 +7,33 @@ import type { TestRepository } from '../support/git.ts';
 import { expectIntact } from '../support/intact.ts';
 import { type ProcessManager, type ProcessOptions, tryStart } from '../support/process-manager.ts';
 
-/** What devices see of an app; null for one that is not there. */
+/** An app as devices see it; null if it does not exist. */
 type Seen = { id: number; content: string } | null;
 
-/** A write as a client sends it, and what it wants the app to be. */
+/** A write of the app `name`. */
 interface Write {
   name: string;
   method: string;
   path: string;
   body?: unknown;
-  /** A restart changes nothing but the id. */
+  /** Whether it changes only the id. */
   isRestart?: boolean;
   isDelete?: boolean;
 }
 
-/** A client that remembers every answer, and checks what is there against all of them. */
+/** A client that remembers every acknowledged write, and checks that the fleet still shows them. */
 export class Client {
-  /** What the last answer said of each app. */
-  readonly #answered = new Map<string, Seen>();
-  /** Every content that an id was ever seen with. */
+  /** Each app as the last reply showed it. */
+  readonly #acknowledged = new Map<string, Seen>();
+  /** The content that each id was first seen with. */
   readonly #contents = new Map<string, string>();
+  /** The commits of the acknowledged writes. */
   readonly #revisions: string[] = [];
+  /** The write that the manager did not answer before it died. */
   #unanswered: Write | null = null;
   #count = 0;
 
-  /** Writes until the manager dies, or `limit` writes are answered; resolves to how many were. */
+  /** Writes until the manager dies or `limit` writes are acknowledged; resolves to the number of these. */
   async writeUntilDeath(manager: ProcessManager, limit: number): Promise<number> {
     for (let answered = 0; answered < limit; answered++) {
       const write = this.#next();
@@ -40,23 +42,26 @@ export class Client {
       if (reply === null) return answered;
       expect([200, 202], `${write.method} ${write.path}: ${reply.text}`).toContain(reply.status);
       this.#unanswered = null;
-      this.#answered.set(write.name, write.isDelete === true ? null : this.#see(write.name, reply.body));
+      this.#acknowledged.set(write.name, write.isDelete === true ? null : this.#see(write.name, reply.body));
       const revision = reply.headers.get('holdfast-revision');
       if (revision !== null) this.#revisions.push(revision);
     }
     return limit;
   }
 
-  /** Everything that was answered is there, and nothing else but perhaps the one write that was not. */
+  /** Checks that every acknowledged write is there, and nothing else except perhaps the one that was not answered. */
   async expectKept(manager: ProcessManager, repository: TestRepository): Promise<void> {
-    const names = new Set([...this.#answered.keys(), ...(this.#unanswered ? [this.#unanswered.name] : [])]);
+    const names = new Set([
+      ...this.#acknowledged.keys(),
+      ...(this.#unanswered ? [this.#unanswered.name] : []),
+    ]);
     for (const name of names) {
-      const answered = this.#answered.get(name) ?? null;
+      const acknowledged = this.#acknowledged.get(name) ?? null;
       const reply = await manager.request('GET', `/api/v2/apps/${name}`);
       const now = reply.status === 200 ? this.#see(name, reply.body) : null;
       const open = this.#unanswered?.name === name ? this.#unanswered : null;
-      expectSuccessor(answered, now, open);
-      this.#answered.set(name, now);
+      expectSuccessor(acknowledged, now, open);
+      this.#acknowledged.set(name, now);
     }
     this.#unanswered = null;
     for (const revision of new Set(this.#revisions)) {
@@ -87,31 +92,31 @@ export class Client {
       { name: `extra-${round}`, method: 'DELETE', path: extra, isDelete: true },
     ];
     const write = rows[turn % rows.length] as Write;
-    const isThere = write.name === 'web' || (this.#answered.get(write.name) ?? null) !== null;
-    // What was not answered may not have happened: then it is made now.
-    return isThere || (write.path === extra && write.isDelete !== true)
+    const exists = write.name === 'web' || (this.#acknowledged.get(write.name) ?? null) !== null;
+    // The app is missing if its create was not answered and did not happen: then it is created now.
+    return exists || (write.path === extra && write.isDelete !== true)
       ? write
       : { name: write.name, method: 'POST', path: extra, body: image };
   }
 }
 
-/** What follows an answer: the same, or what the one open write makes of it. */
-function expectSuccessor(answered: Seen, now: Seen, open: Write | null): void {
+/** Checks that an app is as it was acknowledged, or as the one unanswered write makes it. */
+function expectSuccessor(acknowledged: Seen, now: Seen, open: Write | null): void {
   if (open === null) {
-    expect(now).toEqual(answered);
+    expect(now).toEqual(acknowledged);
     return;
   }
   if (now === null) {
-    expect(answered === null || open.isDelete === true).toBe(true);
+    expect(acknowledged === null || open.isDelete === true).toBe(true);
     return;
   }
-  const isSame = now.content === answered?.content;
-  if (answered !== null && isSame) {
-    expect([answered.id, ...(open.isRestart === true ? [answered.id + 1] : [])]).toContain(now.id);
-  } else if (answered !== null) expect(now.id).toBe(answered.id + 1);
+  const isSame = now.content === acknowledged?.content;
+  if (acknowledged !== null && isSame) {
+    expect([acknowledged.id, ...(open.isRestart === true ? [acknowledged.id + 1] : [])]).toContain(now.id);
+  } else if (acknowledged !== null) expect(now.id).toBe(acknowledged.id + 1);
 }
 
-/** Starts a manager that dies at a point, and writes until it is dead. */
+/** Starts a manager that is killed at a fault point, and writes until it is dead. */
 export async function dieAt(options: ProcessOptions, fault: string, client: Client): Promise<void> {
   const manager = await tryStart({ ...options, env: { ...options.env, HOLDFAST_FAULT: fault } });
   if (manager === null || !(await manager.isReady())) return;
@@ -119,36 +124,36 @@ export async function dieAt(options: ProcessOptions, fault: string, client: Clie
   await manager.kill();
 }
 
-/** Points that come by once, at the first start. */
+/** Points that are reached once, at the first start. */
 const ONCE: readonly FaultPoint[] = ['seed-done'];
-/** Points that come by at the first start already, and again in writes, so that two deaths are of interest. */
+/** Points that are reached both at the first start and in writes: the process is killed at both. */
 const AT_START: readonly FaultPoint[] = ['pass-begins', 'claim-begins', 'claim-done', 'apply-done'];
 
-/** Faults at the first start. */
+/** Values of `HOLDFAST_FAULT` that kill the process at its first start. */
 export const FIRST_FAULTS: readonly string[] = [...AT_START, ...ONCE];
 
-/** Faults in the middle of writes, at all points but those that writes do not come by. */
-export function faultsInWrites(elsewhere: readonly FaultPoint[]): string[] {
-  const points = FAULT_POINTS.filter((point) => ![...elsewhere, ...ONCE].includes(point));
+/** Values of `HOLDFAST_FAULT` that kill the process during writes, one for each point except those that writes do not reach. */
+export function faultsInWrites(unreached: readonly FaultPoint[]): string[] {
+  const points = FAULT_POINTS.filter((point) => ![...unreached, ...ONCE].includes(point));
   return points.map((point) => (AT_START.includes(point) ? `${point}:6` : `${point}:2`));
 }
 
 const STAGED = 'staged\n';
 const WORK = {
   'else.txt': 'staged, and edited after that\n',
-  'notes.txt': 'nobody knows this file\n',
-  'desired-state/apps/cron.yaml': '# half a thought\ncontainer_image: cron:4\n',
+  'notes.txt': 'untracked\n',
+  'desired-state/apps/cron.yaml': '# edited\ncontainer_image: cron:4\n',
 };
 const WORK_STATUS = ' M desired-state/apps/cron.yaml\nMM else.txt\n?? notes.txt';
 
-/** Staged, edited and unknown files beside those that the API writes. */
-export async function beginWork(repository: TestRepository): Promise<void> {
+/** Leaves uncommitted work in files that the API does not write: staged, edited and untracked ones. */
+export async function leaveUncommittedWork(repository: TestRepository): Promise<void> {
   await writeFiles(repository.folder, { 'else.txt': STAGED });
   await repository.git('add', 'else.txt');
   await writeFiles(repository.folder, WORK);
 }
 
-/** The work is there byte for byte, nothing else differs from HEAD, and the repository is whole. */
+/** Checks that the uncommitted work is still there byte for byte, that nothing else differs from HEAD, and that git finds no damage. */
 export async function expectSoundRepository({ folder, git }: TestRepository): Promise<void> {
   expect(await git('status', '--porcelain', '--untracked-files=all')).toBe(WORK_STATUS);
   expect(`${await git('show', ':else.txt')}\n`).toBe(STAGED);

@@ -3,25 +3,25 @@ import { describe, it } from 'vitest';
 import { APPS, type Files, GROUPS, World } from '../support/ids-model.ts';
 
 /**
- * Milliseconds for the search, `HOLDFAST_TEST_SEARCH` in seconds; the runs that once failed come before it. With a seed
- * it is a number of examples instead, which take about as long: a quicker machine would try what nobody has tried.
+ * Milliseconds for the search (`HOLDFAST_TEST_SEARCH`, in seconds). With a seed, a fixed number of examples is tried instead, which
+ * takes about as long: otherwise a faster machine would get to examples that were never tried before.
  */
 const SEARCH = Number(process.env['HOLDFAST_TEST_SEARCH'] ?? 50) * 1000;
 const EXAMPLES = 30;
 const isSeeded =
   process.env['HOLDFAST_TEST_SEED'] !== undefined && process.env['HOLDFAST_TEST_SEARCH'] === undefined;
 
-/** Runs that once found something, to be run again for ever: seed, and path to the run of it. */
-const FOUND: readonly { seed: number; path: string; what: string }[] = [
+/** Examples that have failed once, by seed and path. */
+const REGRESSIONS: readonly { seed: number; path: string; name: string }[] = [
   {
     seed: -999668818,
     path: '1',
-    what: 'a copy restored after another store had begun without a record, at a head without objects',
+    name: 'a copy that is restored after another store began without a record, at a head without objects',
   },
   {
     seed: -821223991,
     path: '3',
-    what: 'a copy restored after a loss that nobody wrote down, and a new store that was refused',
+    name: 'a copy that is restored after a loss that was not recorded, and after a new store was refused',
   },
 ];
 
@@ -32,7 +32,7 @@ const group = fc.constantFrom(...GROUPS);
 const image = fc.constantFrom('i:1', 'i:2', 'i:3');
 const members = fc.shuffledSubarray([...APPS]);
 
-/** Some apps, and groups of what is there. */
+/** Files of some apps, and of groups that list only these. */
 const files: fc.Arbitrary<Files> = fc
   .record({
     apps: fc.dictionary(app, image, { minKeys: 1 }),
@@ -50,11 +50,11 @@ const files: fc.Arbitrary<Files> = fc
     return Object.fromEntries([...ofApps, ...ofGroups]);
   });
 
-/** Something that happens; after it everything is checked. */
-function happens(name: string, act: (world: World) => Promise<unknown>, polls: boolean): Command {
+/** A command that acts on the world and then checks every reply; without `polls`, some devices miss the replies. */
+function actAndCheck(name: string, act: (world: World) => Promise<unknown>, polls: boolean): Command {
   return {
     check: () => true,
-    toString: () => `${name}${polls ? '' : ' (a device is away)'}`,
+    toString: () => `${name}${polls ? '' : ' (some devices do not poll)'}`,
     run: async (_, world) => {
       await act(world);
       await world.check({ sometimes: polls });
@@ -62,10 +62,11 @@ function happens(name: string, act: (world: World) => Promise<unknown>, polls: b
   };
 }
 
+/** A command with one of these random actions. */
 function command(name: string, ...steps: fc.Arbitrary<[string, (world: World) => Promise<unknown>]>[]) {
   return fc
     .tuple(fc.boolean(), fc.oneof(...steps))
-    .map(([polls, [what, act]]) => happens(`${name} ${what}`.trim(), act, polls));
+    .map(([polls, [what, act]]) => actAndCheck(`${name} ${what}`.trim(), act, polls));
 }
 
 const git =
@@ -87,7 +88,7 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
     ]),
   ),
   command(
-    'there and back',
+    'commit, taken back',
     fc.tuple(files, fc.boolean()).map(([one, isForced]) => [
       `${JSON.stringify(one)} ${isForced ? 'by force' : 'by a revert'}`,
       async (world) => {
@@ -159,9 +160,9 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
   ),
 ];
 
-/** What happens at the manager of another folder. */
-const BESIDE: fc.Arbitrary<Command> = command(
-  'neighbour:',
+/** Actions at the manager of another folder. */
+const OTHER_FOLDER: fc.Arbitrary<Command> = command(
+  'other folder:',
   fc
     .tuple(app, image)
     .map(([name, tag]) => [
@@ -177,41 +178,42 @@ const BESIDE: fc.Arbitrary<Command> = command(
   fc.constant(['lost store', (world) => world.loseNeighboursStore()]),
 );
 
+/** Takes back this many commits, if there are as many, and reconciles. */
 async function rewind(world: World, back: number): Promise<void> {
   const count = Number(await world.repository.git('rev-list', '--count', 'HEAD'));
   await world.repository.git('reset', '--quiet', '--hard', `HEAD~${Math.min(back, count - 1)}`);
   await world.reconcile();
 }
 
-/** `all` decides what a seed stands for. */
+/** The property over random sequences of commands. The list of commands decides which example a seed stands for. */
 const propertyOf = (all: fc.Arbitrary<Command>[]) =>
   fc.asyncProperty(files, fc.commands(all, { maxCommands: 30, size: 'max' }), async (first, commands) => {
-    const ends: (() => Promise<void>)[] = [];
-    const world = new World((end) => void ends.push(end));
+    const cleanups: (() => Promise<void>)[] = [];
+    const world = new World((cleanup) => void cleanups.push(cleanup));
     try {
       await world.begin(first);
       await world.check({ sometimes: true });
       await fc.asyncModelRun(() => ({ model: {}, real: world }), commands);
       await world.check({ sometimes: true });
     } finally {
-      for (const end of ends.reverse()) await end();
+      for (const cleanup of cleanups.reverse()) await cleanup();
     }
   });
 
-describe('ids, whatever happens to the manager, its store, its repository and its record', () => {
-  it.each(FOUND)('again: $what', async ({ seed, path }) => {
+describe('ids after crashes, lost stores, restored copies, and changes of the history and the record', () => {
+  it.each(REGRESSIONS)('keep their rules after $name', async ({ seed, path }) => {
     await fc.assert(propertyOf(COMMANDS), { seed, path, numRuns: 1, endOnFailure: true });
   });
 
   it(
-    'every reply is one version, no id has two contents, and every device ends with what it was told',
+    'keep their rules in random examples: a reply is one version, no id has two contents, each device runs what it was sent last',
     async () => {
-      await fc.assert(propertyOf([...COMMANDS, BESIDE]), {
+      await fc.assert(propertyOf([...COMMANDS, OTHER_FOLDER]), {
         ...(isSeeded ? { numRuns: EXAMPLES } : { numRuns: 10_000, interruptAfterTimeLimit: SEARCH }),
         markInterruptAsFailure: false,
       });
-      // What failed is made smaller, which takes a while.
     },
+    // Shrinking a failed example takes minutes.
     SEARCH + 600_000,
   );
 });

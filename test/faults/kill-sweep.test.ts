@@ -7,97 +7,102 @@ import { repositoryAt, type TestRepository, testRepository } from '../support/gi
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startProcessManager, tryStart } from '../support/process-manager.ts';
 import {
-  beginWork,
   Client,
   dieAt,
   expectSoundRepository,
   FIRST_FAULTS,
   faultsInWrites,
+  leaveUncommittedWork,
 } from './fleet-model.ts';
 
-interface Place {
+/** What `startProcessManager` needs. */
+interface Fleet {
   repository: TestRepository;
   dataFolder: string;
 }
 
-async function newPlace(): Promise<Place> {
+/** A repository with a small fleet and uncommitted work in it, and a path for a data folder. */
+async function newFleet(): Promise<Fleet> {
   const repository = await testRepository();
   await repository.commit({ ...inDesiredState(SMALL_FLEET), 'else.txt': 'committed\n' }, 'the first fleet');
-  await beginWork(repository);
+  await leaveUncommittedWork(repository);
   return { repository, dataFolder: join(await temporaryFolder(), 'data') };
 }
 
-/** The next start finds everything as it was answered, and works. */
-async function expectRecovered(place: Place, client: Client): Promise<void> {
-  const manager = await startProcessManager(place);
+/** Starts the manager again, and checks that it has every acknowledged write, that it accepts writes, and that the work is untouched. */
+async function expectRecovered(fleet: Fleet, client: Client): Promise<void> {
+  const manager = await startProcessManager(fleet);
   await manager.request('POST', '/api/v2/reconcile');
-  await client.expectKept(manager, place.repository);
-  await expectSoundRepository(place.repository);
+  await client.expectKept(manager, fleet.repository);
+  await expectSoundRepository(fleet.repository);
   expect(await client.writeUntilDeath(manager, 3)).toBe(3);
-  await client.expectKept(manager, place.repository);
+  await client.expectKept(manager, fleet.repository);
   expect(await manager.stop()).toBe(0);
-  await expectSoundRepository(place.repository);
+  await expectSoundRepository(fleet.repository);
 }
 
-/** Points that only a start after a death comes by, or that a start in a folder without git does. */
-const ELSEWHERE: readonly FaultPoint[] = ['repository-begun', 'undo-begins', 'undo-done'];
+/** Points that only a start reaches: after a kill, or in a folder that is in no repository. */
+const OF_STARTS: readonly FaultPoint[] = ['repository-begun', 'undo-begins', 'undo-done'];
 
-describe('the process is killed', () => {
-  it.each(faultsInWrites(ELSEWHERE))(
-    'at %s, in the middle of writes: what was answered is there',
+describe('a manager of a checkout that is killed', () => {
+  it.each(faultsInWrites(OF_STARTS))(
+    'at %s during writes has every acknowledged write at its next start',
     async (fault) => {
-      const place = await newPlace();
+      const fleet = await newFleet();
       const client = new Client();
-      await dieAt(place, fault, client);
-      await expectRecovered(place, client);
+      await dieAt(fleet, fault, client);
+      await expectRecovered(fleet, client);
     },
   );
 
-  it.each(FIRST_FAULTS)('at %s of the first start', async (fault) => {
-    const place = await newPlace();
-    const client = new Client();
-    await dieAt(place, fault, client);
-    await expectRecovered(place, client);
-  });
+  it.each(FIRST_FAULTS)(
+    'at %s of its first start serves and writes the fleet at its next start',
+    async (fault) => {
+      const fleet = await newFleet();
+      const client = new Client();
+      await dieAt(fleet, fault, client);
+      await expectRecovered(fleet, client);
+    },
+  );
 
   it.each(['undo-begins', 'undo-done'] as const)(
-    'at %s, while it recovers from the death before',
+    'at %s, while it undoes a write of a manager that was killed, undoes it at its next start',
     async (fault) => {
-      const place = await newPlace();
+      const fleet = await newFleet();
       const client = new Client();
-      await dieAt(place, 'tree-switched:2', client);
-      expect(await tryStart({ ...place, env: { HOLDFAST_FAULT: fault } })).toBeNull();
-      await expectRecovered(place, client);
+      await dieAt(fleet, 'tree-switched:2', client);
+      expect(await tryStart({ ...fleet, env: { HOLDFAST_FAULT: fault } })).toBeNull();
+      await expectRecovered(fleet, client);
     },
   );
 
-  it('at repository-begun, in a folder that is in no repository: the next start begins anew', async () => {
+  it('at repository-begun, in a folder that is in no repository, makes the repository at its next start', async () => {
     const folder = await temporaryFolder();
     const repository = repositoryAt(join(folder, 'desired-state'));
     await mkdir(repository.folder);
     await writeFiles(repository.folder, { 'apps/web.yaml': SMALL_FLEET['apps/web.yaml'] });
-    const place = { repository: { folder }, dataFolder: join(folder, 'data') };
-    expect(await tryStart({ ...place, env: { HOLDFAST_FAULT: 'repository-begun' } })).toBeNull();
-    const manager = await startProcessManager(place);
+    const fleet = { repository: { folder }, dataFolder: join(folder, 'data') };
+    expect(await tryStart({ ...fleet, env: { HOLDFAST_FAULT: 'repository-begun' } })).toBeNull();
+    const manager = await startProcessManager(fleet);
     expect((await manager.request('GET', '/api/v2/apps')).body).toEqual({ apps: ['web'] });
     expect(await repository.git('ls-tree', '-r', '--name-only', 'HEAD')).toBe('apps/web.yaml');
     await manager.stop();
   });
 
-  it('at any time, with every git that it started, again and again', async () => {
-    const place = await newPlace();
+  it('at random times, again and again, together with its git processes, keeps every acknowledged write', async () => {
+    const fleet = await newFleet();
     const client = new Client();
     for (let round = 0; round < 12; round++) {
-      const manager = await startProcessManager(place);
+      const manager = await startProcessManager(fleet);
       await manager.request('POST', '/api/v2/reconcile');
-      await client.expectKept(manager, place.repository);
-      await expectSoundRepository(place.repository);
+      await client.expectKept(manager, fleet.repository);
+      await expectSoundRepository(fleet.repository);
       const delay = Math.random() * 600;
       const timer = setTimeout(() => void manager.kill(), delay);
       await client.writeUntilDeath(manager, 500);
       clearTimeout(timer);
       await manager.kill();
     }
-    await expectRecovered(place, client);
+    await expectRecovered(fleet, client);
   });
 });

@@ -9,47 +9,48 @@ import { orphanedProcesses } from '../support/orphans.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
 import { Client, dieAt, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
 
-interface Place {
+/** An origin, and the options of a manager that follows it. */
+interface Fleet {
   origin: TestOrigin;
   options: ProcessOptions;
 }
 
-async function newPlace(): Promise<Place> {
+async function newFleet(): Promise<Fleet> {
   const origin = await testOrigin(SMALL_FLEET);
   const dataFolder = join(await temporaryFolder(), 'data');
   const env = { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state' };
   return { origin, options: { repository: origin.person, dataFolder, env } };
 }
 
-/** Origin and mirror are whole, and nothing keeps git from working in them. */
-async function expectSound({ origin, options }: Place): Promise<void> {
+/** Checks that nothing is missing or damaged in origin and in the mirror. */
+async function expectBothIntact({ origin, options }: Fleet): Promise<void> {
   await expectIntact(origin.url);
   await expectIntact(join(options.dataFolder, 'mirror.git'));
 }
 
-/** Starts a manager beside what a dead one has left at work; it has seen what came of that when this resolves. */
-async function startAfterDeath({ origin, options }: Place): Promise<ProcessManager> {
-  const leftToEnd = await orphanedProcesses(origin.url, options.dataFolder);
+/** Starts a manager next to the git processes of a killed one; resolves when these have ended and a pass has run since. */
+async function startAfterKill({ origin, options }: Fleet): Promise<ProcessManager> {
+  const untilOrphansEnd = await orphanedProcesses(origin.url, options.dataFolder);
   const manager = await startProcessManager(options);
-  await leftToEnd();
+  await untilOrphansEnd();
   await manager.request('POST', '/api/v2/reconcile');
   return manager;
 }
 
-/** The next start finds everything as it was answered, and works. */
-async function expectRecovered(place: Place, client: Client): Promise<void> {
-  const manager = await startAfterDeath(place);
-  await client.expectKept(manager, place.origin.bare);
-  await expectSound(place);
+/** Starts the manager again, and checks that it has every acknowledged write and accepts writes. */
+async function expectRecovered(fleet: Fleet, client: Client): Promise<void> {
+  const manager = await startAfterKill(fleet);
+  await client.expectKept(manager, fleet.origin.bare);
+  await expectBothIntact(fleet);
   expect(await client.writeUntilDeath(manager, 3)).toBe(3);
-  await client.expectKept(manager, place.origin.bare);
+  await client.expectKept(manager, fleet.origin.bare);
   const { body } = await manager.request('GET', '/api/v2/reconcile');
-  expect(body.revision_applied).toBe(await place.origin.bare.git('rev-parse', 'main'));
+  expect(body.revision_applied).toBe(await fleet.origin.bare.git('rev-parse', 'main'));
   expect(await manager.stop()).toBe(0);
-  await expectSound(place);
+  await expectBothIntact(fleet);
 }
 
-/** Points of a checkout, which a mirror does not come by. */
+/** Points that are reached only in a checkout. */
 const OF_A_CHECKOUT: readonly FaultPoint[] = [
   'repository-begun',
   'undo-begins',
@@ -60,36 +61,39 @@ const OF_A_CHECKOUT: readonly FaultPoint[] = [
   'publish-done',
 ];
 
-describe('the process is killed, with a repository elsewhere', () => {
+describe('a manager of an origin that is killed', () => {
   it.each(faultsInWrites(OF_A_CHECKOUT))(
-    'at %s, in the middle of writes: what was answered is at origin',
+    'at %s during writes has every acknowledged write at origin, and serves it at its next start',
     async (fault) => {
-      const place = await newPlace();
+      const fleet = await newFleet();
       const client = new Client();
-      await dieAt(place.options, fault, client);
-      await expectRecovered(place, client);
+      await dieAt(fleet.options, fault, client);
+      await expectRecovered(fleet, client);
     },
   );
 
-  it.each(FIRST_FAULTS)('at %s of the first start', async (fault) => {
-    const place = await newPlace();
-    const client = new Client();
-    await dieAt(place.options, fault, client);
-    await expectRecovered(place, client);
-  });
+  it.each(FIRST_FAULTS)(
+    'at %s of its first start serves and writes the fleet at its next start',
+    async (fault) => {
+      const fleet = await newFleet();
+      const client = new Client();
+      await dieAt(fleet.options, fault, client);
+      await expectRecovered(fleet, client);
+    },
+  );
 
-  it('at any time, again and again', async () => {
-    const place = await newPlace();
+  it('at random times, again and again, keeps every acknowledged write', async () => {
+    const fleet = await newFleet();
     const client = new Client();
     for (let round = 0; round < 12; round++) {
-      const manager = await startAfterDeath(place);
-      await client.expectKept(manager, place.origin.bare);
+      const manager = await startAfterKill(fleet);
+      await client.expectKept(manager, fleet.origin.bare);
       const timer = setTimeout(() => void manager.kill(), Math.random() * 600);
       await client.writeUntilDeath(manager, 500);
       clearTimeout(timer);
       await manager.kill();
-      await expectSound(place);
+      await expectBothIntact(fleet);
     }
-    await expectRecovered(place, client);
+    await expectRecovered(fleet, client);
   });
 });

@@ -22,45 +22,47 @@ import {
   serveSsh,
 } from '../support/ssh-origin.ts';
 
-interface Place {
+/** An origin behind a stand-in for ssh, and the options of a manager that follows it. */
+interface Fleet {
   origin: TestOrigin;
   ssh: SshOrigin;
   options: ProcessOptions;
 }
 
-async function newPlace(timeout = '60'): Promise<Place> {
+async function newFleet(): Promise<Fleet> {
   const origin = await testOrigin(SMALL_FLEET);
   const ssh = await serveSsh(origin.url);
   const dataFolder = join(await temporaryFolder(), 'data');
-  const env = { GIT_REMOTE: ssh.url, DESIRED_STATE: 'desired-state', PATH: ssh.path, GIT_TIMEOUT: timeout };
+  const env = { GIT_REMOTE: ssh.url, DESIRED_STATE: 'desired-state', PATH: ssh.path, GIT_TIMEOUT: '60' };
   return { origin, ssh, options: { repository: origin.person, dataFolder, env } };
 }
 
-/** Starts a look or a write that hangs; resolves when ssh was called for it. */
-async function hang({ ssh }: Place, behaviour: string, act: () => Promise<unknown>): Promise<void> {
+/** Starts a poll or a write whose ssh behaves this way; resolves once ssh was called for it. */
+async function startHanging({ ssh }: Fleet, behaviour: string, act: () => Promise<unknown>): Promise<void> {
   const before = (await ssh.calls()).length;
   await ssh.behave(behaviour);
   void act().catch(() => undefined);
   await expect.poll(async () => (await ssh.calls()).length).toBeGreaterThan(before);
 }
 
-/** A manager whose record is on its way to an origin that does not take it; `before` is the version that is there. */
-async function sendingRecord() {
-  const place = await newPlace();
-  const manager = await startProcessManager(place.options);
-  await firstRecord(place.origin);
-  const mirror = repositoryAt(join(place.options.dataFolder, 'mirror.git'));
-  const before = await place.origin.bare.git('rev-parse', RECORD);
-  await hang(place, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
-  return { place, manager, mirror, before };
+/** A manager that is pushing its record of ids to an origin that hangs; `before` is the version that origin has. */
+async function managerPushingRecord() {
+  const fleet = await newFleet();
+  const manager = await startProcessManager(fleet.options);
+  await firstRecord(fleet.origin);
+  const mirror = repositoryAt(join(fleet.options.dataFolder, 'mirror.git'));
+  const before = await fleet.origin.bare.git('rev-parse', RECORD);
+  await startHanging(fleet, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
+  return { fleet, manager, mirror, before };
 }
 
-async function expectGone({ ssh }: Place): Promise<void> {
+/** Checks that every ssh ends. */
+async function expectNoSsh({ ssh }: Fleet): Promise<void> {
   const calls = await ssh.calls();
   await expect.poll(() => areAlive(calls)).toBe(false);
 }
 
-/** A search path on which a command of git hangs from the moment that this is asked for. */
+/** A search path with a git whose given command hangs once `hang` was called. */
 async function gitThatHangs(command: string): Promise<{ path: string; hang(): Promise<void> }> {
   const folder = await temporaryFolder();
   const [path = '', mark] = [process.env['PATH'], join(folder, 'hang')];
@@ -72,52 +74,64 @@ async function gitThatHangs(command: string): Promise<{ path: string; hang(): Pr
 }
 
 const HANGS_PUSHES = `case "$command" in *receive-pack*) ${SILENCE}esac\n`;
-const look = (manager: ProcessManager) => () => manager.request('POST', '/api/v2/reconcile');
+const poll = (manager: ProcessManager) => () => manager.request('POST', '/api/v2/reconcile');
 const write = (manager: ProcessManager) => () =>
   manager.request('POST', '/api/v2/apps/new', { container_image: 'new:1' });
 
-describe('a manager that is told to stop ends by itself, and leaves no git behind', () => {
-  it.each([SILENCE, ENDLESS_MESSAGES])('in the middle of the first fetch: %j', async (behaviour) => {
-    const place = await newPlace();
-    await place.ssh.behave(behaviour);
-    const started = spawnManager(place.options);
-    await expect.poll(async () => (await place.ssh.calls()).length).toBeGreaterThan(0);
-    started.child.kill('SIGTERM');
-    expect(await started.ended).toBe(0);
-    await expectGone(place);
-  });
+/** How ssh behaves instead of connecting to origin. */
+const HANGING = [
+  { name: 'is silent', behaviour: SILENCE },
+  { name: 'sends messages without end', behaviour: ENDLESS_MESSAGES },
+];
 
-  it.each([SILENCE, ENDLESS_MESSAGES])('in the middle of a look: %j', async (behaviour) => {
-    const place = await newPlace();
-    const manager = await startProcessManager(place.options);
-    await firstRecord(place.origin);
-    await hang(place, behaviour, look(manager));
-    expect(await manager.stop()).toBe(0);
-    expect(manager.process.output()).not.toContain('did not stop in time');
-    await expectGone(place);
-  });
+describe('a manager that is stopped', () => {
+  it.each(HANGING)(
+    'ends with 0 and leaves no ssh running during its first fetch, if origin $name',
+    async ({ behaviour }) => {
+      const fleet = await newFleet();
+      await fleet.ssh.behave(behaviour);
+      const started = spawnManager(fleet.options);
+      await expect.poll(async () => (await fleet.ssh.calls()).length).toBeGreaterThan(0);
+      started.child.kill('SIGTERM');
+      expect(await started.ended).toBe(0);
+      await expectNoSsh(fleet);
+    },
+  );
 
-  it('in the middle of sending the record of ids: it is in the mirror then, and the log says so', async () => {
-    const { place, manager, mirror, before } = await sendingRecord();
+  it.each(HANGING)(
+    'ends with 0 and leaves no ssh running during a poll, if origin $name',
+    async ({ behaviour }) => {
+      const fleet = await newFleet();
+      const manager = await startProcessManager(fleet.options);
+      await firstRecord(fleet.origin);
+      await startHanging(fleet, behaviour, poll(manager));
+      expect(await manager.stop()).toBe(0);
+      expect(manager.process.output()).not.toContain('did not stop in time');
+      await expectNoSsh(fleet);
+    },
+  );
+
+  it('during a push of the record of ids keeps the record in the mirror, and logs that', async () => {
+    const { fleet, manager, mirror, before } = await managerPushingRecord();
     expect(await manager.stop()).toBe(0);
     expect(manager.process.output()).toMatch(/kept only in the mirror.*the manager is shutting down/);
     expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
-    await expectGone(place);
+    await expectNoSsh(fleet);
   });
 
-  it('in the middle of sending the record of ids, with a write and a look behind that: who waits is told', async () => {
-    const { place, manager, mirror, before } = await sendingRecord();
-    const replies = Promise.all([look, write].map(async (act) => (await act(manager)()).status));
+  it('during a push of the record of ids answers a write that waits behind it with 503, and keeps the record in the mirror', async () => {
+    const { fleet, manager, mirror, before } = await managerPushingRecord();
+    const replies = Promise.all([poll, write].map(async (act) => (await act(manager)()).status));
     replies.catch(() => undefined);
-    const isMade = () => mirror.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);
-    await expect.poll(isMade).not.toBe(null);
+    const waitingCommit = () => mirror.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);
+    await expect.poll(waitingCommit).not.toBe(null);
     expect(await manager.stop()).toBe(0);
     expect((await replies)[1]).toBe(503);
     expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
-    await expectGone(place);
+    await expectNoSsh(fleet);
   });
 
-  it('and cannot record the last ids in time: the log says so', async () => {
+  it('logs that it could not record the last ids in time', async () => {
     const repository = await testRepository();
     await repository.commit(inDesiredState(SMALL_FLEET));
     const { path, hang: hangGit } = await gitThatHangs('fast-import');
@@ -130,28 +144,28 @@ describe('a manager that is told to stop ends by itself, and leaves no git behin
     expect(manager.process.output()).toContain('the last ids were not recorded in time');
   });
 
-  it('in the middle of a push: who waits is told', async () => {
-    const place = await newPlace();
-    const manager = await startProcessManager(place.options);
-    await firstRecord(place.origin);
+  it('during the push of a write answers the write with 503, and origin has no commit of it', async () => {
+    const fleet = await newFleet();
+    const manager = await startProcessManager(fleet.options);
+    await firstRecord(fleet.origin);
     const replies: number[] = [];
     const act = async (): Promise<unknown> => replies.push((await write(manager)()).status);
-    await hang(place, HANGS_PUSHES, act);
+    await startHanging(fleet, HANGS_PUSHES, act);
     expect(await manager.stop()).toBe(0);
     await expect.poll(() => replies).toEqual([503]);
-    await expectGone(place);
-    expect(await place.origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
+    await expectNoSsh(fleet);
+    expect(await fleet.origin.bare.git('log', '--format=%s', 'main')).toBe('the first fleet');
   });
 });
 
-it('a second signal ends it at once, and no git is left', async () => {
-  const place = await newPlace();
-  const manager = await startProcessManager(place.options);
-  await firstRecord(place.origin);
-  await hang(place, HANGS_PUSHES, write(manager));
+it('a manager that gets a second signal during its stop ends at once with 3, and leaves no ssh running', async () => {
+  const fleet = await newFleet();
+  const manager = await startProcessManager(fleet.options);
+  await firstRecord(fleet.origin);
+  await startHanging(fleet, HANGS_PUSHES, write(manager));
   manager.process.child.kill('SIGTERM');
   await manager.process.waitFor(/"msg":"stopping"/);
   manager.process.child.kill('SIGINT');
   expect(await manager.process.ended).toBe(3);
-  await expectGone(place);
+  await expectNoSsh(fleet);
 });

@@ -12,16 +12,16 @@ const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
 const INFO = '/api/v2/device_groups/edge/info';
 
-/** Managers of these tests do not poll: what heals was tried again by itself. */
+/** Waits until a manager has applied a revision. Managers of these tests do not poll, so this shows that they retry by themselves. */
 async function expectApplied(manager: TestManager, revision: string): Promise<void> {
   await expect
     .poll(async () => (await manager.get('/api/v2/reconcile')).body)
     .toMatchObject({ revision_applied: revision, state: 'applied', error: null });
 }
 
-describe.skipIf(!HAS_OPENSSL)('origin at one byte a second', () => {
-  // Looks and writes before and after have three seconds: on a slow machine not the first of them is done in time.
-  it('is given up within the time limit for looks and writes, and heals by itself', async () => {
+describe.skipIf(!HAS_OPENSSL)('an origin that sends one byte a second', () => {
+  // On a slow machine the first poll may also take longer than the three seconds, and is then retried.
+  it('is given up after the time limit of polls and writes, and is reached again once it is faster', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const server = await serveHttps(origin.url, 'robot:token');
     const proxy = await slowProxy(server.port);
@@ -54,8 +54,8 @@ describe.skipIf(!HAS_OPENSSL)('origin at one byte a second', () => {
   });
 });
 
-describe('a fetch that takes long', () => {
-  it('and more than one fetch may usually take, gets through at the second try', async () => {
+describe('a fetch that takes longer than GIT_TIMEOUT', () => {
+  it('succeeds at the second try, which has more time', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
     const settings = { GIT_TIMEOUT: '1' };
@@ -66,7 +66,7 @@ describe('a fetch that takes long', () => {
     await expectApplied(manager, id);
   });
 
-  it('as the first one can: lets writes be answered, and nothing changed', async () => {
+  it('does not hold up writes if it is the first one: they get 503, and nothing is pushed', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const ssh = await serveSsh(origin.url);
     await ssh.behave('exit 1\n');
@@ -82,13 +82,13 @@ describe('a fetch that takes long', () => {
   });
 });
 
-// The push has to be sent within two seconds.
-it('a push that is cut off may arrive after the reply, which names the commit and does not call it refused', async () => {
+// The push must be sent within two seconds.
+it('a push that is cut off by the time limit gets 503 with its commit, which is applied if it arrives later', async () => {
   const origin = await testOrigin(SMALL_FLEET);
   const ssh = await serveSsh(origin.url);
   const settings = { GIT_TIMEOUT: '2' };
   const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-  // Another machine goes on when the line is cut, and its hook takes longer than we wait.
+  // Another machine would carry on after the connection has ended; its hook takes longer than the time limit.
   await ssh.behave(`exec setsid -w sh -c "$command"\n`);
   await writeFile(join(origin.url, 'hooks/pre-receive'), '#!/bin/sh\nsleep 4\n', { mode: 0o755 });
   const reply = await manager.put(UPDATE, { container_image: 'late:1' });

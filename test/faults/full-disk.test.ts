@@ -22,7 +22,7 @@ async function changeUntilRefused(manager: ProcessManager, before: string): Prom
   throw new Error('the disk never became full');
 }
 
-describe.each(WAYS)('a full disk ($name)', ({ isPossible, make }) => {
+describe.each(WAYS.map((way) => [way.name, way] as const))('a full disk (%s)', (_, { isPossible, make }) => {
   it.skipIf(!isPossible)(
     'of the data folder refuses writes with 503, but no reads, loses nothing, and recovers once there is space',
     async () => {

@@ -80,14 +80,14 @@ const write = (manager: ProcessManager) => () =>
 
 /** How ssh behaves instead of connecting to origin. */
 const HANGING = [
-  { name: 'is silent', behaviour: SILENCE },
-  { name: 'sends messages without end', behaviour: ENDLESS_MESSAGES },
-];
+  ['is silent', SILENCE],
+  ['sends messages without end', ENDLESS_MESSAGES],
+] as const;
 
 describe('a manager that is stopped', () => {
   it.each(HANGING)(
-    'ends with 0 and leaves no ssh running during its first fetch, if origin $name',
-    async ({ behaviour }) => {
+    'ends with 0 and leaves no ssh running during its first fetch, if origin %s',
+    async (_, behaviour) => {
       const fleet = await newFleet();
       await fleet.ssh.behave(behaviour);
       const started = spawnManager(fleet.options);
@@ -99,8 +99,8 @@ describe('a manager that is stopped', () => {
   );
 
   it.each(HANGING)(
-    'ends with 0 and leaves no ssh running during a poll, if origin $name',
-    async ({ behaviour }) => {
+    'ends with 0 and leaves no ssh running during a poll, if origin %s',
+    async (_, behaviour) => {
       const fleet = await newFleet();
       const manager = await startProcessManager(fleet.options);
       await firstRecord(fleet.origin);

@@ -35,9 +35,9 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-it.each(KINDS)(
-  '$name has few packs after 150 writes, and can still be read and written',
-  async ({ start }) => {
+it.each(KINDS.map(({ name, start }) => [name, start] as const))(
+  '%s has few packs after 150 writes, and can still be read and written',
+  async (_, start) => {
     const { manager, packs, show } = await start();
     const count = async (): Promise<number> =>
       (await readdir(packs)).filter((name) => name.endsWith('.pack')).length;

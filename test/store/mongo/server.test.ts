@@ -55,16 +55,12 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
       await dropDatabase(database);
     });
 
-    it.each([
-      {
-        name: 'a newer',
-        version: SCHEMA_VERSION + 1,
-        message: /newer version of Holdfast .* MONGODB_DATABASE/,
-      },
-      { name: 'an unreleased', version: 1, message: /unreleased version of Holdfast .* MONGODB_DATABASE/ },
+    it.each<[string, number, RegExp]>([
+      ['a newer', SCHEMA_VERSION + 1, /newer version of Holdfast .* MONGODB_DATABASE/],
+      ['an unreleased', 1, /unreleased version of Holdfast .* MONGODB_DATABASE/],
     ])(
-      'is refused, with what to check, and left alone if it is of $name version',
-      async ({ version, message }) => {
+      'is refused, with what to check, and left alone if it is of %s version',
+      async (_, version, message) => {
         await withCollection((state) => state.updateOne({ _id: 'schema' }, { $set: { version } }));
         const opening = openDatabase(opened.database);
         await expect(opening).rejects.toMatchObject({ kind: 'invalid' });
